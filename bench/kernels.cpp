@@ -1,6 +1,6 @@
 // Speed of the kernels at the default model's shapes, beside this machine's memory bandwidth and multiply-add peak.
 // kernels [set] [threads] [repetitions] [kv: only attention by the kind of the cache | linear: only products |
-//   formats: products of each format of weights at one shape]
+//   formats: products of each format of weights at one shape | experts: only products of 4 bits]
 
 #include "kernels/attention.hpp"
 #include "kernels/causal_convolution.hpp"
@@ -116,6 +116,12 @@ constexpr model_shape shapes[] = {
     {"head", weight_format::q8_0, 49152, 576},    {"mamba in", weight_format::bf16, 3072, 768},
     {"mamba out", weight_format::bf16, 768, 1536}};
 
+// gpt-oss's experts, with 2816 inputs instead of 2880, which no block of 256 divides.
+constexpr model_shape expert_shapes[] = {{"mxfp4", weight_format::mxfp4, 2880, 2816},
+                                         {"q4_0", weight_format::q4_0, 2880, 2816},
+                                         {"q4_k", weight_format::q4_k, 2880, 2816},
+                                         {"iq4_nl", weight_format::iq4_nl, 2880, 2816}};
+
 #if defined(__x86_64__)
 // Products of bytes that one thread does on registers alone, two operations each.
 double integer_peak() {
@@ -188,7 +194,7 @@ void bench_formats(const execution& run, const peaks& peak) {
   using enum weight_format;
   constexpr std::int64_t row_counts[] = {1, 4, 16, 128};
   for (const weight_format each :
-       {f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, iq4_nl, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_xs})
+       {f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, iq4_nl, mxfp4, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_xs})
     bench_linear(run, {name_of(each).data(), each, 2048, 2048}, peak, row_counts);
 }
 
@@ -353,7 +359,8 @@ int main(int count, char** arguments) try {
   if (count > 3) repetitions = std::max(3, std::atoi(arguments[3]));
   const execution run{&workers, instruction_set_named(set)};
   at::set_num_threads(1);
-  if (count > 4 && std::string(arguments[4]) == "kv") {
+  const std::string only = count > 4 ? arguments[4] : "";
+  if (only == "kv") {
     bench_kv_kinds(run, 4096);
     return 0;
   }
@@ -361,12 +368,14 @@ int main(int count, char** arguments) try {
   fmt::print("{}, {} threads; memory {:.1f} GB/s, register tiles {:.0f} GFLOP/s, products of bytes {:.0f} GOP/s\n", set,
              workers.threads(), peak.bandwidth / 1e9, peak.exact / 1e9, peak.fast / 1e9);
   bench_regions(workers);
-  if (count > 4 && std::string(arguments[4]) == "formats") {
+  if (only == "formats") {
     bench_formats(run, peak);
     return 0;
   }
-  for (const model_shape& shape : shapes) bench_linear(run, shape, peak);
-  if (count > 4 && std::string(arguments[4]) == "linear") return 0;
+  if (only != "experts")
+    for (const model_shape& shape : shapes) bench_linear(run, shape, peak);
+  for (const model_shape& shape : expert_shapes) bench_linear(run, shape, peak);
+  if (only == "linear" || only == "experts") return 0;
   for (const std::int64_t sequences : {1, 32})
     for (const std::int64_t length : {100, 1000, 8000})
       if (sequences * length <= 40000) bench_attention(run, sequences, length, 1);

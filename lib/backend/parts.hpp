@@ -34,7 +34,7 @@ struct residual {
 struct activation {
   kernels::activation kind = kernels::activation::silu;
   bool gated = true;                     ///< f(gate) * up, where the product is [gate | up]; otherwise f(up)
-  std::array<float, 4> parameters = {};  ///< of xielu
+  std::array<float, 4> parameters = {};  ///< of xielu and swiglu_oai
   float gate_scale = 1;                  ///< of the gate, before f
 };
 

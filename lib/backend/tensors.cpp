@@ -40,12 +40,12 @@ attention_shape shape_of(const models::attention_spec& spec) {
 
 }  // namespace
 
-heads::heads(const models::attention_spec& spec, const std::vector<float>& q_norm, const std::vector<float>& k_norm,
-             rotations by)
+heads::heads(const models::attention_spec& spec, const weights::head_numbers& numbers, rotations by)
     : shape(shape_of(spec)), turn(std::move(by)) {
+  if (!numbers.sink_logits.empty()) shape.sink_logits = at::tensor(numbers.sink_logits);
   if (!spec.qk_norm) return;
-  shape.q_norm = norm_of(spec, q_norm, spec.heads);
-  shape.k_norm = norm_of(spec, k_norm, spec.kv_heads);
+  shape.q_norm = norm_of(spec, numbers.q_norm, spec.heads);
+  shape.k_norm = norm_of(spec, numbers.k_norm, spec.kv_heads);
   shape.norms_after_rotation = spec.qk_norm->after_rope;
 }
 

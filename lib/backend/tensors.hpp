@@ -3,6 +3,7 @@
 #include "backend/mixer_tensors.hpp"
 #include "backend/parts.hpp"
 #include "models/model_spec.hpp"
+#include "weights/qkv_rows.hpp"
 
 #include <cogen/load/model_config.hpp>
 
@@ -36,8 +37,9 @@ struct attention_shape {
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
   float scale = 1;
-  float softcap = 0;       ///< scores become cap * tanh(score / cap); 0: they stay
-  at::Tensor slopes = {};  ///< [heads] float32: a score gets slope * (its key's position - the query's); or none
+  float softcap = 0;            ///< scores become cap * tanh(score / cap); 0: they stay
+  at::Tensor sink_logits = {};  ///< [heads] float32, a score beside those of the keys, without a value; or none
+  at::Tensor slopes = {};       ///< [heads] float32: a score gets slope * (its key's position - the query's); or none
 
   // Before queries and keys are rotated, or after that.
   float clip = 0;         ///< of queries, keys and values; 0: none
@@ -79,10 +81,7 @@ struct rotations {
 
 /// What attention does between its products.
 struct heads {
-  /// The weights of the norms of queries and keys, if the spec has them: [heads * head_dim] and [kv_heads * head_dim],
-  /// or [head_dim] if all heads have the same.
-  heads(const models::attention_spec& spec, const std::vector<float>& q_norm, const std::vector<float>& k_norm,
-        rotations turn);
+  heads(const models::attention_spec& spec, const weights::head_numbers& numbers, rotations turn);
 
   std::int64_t q_width() const { return shape.heads * shape.head_dim; }
   std::int64_t qkv_width() const { return shape.qkv_width() + (shape.output_gate ? q_width() : 0); }

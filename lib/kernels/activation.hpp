@@ -21,7 +21,7 @@ struct activation_operands {
   std::int64_t out_stride = 0;
   std::int64_t rows = 0;
   std::int64_t width = 0;
-  const float* parameters = nullptr;  // [4], of xielu
+  const float* parameters = nullptr;  // [4], of xielu and swiglu_oai
 };
 
 /// Each element's result depends on that element alone; relative error about 5e-7 where the result is not tiny beside

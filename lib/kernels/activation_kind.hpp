@@ -13,6 +13,7 @@ enum class activation : std::uint8_t {
   relu_squared,  // max(x, 0)^2 (So et al., arXiv:2109.08668)
   sigmoid,       // 1 / (1 + e^-x)
   xielu,  // p x^2 + b x above 0; n (e^min(x, e) - 1 - x) + b x elsewhere, of parameters p, n, b, e (arXiv:2411.13010)
+  swiglu_oai,  // with its factor y: (y + 1) x / (1 + e^(-a x)), x at most l and y in [-l, l], of parameters a, l
 };
 
 }  // namespace cogen::kernels

@@ -121,6 +121,7 @@ class planner {
     job.scale = operands_.scale;
     job.softcap = operands_.softcap;
     job.slopes = operands_.slopes ? operands_.slopes + head : nullptr;
+    job.sink_logits = operands_.sink_logits ? operands_.sink_logits + head : nullptr;
     job.q = operands_.q + (row.first + query) * operands_.q_stride + column;
     job.q_stride = operands_.q_stride;
     if (operands_.sink_q != nullptr)

@@ -18,6 +18,7 @@ struct attention_operands {
   float scale = 1.0F;             // of q . k, usually 1 / sqrt(head_dim)
   float softcap = 0;              // scores become cap * tanh(score / cap) (Gemma Team, arXiv:2408.00118); 0: they stay
   const float* slopes = nullptr;  // [heads]: a score gets slope * (its key's position - the query's); null: none
+  const float* sink_logits = nullptr;  // [heads]: a score beside those of the keys, without a value; null: none
 
   // q again, rotated to positions inside a cache with sinks; needed where a row's cache has some.
   const float* sink_q = nullptr;

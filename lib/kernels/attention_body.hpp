@@ -398,6 +398,11 @@ void attend_span(const attention_job& job, const attention_scratch_layout& at, s
 // at.total before the first span.
 void begin_total(const attention_job& job, const attention_scratch_layout& at) {
   clear(at, at.total);
+  if (job.sink_logits)
+    for (std::int64_t row = 0; row < at.rows; ++row) {
+      at.total.maximum[row] = job.sink_logits[row % job.heads];
+      at.total.sum[row] = 1;
+    }
   if (!job.cache->span.sinks) return;
   attend_sinks(job, at);
   merge(at, at.total, at.block);

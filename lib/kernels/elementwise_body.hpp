@@ -77,6 +77,16 @@ COGEN_INLINE simd::f xielu(simd::f x, const float* parameters) {
   return simd::add(simd::where_less(simd::zero(), x, above, below), linear);
 }
 
+// Its factor is y.
+COGEN_INLINE simd::f swiglu_oai(simd::f x, simd::f y, const float* parameters) {
+  const simd::f limit = simd::set(parameters[1]);
+  const simd::f gate = simd::min(limit, x);
+  const simd::f up = simd::min(limit, simd::max(simd::sub(simd::zero(), limit), y));
+  const simd::f power = exponential(simd::sub(simd::zero(), simd::mul(simd::set(parameters[0]), gate)));
+  const simd::f one = simd::set(1.0F);
+  return simd::mul(simd::add(up, one), simd::div(gate, simd::add(one, power)));
+}
+
 struct row_span {
   std::int64_t at;
   int live;  // lanes of the row from `at` on, at most simd::width
@@ -174,6 +184,11 @@ void activate_row(const activation_job& job) {
     case activation::xielu:
       return activate_with(
           [&](simd::f x) __attribute__((always_inline)) { return xielu(x, job.parameters); }, job);
+    case activation::swiglu_oai:
+      return over_row(
+          job.width, [&](row_span span) __attribute__((always_inline)) {
+            store(job.out, swiglu_oai(load(job.x, span), load(job.factor, span), job.parameters), span);
+          });
   }
 }
 

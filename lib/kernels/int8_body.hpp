@@ -32,7 +32,7 @@ struct summed_weights : Quantized {
   using Quantized::Quantized;
   using values = typename Quantized::values;
   static constexpr bool whole_bytes = values::bits == 8;
-  using sums = dots::sums_of<values::nonlinear ? 8 : values::bits>;
+  using sums = dots::sums_of<values::sum_bits>;
 
   COGEN_INLINE static std::int32_t start(const activation_group& x, int part) {
     if constexpr (minimum) return x.starts[0];

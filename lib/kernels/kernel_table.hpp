@@ -56,7 +56,7 @@ struct activation_job {
   const float* factor;  // or null
   float* out;
   std::int64_t width;
-  const float* parameters;  // of xielu
+  const float* parameters;  // of xielu and swiglu_oai
 };
 
 /// One token: q is rotated in place, k rotated into key, v copied into value (both in the cache's number format).
@@ -85,9 +85,10 @@ struct attention_job {
   std::int64_t first_position;  // of the first query
   std::int64_t end;             // positions up to here are seen by the last query
   float scale;
-  float softcap;        // 0: none
-  const float* slopes;  // [heads], or null
-  const float* q;       // [queries, heads, head_dim]
+  float softcap;             // 0: none
+  const float* slopes;       // [heads], or null
+  const float* sink_logits;  // [heads], or null
+  const float* q;            // [queries, heads, head_dim]
   std::int64_t q_stride;
   const float* sink_q;  // the same, as held against sinks, where the cache has some
   std::int64_t sink_q_stride;

@@ -20,6 +20,7 @@ constexpr int groups_in_block = quantized_block / quantized_group;
 template <int Low, int High, int Zero>
 struct packed_values {
   static constexpr int bits = Low + High;
+  static constexpr int sum_bits = bits;  // of what quad() gives
   static constexpr int high_bits = High;
   static constexpr int zero = Zero;
   static constexpr bool nonlinear = false;
@@ -81,18 +82,30 @@ struct packed_values {
   }
 };
 
-/// 4 bits that stand for bytes, which are biased by 128.
-struct nonlinear_4_bits : packed_values<4, 0, 128> {
+/// 4 bits that stand for the integers of a table: quad() adds Zero to these, so that they have Bits.
+template <const std::int8_t (&Table)[16], int Bits, int Zero>
+struct nonlinear_4_bits : packed_values<4, 0, Zero> {
+  using plain = packed_values<4, 0, Zero>;
   static constexpr bool nonlinear = true;
+  static constexpr int sum_bits = Bits;
 
   template <int Quad>
-  COGEN_INLINE static simd::i quad(const words& from) {
-    return simd::nonlinear(packed_values::quad<Quad>(from));
+  COGEN_INLINE static simd::i quad(const typename plain::words& from) {
+    return simd::looked_up(from_zero.values, plain::template quad<Quad>(from));
   }
   template <int Input>
   COGEN_INLINE static simd::f number(simd::i quad) {
-    return simd::template nonlinear_number<Input>(quad);
+    return simd::template looked_up_number<Input>(Table, quad);
   }
+
+ private:
+  struct shifted_table {
+    std::uint8_t values[16];
+    constexpr shifted_table() : values() {
+      for (int at = 0; at < 16; ++at) values[at] = static_cast<std::uint8_t>(Table[at] + Zero);
+    }
+  };
+  static constexpr shifted_table from_zero{};
 };
 
 /// A scale of 16 bits for each group, and a minimum where there is one.
@@ -111,6 +124,24 @@ class group_scales {
   COGEN_INLINE simd::f least(int c, int) const {
     return simd::load_f16(data + 2 * (tile_lanes + lane + c * simd::width));
   }
+  COGEN_INLINE void advance(int values) { data += header + values; }
+
+  const std::byte* data;
+  int lane;
+};
+
+/// A power of two for each group, of which a byte is the exponent.
+class group_exponents {
+ public:
+  static constexpr bool minimum = false;
+  static constexpr int parts = 1;
+  static constexpr int block_header = 0;
+  static constexpr int header = tile_lanes;
+
+  COGEN_INLINE group_exponents(const std::byte* tile, int lane, std::int64_t group, int values)
+      : data(tile + group * (header + values)), lane(lane) {}
+
+  COGEN_INLINE simd::f scale(int c, int) const { return simd::powers_of_two(data + lane + c * simd::width); }
   COGEN_INLINE void advance(int values) { data += header + values; }
 
   const std::byte* data;
@@ -233,7 +264,9 @@ void with_quantized_weights(weight_storage storage, Call call) {
     case weight_storage::q8:
       return call_with<group_scales<false>, packed_values<8, 0, 128>>(call);
     case weight_storage::q4_nonlinear:
-      return call_with<group_scales<false>, nonlinear_4_bits>(call);
+      return call_with<group_scales<false>, nonlinear_4_bits<nonlinear_values, 8, 128>>(call);
+    case weight_storage::mxfp4:
+      return call_with<group_exponents, nonlinear_4_bits<e2m1_halves, 5, 12>>(call);
     case weight_storage::q2_k:
       return call_with<block_scales<true, 2, true>, packed_values<2, 0, 0>>(call);
     case weight_storage::q3_k:
@@ -245,7 +278,7 @@ void with_quantized_weights(weight_storage storage, Call call) {
     case weight_storage::q6_k:
       return call_with<block_scales<false, 2>, packed_values<4, 2, 32>>(call);
     case weight_storage::q4_nonlinear_k:
-      return call_with<block_scales<false, 1>, nonlinear_4_bits>(call);
+      return call_with<block_scales<false, 1>, nonlinear_4_bits<nonlinear_values, 8, 128>>(call);
     default:
       return;
   }

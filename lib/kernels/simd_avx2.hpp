@@ -99,16 +99,14 @@ struct simd {
   static f low_bits(i v) {
     return _mm256_cvtepi32_ps(_mm256_and_si256(shift_right<8 * Input>(v), _mm256_set1_epi32((1 << Bits) - 1)));
   }
-  // What the low 4 bits of byte Input stand for.
+  // What the low 4 bits of byte Input stand for in a table.
   template <int Input>
-  static f nonlinear_number(i v) {
-    const i bytes = _mm256_shuffle_epi8(nonlinear_bytes(), _mm256_and_si256(v, _mm256_set1_epi8(15)));
+  static f looked_up_number(const std::int8_t (&table)[16], i v) {
+    const i bytes = _mm256_shuffle_epi8(twice(table), _mm256_and_si256(v, _mm256_set1_epi8(15)));
     return _mm256_cvtepi32_ps(_mm256_srai_epi32(shift_left<24 - 8 * Input>(bytes), 24));
   }
-  // What bytes of 0..15 stand for, biased by 128.
-  static i nonlinear(i nibbles) {
-    return _mm256_xor_si256(_mm256_shuffle_epi8(nonlinear_bytes(), nibbles), _mm256_set1_epi8(-128));
-  }
+  // What bytes of 0..15 stand for.
+  static i looked_up(const std::uint8_t (&table)[16], i nibbles) { return _mm256_shuffle_epi8(twice(table), nibbles); }
   // What turns byte(v) into (value - zero) * scale with one multiply-add.
   static f byte_scale(f scale) { return scale; }
   static f byte_offset(f scale, int zero) { return mul(scale, set(static_cast<float>(-zero))); }
@@ -119,6 +117,10 @@ struct simd {
   }
   static f signed_bytes(const void* from) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from))));
+  }
+  // 2^(b - 127) of bytes b, or 0 where b is 0.
+  static f powers_of_two(const void* from) {
+    return from_bits(shift_left<23>(_mm256_cvtepu8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from)))));
   }
 
   // One float16 in every lane.
@@ -137,8 +139,8 @@ struct simd {
   }
 
  private:
-  static i nonlinear_bytes() {
-    return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(nonlinear_values)));
+  static i twice(const void* bytes) {
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128(static_cast<const __m128i*>(bytes)));
   }
   static i first(int n) { return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)); }
 };

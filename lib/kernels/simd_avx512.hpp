@@ -101,16 +101,15 @@ struct simd {
     if constexpr (Bits == 5) return _mm512_permutex2var_ps(counted(0, 15), moved, counted(16, 15));
     return _mm512_permutexvar_ps(moved, counted(0, (1 << Bits) - 1));
   }
-  // What the low 4 bits of byte Input stand for.
+  // What the low 4 bits of byte Input stand for in a table.
   template <int Input>
-  static f nonlinear_number(i v) {
-    const f values = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(nonlinear_bytes()));
-    return _mm512_permutexvar_ps(shift_right<8 * Input>(v), values);
+  static f looked_up_number(const std::int8_t (&table)[16], i v) {
+    return _mm512_permutexvar_ps(shift_right<8 * Input>(v), signed_bytes(table));
   }
-  // What bytes of 0..15 stand for, biased by 128.
-  static i nonlinear(i nibbles) {
-    const i values = _mm512_xor_si512(_mm512_broadcast_i32x4(nonlinear_bytes()), _mm512_set1_epi8(-128));
-    return _mm512_shuffle_epi8(values, nibbles);
+  // What bytes of 0..15 stand for.
+  static i looked_up(const std::uint8_t (&table)[16], i nibbles) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(bytes), nibbles);
   }
   // What turns byte(v) into (value - zero) * scale with one multiply-add.
   static f byte_scale(f scale) { return mul(scale, set(256.0F)); }
@@ -126,6 +125,10 @@ struct simd {
   }
   static f signed_bytes(const void* from) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from))));
+  }
+  // 2^(b - 127) of bytes b, or 0 where b is 0.
+  static f powers_of_two(const void* from) {
+    return from_bits(shift_left<23>(_mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from)))));
   }
 
   // One float16 in every lane.
@@ -144,7 +147,6 @@ struct simd {
   }
 
  private:
-  static __m128i nonlinear_bytes() { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(nonlinear_values)); }
   // Lane n holds first + (n & mask).
   static f counted(int first, int mask) {
     const i numbers = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);

@@ -112,18 +112,18 @@ struct simd {
   static f low_bits(i v) {
     return number((reinterpret_cast<u>(v) >> (8 * Input)) & ((1U << Bits) - 1U));
   }
-  // What the low 4 bits of byte Input stand for.
+  // What the low 4 bits of byte Input stand for in a table.
   template <int Input>
-  static f nonlinear_number(i v) {
+  static f looked_up_number(const std::int8_t (&table)[16], i v) {
     f values;
-    for (int lane = 0; lane < width; ++lane) values[lane] = nonlinear_values[v[lane] >> 8 * Input & 15];
+    for (int lane = 0; lane < width; ++lane) values[lane] = table[v[lane] >> 8 * Input & 15];
     return values;
   }
-  // What bytes of 0..15 stand for, biased by 128.
-  static i nonlinear(i nibbles) {
+  // What bytes of 0..15 stand for.
+  static i looked_up(const std::uint8_t (&table)[16], i nibbles) {
     unsigned char bytes[sizeof(i)];
     __builtin_memcpy(bytes, &nibbles, sizeof bytes);
-    for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(nonlinear_values[byte] + 128);
+    for (unsigned char& byte : bytes) byte = table[byte];
     return read<i>(bytes);
   }
   // What turns byte(v) into (value - zero) * scale with fma.
@@ -139,6 +139,11 @@ struct simd {
   static f signed_bytes(const void* from) {
     using bytes = std::int8_t __attribute__((vector_size(width)));
     return __builtin_convertvector(read<bytes>(from), f);
+  }
+  // 2^(b - 127) of bytes b, or 0 where b is 0.
+  static f powers_of_two(const void* from) {
+    using bytes = std::uint8_t __attribute__((vector_size(width)));
+    return reinterpret_cast<f>(__builtin_convertvector(read<bytes>(from), u) << 23);
   }
 
   // One float16 in every lane.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 namespace cogen::kernels {
@@ -19,11 +20,12 @@ struct tile_form {
   int factors = 0;  // bytes of each lane in a group of a block
   int parts = 1;
   bool nonlinear = false;
+  bool exponents = false;  // a byte as scale, and values of E2M1
 
   constexpr int bits() const { return low_bits + high_bits; }
   constexpr bool in_blocks() const { return factors > 0; }
-  /// Scales and minima of 16 bits.
-  constexpr std::int64_t header() const { return tile_lanes * (minimum ? 4 : 2); }
+  /// Scales and minima.
+  constexpr std::int64_t header() const { return tile_lanes * (exponents ? 1 : minimum ? 4 : 2); }
   constexpr std::int64_t group_header() const { return in_blocks() ? tile_lanes * factors : header(); }
   constexpr std::int64_t group_bytes() const { return group_header() + tile_lanes * group * bits() / 8; }
   constexpr std::int64_t block_bytes() const { return (in_blocks() ? header() : 0) + groups * group_bytes(); }
@@ -41,6 +43,8 @@ constexpr tile_form form_of(weight_storage storage) {
       return {4, 1, 0, true};
     case weight_storage::q4_nonlinear:
       return {.low_bits = 4, .high_bits = 0, .zero = 0, .nonlinear = true};
+    case weight_storage::mxfp4:
+      return {.low_bits = 4, .high_bits = 0, .zero = 0, .nonlinear = true, .exponents = true};
     case weight_storage::q2_k:
       return {2, 0, 0, true, 2, 2};
     case weight_storage::q3_k:
@@ -121,6 +125,13 @@ small_block read_block(const std::byte* from) {
     for (std::uint32_t& four : to.values) four ^= in_each_byte(128);
   }
   return to;
+}
+
+// Values are halves, so the exponent is one less.
+template <>
+small_block read_block<weight_format::mxfp4>(const std::byte* from) {
+  return {.scale = static_cast<std::uint16_t>(std::max(static_cast<int>(*from) - 1, 0)),
+          .values = nibbles_of(from + 1)};
 }
 
 // Of each value so many bits, from bit `From` on.
@@ -242,7 +253,10 @@ constexpr std::int64_t scale_offset(weight_format format) {
 
 template <tile_form Form>
 void write_header(std::uint16_t scale, std::uint16_t minimum, int lane, std::byte* to) {
-  write(to + 2 * lane, scale);
+  if constexpr (Form.exponents)
+    write(to + lane, static_cast<std::uint8_t>(scale));
+  else
+    write(to + 2 * lane, scale);
   if constexpr (Form.minimum) write(to + 2 * (tile_lanes + lane), minimum);
 }
 
@@ -293,6 +307,7 @@ int value_at(const tile_form& form, const std::byte* values, int at, int lane) {
   };
   const int high = form.high_bits > 0 ? field(form.high_bits, form.low_bits) : 0;
   const int value = field(form.low_bits, 0) | high << form.low_bits;
+  if (form.exponents) return e2m1_halves[value];
   return form.nonlinear ? nonlinear_values[value] : value - form.zero;
 }
 
@@ -302,6 +317,7 @@ struct group_scale {
 };
 
 group_scale header_at(const tile_form& form, const std::byte* header, int lane) {
+  if (form.exponents) return {std::bit_cast<float>(static_cast<std::uint32_t>(header[lane]) << 23)};
   const auto number = [&](int field) {
     return f16_to_float(read<std::uint16_t>(header + 2 * (field * tile_lanes + lane)));
   };
@@ -415,6 +431,8 @@ void pack_tile(const stored_rows& from, std::byte* tile) {
       return pack_blocks<weight_format::q6_k>(from, tile);
     case weight_format::iq4_nl:
       return pack_small_blocks<weight_format::iq4_nl>(from, tile);
+    case weight_format::mxfp4:
+      return pack_small_blocks<weight_format::mxfp4>(from, tile);
     case weight_format::q2_k:
       return pack_blocks<weight_format::q2_k>(from, tile);
     case weight_format::q3_k:

@@ -29,6 +29,8 @@ constexpr weight_storage storage_of(weight_format format) {
       return weight_storage::q8;
     case weight_format::iq4_nl:
       return weight_storage::q4_nonlinear;
+    case weight_format::mxfp4:
+      return weight_storage::mxfp4;
     case weight_format::q2_k:
       return weight_storage::q2_k;
     case weight_format::q3_k:

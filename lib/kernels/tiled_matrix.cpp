@@ -36,6 +36,8 @@ format_traits traits_of(weight_format format) {
       return {"q8_0", 32, 34};
     case weight_format::iq4_nl:
       return {"iq4_nl", 32, 18};
+    case weight_format::mxfp4:
+      return {"mxfp4", 32, 17};
     case weight_format::q2_k:
       return {"q2_k", 256, 84};
     case weight_format::q3_k:

@@ -17,11 +17,11 @@ namespace cogen::kernels {
 /// Formats that weights are read in: plain numbers, GGML's blocks of 32 along a row, and those of 256.
 /// (https://github.com/ggml-org/ggml, docs/gguf.md: q4_0, q5_0, q8_0, iq4_nl have a scale per block, q4_1, q5_1 a
 /// minimum too; q4_k, q5_k scale and minimum for each 32 of 256, iq4_xs a scale for those, q3_k and q6_k a scale for
-/// each 16, q2_k a minimum too.)
+/// each 16, q2_k a minimum too. mxfp4 is OCP's Microscaling Formats 1.0: numbers of 4 bits, a power of two per block.)
 // clang-format off
 enum class weight_format : std::uint8_t {
   f32, f16, bf16,
-  q4_0, q4_1, q5_0, q5_1, q8_0, iq4_nl,
+  q4_0, q4_1, q5_0, q5_1, q8_0, iq4_nl, mxfp4,
   q2_k, q3_k, q4_k, q5_k, q6_k, iq4_xs,
 };
 // clang-format on

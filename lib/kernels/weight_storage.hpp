@@ -12,6 +12,7 @@ namespace cogen::kernels {
 /// - bf16: per pair of inputs 64 lanes of 32 bits, the first input in the low half (an odd last one is paired with 0)
 /// - the others, per group: 64 f16 scales, with `_min` 64 f16 minima, and values;
 ///   weight = (value - zero) * scale, or value * scale + minimum
+/// - mxfp4, per group: 64 bytes b and values; weight = 2^(b - 127) * e2m1_halves[value], or 0 where b is 0
 /// - the others, per block: 64 f16 scales, where it has minima (q2_k, q4_k, q5_k) 64 of those too, negated, and 8
 /// groups;
 ///   per group: 64 factors of 8 bits, signed, that multiply the scales (q3_k, q6_k: 64 for the first 16 inputs, then 64
@@ -26,7 +27,7 @@ namespace cogen::kernels {
 // clang-format off
 enum class weight_storage : std::uint8_t {
   f32, f16, bf16,
-  q4, q4_min, q5, q5_min, q8, q4_nonlinear,
+  q4, q4_min, q5, q5_min, q8, q4_nonlinear, mxfp4,
   q2_k, q3_k, q4_k, q5_k, q6_k, q4_nonlinear_k,
 };
 // clang-format on
@@ -39,5 +40,8 @@ constexpr int quantized_block = 256;
 
 /// What the 4-bit values of GGML's IQ4_NL and IQ4_XS stand for.
 constexpr std::int8_t nonlinear_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+
+/// The numbers of OCP's FP4 (E2M1), in halves.
+constexpr std::int8_t e2m1_halves[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 }  // namespace cogen::kernels

@@ -6,6 +6,7 @@
 #include "load/gguf_views.hpp"
 #include "load/input_file.hpp"
 #include "load/message.hpp"
+#include "load/mxfp4_folder.hpp"
 #include "load/read_model_config.hpp"
 #include "load/safetensors.hpp"
 #include "load/tokenizer_source.hpp"
@@ -129,6 +130,8 @@ struct checkpoint::contents {
       fields.emplace(read_config_json(path / "config.json"));
       family = fields->family();
       tensors = std::make_unique<const safetensors_folder>(path);
+      if (fields->is("quantization_config.quant_method", "mxfp4"))
+        tensors = std::make_unique<const mxfp4_folder>(std::move(tensors));
     } else {
       auto file = std::make_unique<const gguf_file>(gguf_path(path));
       gguf = file.get();

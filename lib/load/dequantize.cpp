@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstring>
 #include <stdexcept>
 
@@ -118,6 +119,11 @@ void expand(const iq4_xs_block& block, float* out) {
   }
 }
 
+void expand(const mxfp4_block& block, float* out) {
+  const float half = std::ldexp(1.0F, block.exponent - 128);
+  expand_nibbles(block, out, [=](int q, int) { return half * static_cast<float>(e2m1_halves[q]); });
+}
+
 template <class Block>
 void expand_all(std::span<const std::byte> blocks, float* out, std::int64_t elements) {
   for (; !blocks.empty(); blocks = blocks.subspan(sizeof(Block)), out += elements) {
@@ -188,6 +194,8 @@ void dequantize(element_type type, std::span<const std::byte> blocks, std::span<
       return expand_all<iq4_nl_block>(blocks, out.data(), elements);
     case element_type::iq4_xs:
       return expand_all<iq4_xs_block>(blocks, out.data(), elements);
+    case element_type::mxfp4:
+      return expand_all<mxfp4_block>(blocks, out.data(), elements);
     default:
       return;
   }

@@ -54,6 +54,8 @@ std::string_view to_string(element_type type) noexcept {
       return "iq4_nl";
     case element_type::iq4_xs:
       return "iq4_xs";
+    case element_type::mxfp4:
+      return "mxfp4";
   }
   return "unknown";
 }

@@ -149,8 +149,18 @@ struct iq4_xs_block {
   }
 };
 
+/// The numbers of OCP's FP4 (E2M1), in halves.
+inline constexpr std::int8_t e2m1_halves[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+/// w[i] = 2^(exponent - 128) * e2m1_halves[nibble]; 255 means NaN. Nibbles as in q4_0_block. OCP Microscaling Formats
+/// 1.0, MXFP4.
+struct mxfp4_block {
+  std::uint8_t exponent;
+  std::uint8_t nibbles[16];
+};
+
 static_assert(sizeof(q2_k_block) == 84 && sizeof(q3_k_block) == 110);
-static_assert(sizeof(iq4_nl_block) == 18 && sizeof(iq4_xs_block) == 136);
+static_assert(sizeof(iq4_nl_block) == 18 && sizeof(iq4_xs_block) == 136 && sizeof(mxfp4_block) == 17);
 static_assert(sizeof(q4_k_block) == 144 && sizeof(q5_k_block) == 176 && sizeof(q6_k_block) == 210);
 static_assert(sizeof(q4_0_block) == 18 && sizeof(q4_1_block) == 20);
 static_assert(sizeof(q5_0_block) == 22 && sizeof(q5_1_block) == 24 && sizeof(q8_0_block) == 34);
@@ -204,6 +214,8 @@ constexpr block_layout layout(element_type type) noexcept {
       return {32, sizeof(iq4_nl_block)};
     case element_type::iq4_xs:
       return {256, sizeof(iq4_xs_block)};
+    case element_type::mxfp4:
+      return {32, sizeof(mxfp4_block)};
   }
   return {1, 0};
 }

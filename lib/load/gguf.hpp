@@ -29,10 +29,10 @@ std::optional<double> as_real(const gguf_value& value) noexcept;
 
 /// A GGUF file, or the parts of a split one, version 2 or 3, little-endian
 /// (github.com/ggml-org/ggml/blob/master/docs/gguf.md). Tensor types: F32, F16, BF16, F64, I8 to I64, Q4_0, Q4_1, Q5_0,
-/// Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL, IQ4_XS; any other is refused by name. Dimensions are in row-major order: GGUF's
-/// [columns, rows] is shape [rows, columns] here. Keys and names are unique. Tensors follow one another at the file's
-/// alignment, and the last ends with the file. Opening needs memory in proportion to the actual metadata, whatever
-/// counts the file claims.
+/// Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL, IQ4_XS, MXFP4; any other is refused by name. Dimensions are in row-major order:
+/// GGUF's [columns, rows] is shape [rows, columns] here. Keys and names are unique. Tensors follow one another at the
+/// file's alignment, and the last ends with the file. Opening needs memory in proportion to the actual metadata,
+/// whatever counts the file claims.
 class gguf_file final : public tensor_file {
  public:
   /// Of a split file, the path of the first part. Throws load_error.

@@ -121,6 +121,7 @@ constexpr std::array shown_fields{
     shown_field{"mlp_bias", {"ffn_up.bias", "ffn_down.bias"}},
     shown_field{"mlp_gate", {"ffn_gate.weight"}},
     shown_field{"fused_qkv", {"attn_qkv.weight"}},
+    shown_field{"expert_bias", {"ffn_up_exps.bias"}},
     shown_field{"fused_experts", {"ffn_gate_up_exps.weight"}},
     shown_field{"use_qk_norm", {"attn_q_norm.weight"}},
     shown_field{"qk_layernorm", {"attn_q_norm.weight"}},

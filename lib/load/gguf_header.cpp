@@ -183,7 +183,7 @@ constexpr ggml_type ggml_types[] = {{0, "F32", element_type::f32},
                                     {30, "BF16", element_type::bf16},
                                     {34, "TQ1_0"},
                                     {35, "TQ2_0"},
-                                    {39, "MXFP4"}};
+                                    {39, "MXFP4", element_type::mxfp4}};
 
 element_type known_type(const header_cursor& cursor, std::uint32_t number) {
   const auto* type = std::ranges::find(ggml_types, number, &ggml_type::number);
@@ -191,7 +191,7 @@ element_type known_type(const header_cursor& cursor, std::uint32_t number) {
   if (is_known && type->read_as) return *type->read_as;
   cursor.refuse(
       "GGML type {} ({}) is not read; F32, F16, BF16, F64, I8 to I64, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, "
-      "IQ4_NL and IQ4_XS are",
+      "IQ4_NL, IQ4_XS and MXFP4 are",
       number, is_known ? type->name : "unknown");
 }
 

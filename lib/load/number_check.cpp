@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -105,6 +106,19 @@ std::optional<bad_number> first_bad_pair(std::span<const std::byte> blocks, std:
       });
 }
 
+// Of MXFP4, whose scales are powers of two.
+std::optional<bad_number> first_bad_exponent(std::span<const std::byte> blocks) {
+  constexpr int bias = 127, largest = 13;  // 6 * 2^13 is within largest_weight
+  for (std::int64_t number = 0; !blocks.empty(); blocks = blocks.subspan(sizeof(mxfp4_block)), ++number) {
+    const auto exponent = static_cast<int>(blocks[offsetof(mxfp4_block, exponent)]);
+    if (exponent <= bias + largest) continue;
+    const auto scale = exponent == 255 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0F, exponent - bias);
+    return bad_number{number,
+                      fmt::format("the scale {}; magnitudes up to {} are allowed", scale, std::ldexp(1.0F, largest))};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<bad_number> first_bad_number(element_type type, std::span<const std::byte> blocks) {
@@ -143,6 +157,8 @@ std::optional<bad_number> first_bad_number(element_type type, std::span<const st
       return first_bad_scale<iq4_nl_block>(blocks, offsetof(iq4_nl_block, scale), 127);
     case element_type::iq4_xs:
       return first_bad_scale<iq4_xs_block>(blocks, offsetof(iq4_xs_block, scale), signed_scales_of_6_bits * 127);
+    case element_type::mxfp4:
+      return first_bad_exponent(blocks);
     default:
       return std::nullopt;
   }

@@ -34,6 +34,7 @@ model_spec glm4(const load::config_fields& fields, const load::model_config& con
 model_spec glm4_moe(const load::config_fields& fields, const load::model_config& config);
 model_spec gpt2(const load::config_fields& fields, const load::model_config& config);
 model_spec gpt_neox(const load::config_fields& fields, const load::model_config& config);
+model_spec gpt_oss(const load::config_fields& fields, const load::model_config& config);
 model_spec gptj(const load::config_fields& fields, const load::model_config& config);
 model_spec granite(const load::config_fields& fields, const load::model_config& config);
 model_spec granitemoehybrid(const load::config_fields& fields, const load::model_config& config);
@@ -104,6 +105,7 @@ constexpr std::array families{
     family{"glm4_moe", "GLM-4.5", glm4_moe},
     family{"gpt2", "GPT-2", gpt2},
     family{"gpt_neox", "GPT-NeoX (Pythia)", gpt_neox},
+    family{"gpt_oss", "gpt-oss", gpt_oss},
     family{"gptj", "GPT-J", gptj},
     family{"granite", "Granite 3", granite},
     family{"granitemoehybrid", "Granite 4 hybrid", granitemoehybrid},

@@ -27,6 +27,7 @@ constexpr std::array renamed_norms{
     renamed_norm{"glm4_moe", "post_attention_layernorm", "post_attention_norm"},
     renamed_norm{"qwen3_next", "post_attention_layernorm", "post_attention_norm"},
     renamed_norm{"qwen3_5_moe_text", "post_attention_layernorm", "post_attention_norm"},
+    renamed_norm{"gpt_oss", "post_attention_layernorm", "post_attention_norm"},
     renamed_norm{"qwen3_5_text", "post_attention_layernorm", "post_attention_norm"},
     renamed_norm{"seed_oss", "post_attention_layernorm", "post_attention_norm"},
 };
@@ -41,7 +42,8 @@ class gguf_namer {
         output_bias_(shows("attention_out_bias")),
         mlp_bias_(shows("mlp_bias")),
         separate_gate_(shows("mlp_gate")),
-        fused_experts_(shows("fused_experts")) {}
+        fused_experts_(shows("fused_experts")),
+        expert_bias_(shows("expert_bias")) {}
 
   void rename(embedding_spec& embedding) const {
     embedding.names = {"token_embd"};
@@ -112,6 +114,7 @@ class gguf_namer {
     attends.grouped_qkv = attends.transposed = false;
     attends.qkv_bias = qkv_bias_;
     attends.output_bias = output_bias_;
+    if (!attends.sink_logits.empty()) attends.sink_logits = "attn_sinks.weight";
     if (!attends.qk_norm) return;
     attends.qk_norm->q = "attn_q_norm";
     attends.qk_norm->k = "attn_k_norm";
@@ -133,6 +136,9 @@ class gguf_namer {
     rename(moe.expert, "_exps");
     if (fused_experts_) moe.expert.gate = moe.expert.up = "ffn_gate_up_exps";
     moe.stacked = true;
+    moe.weight = ".weight";
+    moe.bias = ".bias";
+    moe.expert.bias = expert_bias_;
     moe.router.name = "ffn_gate_inp";
     if (!moe.router.choice_bias.empty()) moe.router.choice_bias = "exp_probs_b.bias";
     if (!moe.shared) return;
@@ -144,7 +150,7 @@ class gguf_namer {
     if (!mlp.gate.empty()) mlp.gate = fmt::format("ffn_gate{}", ending);
     mlp.up = fmt::format("ffn_up{}", ending);
     mlp.down = fmt::format("ffn_down{}", ending);
-    mlp.transposed = mlp.bias = false;
+    mlp.transposed = mlp.interleaved = mlp.bias = false;
   }
 
   void rename(mamba_spec&) const {}
@@ -171,7 +177,7 @@ class gguf_namer {
 
   const load::config_fields& fields_;
   std::string family_;
-  bool fused_qkv_, qkv_bias_, output_bias_, mlp_bias_, separate_gate_, fused_experts_;
+  bool fused_qkv_, qkv_bias_, output_bias_, mlp_bias_, separate_gate_, fused_experts_, expert_bias_;
   norm_name last_norm_;
   int layer_ = -1;
 };

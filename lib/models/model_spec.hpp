@@ -6,6 +6,7 @@
 #include <cogen/cache/kv_cache_spec.hpp>
 #include <cogen/load/model_config.hpp>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -79,8 +80,9 @@ struct attention_spec {
   std::optional<qk_norm_spec> qk_norm;
   std::optional<alibi_spec> alibi;
   std::optional<query_growth_spec> query_growth;
-  float softcap = 0;   ///< scores become cap * tanh(score / cap); 0: they stay
-  float qkv_clip = 0;  ///< queries, keys and values, once normed, are cut to [-clip, clip]; 0: they stay
+  std::string sink_logits = {};  ///< [heads], a score that no value has, in each head's softmax; empty: there is none
+  float softcap = 0;             ///< scores become cap * tanh(score / cap); 0: they stay
+  float qkv_clip = 0;            ///< queries, keys and values, once normed, are cut to [-clip, clip]; 0: they stay
 
   cache::kv_cache_spec kv;  ///< of kind cross: keys and values are the encoder's
 
@@ -98,6 +100,8 @@ struct mlp_spec {
   float gate_scale = 1;     ///< of gate x
   bool transposed = false;  ///< matrices are stored [inputs, outputs]
   bool bias = false;
+  bool interleaved = false;              ///< one matrix: rows of gate and up in turn
+  std::array<float, 4> parameters = {};  ///< of the activation, unless the checkpoint has them
 };
 
 /// How a router's logits become the shares that a few experts have in a row's result: those with the largest scores,
@@ -107,6 +111,7 @@ struct router_spec {
   enum class group_scoring : std::uint8_t { best, two_best };  ///< a group's score is the sum of that many
 
   std::string name = "router";
+  bool bias = false;
   scoring scores = scoring::softmax;
   std::string choice_bias = {};  ///< a vector that scores get for the choice alone, after the prefix, or none
   std::int64_t groups = 1;       ///< of neighbors; experts outside the `top_groups` best are not chosen
@@ -130,6 +135,7 @@ struct moe_spec {
   std::int64_t top_k = 0;
   router_spec router = {};
   bool stacked = false;  ///< one tensor [experts, outputs, inputs] for all; else names follow "experts.E."
+  std::string weight = ".weight", bias = ".bias";  ///< what experts' tensors end in
   std::optional<shared_expert_spec> shared = {};
 };
 

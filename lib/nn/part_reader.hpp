@@ -90,17 +90,11 @@ class part_reader {
   part self_attention(const models::attention_spec& spec, const std::string& prefix, int layer) {
     auto qkv = project(weights::qkv_rows(spec, prefix), config_.hidden, spec.qkv_bias);
     auto output = read_output(spec, prefix);
-    std::vector<float> q_norm, k_norm;
-    if (spec.qk_norm) {
-      const auto read = weights_.number_reader();
-      q_norm = weights::qk_norm_weights(spec, prefix + spec.qk_norm->q, spec.heads, read);
-      k_norm = weights::qk_norm_weights(spec, prefix + spec.qk_norm->k, spec.kv_heads, read);
-    }
-    return parts::attention<B>{
-        .qkv = std::move(qkv),
-        .heads = typename B::heads(spec, std::move(q_norm), std::move(k_norm), rotation(spec.rope)),
-        .output = std::move(output),
-        .layer = layer};
+    const auto numbers = weights::read_head_numbers(spec, prefix, weights_.number_reader());
+    return parts::attention<B>{.qkv = std::move(qkv),
+                               .heads = typename B::heads(spec, numbers, rotation(spec.rope)),
+                               .output = std::move(output),
+                               .layer = layer};
   }
 
   part cross(const models::attention_spec& spec, const std::string& prefix, int layer) {
@@ -111,7 +105,7 @@ class part_reader {
       return parts::cross_attention<B>{
           .q = project({rows(0, spec.q_width())}, config_.hidden, spec.qkv_bias),
           .kv = project({rows(1, spec.kv_width()), rows(2, spec.kv_width())}, config_.hidden, spec.qkv_bias),
-          .heads = typename B::heads(spec, {}, {}, {}),
+          .heads = typename B::heads(spec, {}, {}),
           .output = read_output(spec, prefix),
           .layer = layer};
     } else {
@@ -169,15 +163,23 @@ class part_reader {
     std::vector<named_rows> rows{{.name = prefix + spec.router.name + ".weight", .rows = spec.experts}};
     if (spec.shared && !spec.shared->gate.empty())
       rows.push_back({.name = prefix + spec.shared->gate + ".weight", .rows = 1, .may_be_vector = true});
-    return {weights_.matrix(rows, config_.hidden)};
+    projection made{weights_.matrix(rows, config_.hidden)};
+    if (!spec.router.bias) return made;
+    if (rows.size() > 1) throw std::invalid_argument("a router with a bias also has the gate of a shared expert");
+    rows.front().name = prefix + spec.router.name + ".bias";
+    made.bias = weights_.vector(rows);
+    return made;
   }
 
   parts::mlp<B> expert(const models::moe_spec& spec, const std::string& prefix, std::int64_t index) {
-    const auto& [width, bias] = std::pair(spec.expert.intermediate, spec.expert.bias);
-    return {.up = project(weights::up_rows(spec, prefix, index), config_.hidden, bias),
+    const auto width = spec.expert.intermediate;
+    const auto read = [&](const std::vector<named_rows>& rows, std::int64_t inputs) {
+      return project(rows, inputs, spec.expert.bias, spec.weight, spec.bias);
+    };
+    return {.up = read(weights::up_rows(spec, prefix, index), config_.hidden),
             .activation = activation(spec.expert, prefix),
             .intermediate = width,
-            .down = project({weights::down_rows(spec, prefix, index, config_.hidden)}, width, bias)};
+            .down = read({weights::down_rows(spec, prefix, index, config_.hidden)}, width)};
   }
 
   projection read_output(const models::attention_spec& spec, const std::string& prefix) {
@@ -186,21 +188,22 @@ class part_reader {
   }
 
   /// NAME + ".weight" of each part and, where `bias` says so, NAME + ".bias".
-  projection project(const std::vector<named_rows>& parts, std::int64_t inputs, bool bias) {
-    return with_bias(weights_.projection(named(parts, ".weight"), inputs), parts, bias);
+  projection project(const std::vector<named_rows>& parts, std::int64_t inputs, bool bias,
+                     const std::string& weight_end = ".weight", const std::string& bias_end = ".bias") {
+    return with_bias(weights_.projection(named(parts, weight_end), inputs), parts, bias, bias_end);
   }
 
   /// The same in the stored numbers.
   projection project_as_stored(const std::vector<named_rows>& parts, std::int64_t inputs, bool bias) {
-    return with_bias({weights_.matrix(named(parts, ".weight"), inputs)}, parts, bias);
+    return with_bias({weights_.matrix(named(parts, ".weight"), inputs)}, parts, bias, ".bias");
   }
 
-  projection with_bias(projection made, const std::vector<named_rows>& parts, bool bias) {
-    if (bias) made.bias = weights_.vector(named(parts, ".bias"));
+  projection with_bias(projection made, const std::vector<named_rows>& parts, bool bias, const std::string& end) {
+    if (bias) made.bias = weights_.vector(named(parts, end));
     return made;
   }
 
-  static std::vector<named_rows> named(std::vector<named_rows> parts, const char* end) {
+  static std::vector<named_rows> named(std::vector<named_rows> parts, const std::string& end) {
     for (auto& part : parts) part.name += end;
     return parts;
   }

@@ -8,6 +8,14 @@ namespace cogen::weights {
 
 namespace {
 
+/// Every other row is one of the gate.
+std::vector<row_run> gate_then_up(std::int64_t width) {
+  std::vector<row_run> runs;
+  for (const std::int64_t first : {0, 1})
+    for (std::int64_t row = 0; row < width; ++row) runs.push_back({2 * row + first, 1});
+  return runs;
+}
+
 std::string prefix_of(const models::moe_spec& spec, const std::string& prefix, std::int64_t expert) {
   return spec.stacked ? prefix : fmt::format("{}experts.{}.", prefix, expert);
 }
@@ -33,8 +41,11 @@ std::vector<named_rows> up_rows(const models::mlp_spec& spec, const std::string&
   const auto width = spec.intermediate;
   const named_rows up{.name = prefix + spec.up, .rows = width, .transposed = spec.transposed};
   if (spec.gate.empty()) return {up};
-  if (spec.gate == spec.up) return {{.name = prefix + spec.up, .rows = 2 * width, .transposed = spec.transposed}};
-  return {{.name = prefix + spec.gate, .rows = width, .transposed = spec.transposed}, up};
+  if (spec.gate != spec.up) return {{.name = prefix + spec.gate, .rows = width, .transposed = spec.transposed}, up};
+  return {{.name = up.name,
+           .rows = 2 * width,
+           .runs = spec.interleaved ? gate_then_up(width) : std::vector<row_run>(),
+           .transposed = spec.transposed}};
 }
 
 std::vector<named_rows> up_rows(const models::moe_spec& spec, const std::string& prefix, std::int64_t expert) {
@@ -56,7 +67,7 @@ named_rows down_rows(const models::moe_spec& spec, const std::string& prefix, st
 
 std::array<float, 4> activation_parameters(const models::mlp_spec& spec, const std::string& prefix,
                                            const read_numbers& read) {
-  if (spec.activation != kernels::activation::xielu) return {};
+  if (spec.activation != kernels::activation::xielu) return spec.parameters;
   const auto softplus = [](float x) { return std::log1p(std::exp(x)); };
   const auto number = [&](const char* name, std::initializer_list<std::int64_t> shape) {
     return read(prefix + "act_fn." + name, shape).front();

@@ -25,8 +25,8 @@ named_rows down_rows(const models::moe_spec& spec, const std::string& prefix, st
                      std::int64_t outputs);
 named_rows down_rows(const models::mlp_spec& spec, const std::string& prefix, std::int64_t outputs);
 
-/// xIELU's parameters p, n, b and e; zeros for other activations. The file has the first two as what softplus turns
-/// into them.
+/// The activation's parameters. A file has those of xIELU, p, n, b and e: the first two as what softplus turns into
+/// them.
 std::array<float, 4> activation_parameters(const models::mlp_spec& spec, const std::string& prefix,
                                            const read_numbers& read);
 

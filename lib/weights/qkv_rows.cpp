@@ -100,4 +100,15 @@ std::vector<float> qk_norm_weights(const models::attention_spec& spec, const std
   return values;
 }
 
+head_numbers read_head_numbers(const models::attention_spec& spec, const std::string& prefix,
+                               const read_numbers& read) {
+  head_numbers found;
+  if (spec.qk_norm) {
+    found.q_norm = qk_norm_weights(spec, prefix + spec.qk_norm->q, spec.heads, read);
+    found.k_norm = qk_norm_weights(spec, prefix + spec.qk_norm->k, spec.kv_heads, read);
+  }
+  if (!spec.sink_logits.empty()) found.sink_logits = read(prefix + spec.sink_logits, {spec.heads});
+  return found;
+}
+
 }  // namespace cogen::weights

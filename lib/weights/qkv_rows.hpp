@@ -13,6 +13,13 @@ namespace cogen::weights {
 /// follow. Names get the prefix and no suffix.
 std::vector<named_rows> qkv_rows(const models::attention_spec& spec, const std::string& prefix);
 
+/// Numbers of attention that are in no matrix.
+struct head_numbers {
+  std::vector<float> q_norm, k_norm;    ///< as qk_norm_weights() returns them; empty: there are no norms
+  std::vector<float> sink_logits = {};  ///< [heads], or empty
+};
+head_numbers read_head_numbers(const models::attention_spec& spec, const std::string& prefix, const read_numbers& read);
+
 /// The weights of the norm of queries, or of keys, whose name it is, in the order of those rows: [heads * head_dim], or
 /// [head_dim] if all heads have the same.
 std::vector<float> qk_norm_weights(const models::attention_spec& spec, const std::string& name, int heads,

@@ -80,6 +80,33 @@ BOOST_AUTO_TEST_CASE(squares_sigmoid_and_xielu_agree_with_their_formulas) {
     });
 }
 
+BOOST_AUTO_TEST_CASE(swiglu_oai_cuts_both_of_its_numbers) {
+  worker_pool workers(1);
+  constexpr std::array<float, 4> parameters{1.702F, 1.5F};  // a, l
+  std::vector<float> x(4000), factor(4000);
+  for (std::size_t at = 0; at < x.size(); ++at) {
+    x[at] = static_cast<float>(at) * 0.005F - 10;
+    factor[at] = static_cast<float>(at * 7 % 4000) * 0.002F - 4;
+  }
+  x.back() = std::nanf("");
+  for_each_set(workers, [&](const execution& run) {
+    std::vector<float> out(x.size());
+    activate(run, {.kind = activation::swiglu_oai,
+                   .x = x.data(),
+                   .factor = factor.data(),
+                   .out = out.data(),
+                   .rows = 1,
+                   .width = static_cast<std::int64_t>(x.size()),
+                   .parameters = parameters.data()});
+    for (std::size_t at = 0; at + 1 < x.size(); ++at) {
+      const double gate = std::min(x[at], 1.5F), up = std::clamp(factor[at], -1.5F, 1.5F);
+      const double exact = (up + 1) * gate / (1 + std::exp(-double{parameters[0]} * gate));
+      BOOST_REQUIRE_MESSAGE(std::abs(out[at] - exact) <= 3e-7 * (1 + std::abs(exact)), x[at] << " gives " << out[at]);
+    }
+    BOOST_TEST(std::isnan(out.back()));
+  });
+}
+
 BOOST_AUTO_TEST_CASE(agrees_with_the_oracle) {
   worker_pool workers(2);
   for (const auto kind : kinds)

@@ -7,6 +7,8 @@
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/tanh.h>
 #include <boost/test/unit_test.hpp>
 
@@ -68,7 +70,7 @@ struct sequence {
 
   // Queries [first, last) in one call.
   std::vector<float> attend(const execution& run, std::int64_t first, std::int64_t last, float scale, float softcap = 0,
-                            const std::vector<float>& slopes = {}) const {
+                            const std::vector<float>& slopes = {}, const std::vector<float>& sink_logits = {}) const {
     std::vector<float> out(static_cast<std::size_t>((last - first) * width()));
     const token_rows row{storage.view(), 0, last - first, first};
     attention(run, {&row, 1},
@@ -79,7 +81,8 @@ struct sequence {
                .heads = form.heads,
                .scale = scale,
                .softcap = softcap,
-               .slopes = slopes.empty() ? nullptr : slopes.data()});
+               .slopes = slopes.empty() ? nullptr : slopes.data(),
+               .sink_logits = sink_logits.empty() ? nullptr : sink_logits.data()});
     return out;
   }
 };
@@ -110,6 +113,28 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_over_several_spans) {
     const at::Tensor last = expected.slice(0, 1099, 1100);
     BOOST_TEST(error_of(each.attend(run, 1099, 1100, 0.2F), last) < 2e-6);
   });
+}
+
+// They take e^logit of what a softmax sums up.
+BOOST_AUTO_TEST_CASE(logits_of_sinks_take_a_share_without_a_value) {
+  worker_pool workers(3);
+  for (const attention_shape& form : {attention_shape{6, 2, 24}, attention_shape{50, 1, 16}}) {
+    const sequence each(form, cache::scalar::f32, 700, 512, 6);
+    const auto logits = random_floats(static_cast<std::size_t>(form.heads), 7, 6.0F);
+    at::Tensor shares;  // [heads, query]
+    const at::Tensor without = each.expected(0.3F, [&](const at::Tensor& scores) {
+      const at::Tensor future = at::ones({700, 700}, at::kBool).triu(1);
+      const at::Tensor sums = scores.to(at::kDouble).masked_fill(future, -INFINITY).logsumexp(at::IntArrayRef{2});
+      shares = at::sigmoid(sums - tensor(logits, {form.heads, 1}).to(at::kDouble));
+      return scores;
+    });
+    const at::Tensor expected = without * shares.t().unsqueeze(2);
+    for_each_set(workers, [&](const execution& run) {
+      BOOST_TEST(error_of(each.attend(run, 0, 700, 0.3F, 0, {}, logits), expected) < 3e-6);
+      const at::Tensor last = expected.slice(0, 699, 700);
+      BOOST_TEST(error_of(each.attend(run, 699, 700, 0.3F, 0, {}, logits), last) < 3e-6);
+    });
+  }
 }
 
 BOOST_AUTO_TEST_CASE(scores_are_capped_and_then_weighed_by_distance) {

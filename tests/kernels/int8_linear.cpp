@@ -13,10 +13,10 @@ namespace {
 
 using problem = linear_problem;
 
-constexpr weight_format quantized_formats[] = {weight_format::q4_0, weight_format::q4_1, weight_format::q5_0,
-                                               weight_format::q5_1, weight_format::q8_0, weight_format::iq4_nl,
-                                               weight_format::q2_k, weight_format::q3_k, weight_format::q4_k,
-                                               weight_format::q5_k, weight_format::q6_k, weight_format::iq4_xs};
+constexpr weight_format quantized_formats[] = {
+    weight_format::q4_0,   weight_format::q4_1,  weight_format::q5_0,  weight_format::q5_1, weight_format::q8_0,
+    weight_format::iq4_nl, weight_format::mxfp4, weight_format::q2_k,  weight_format::q3_k, weight_format::q4_k,
+    weight_format::q5_k,   weight_format::q6_k,  weight_format::iq4_xs};
 
 execution fast(execution run) {
   run.mode = compute_type::int8;

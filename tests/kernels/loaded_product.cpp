@@ -35,6 +35,8 @@ std::uint32_t ggml_number(weight_format format) {
       return 8;
     case weight_format::iq4_nl:
       return 20;
+    case weight_format::mxfp4:
+      return 39;
     case weight_format::q2_k:
       return 10;
     case weight_format::q3_k:

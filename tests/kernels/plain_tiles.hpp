@@ -67,10 +67,11 @@ class plain_tiles {
     const kept what = weight(stored(row), input);
     const auto factors = static_cast<std::int64_t>(what.factors.size());
     const std::int64_t lane = row % tile_lanes, in_block = factors > 0 ? quantized_block : group;
-    const std::int64_t header = 2 * tile_lanes * (has_minima() ? 2 : 1);
+    const std::int64_t scale_bytes = storage_ == weight_storage::mxfp4 ? 1 : 2;
+    const std::int64_t header = scale_bytes * tile_lanes * (has_minima() ? 2 : 1);
     const std::int64_t group_bytes = tile_lanes * (factors + (low_bits() + high_bits()) * group / 8);
     std::byte* const block = tile_of(row) + input / in_block * (header + in_block / group * group_bytes);
-    std::memcpy(block + 2 * lane, &what.scale, 2);
+    std::memcpy(block + scale_bytes * lane, &what.scale, static_cast<std::size_t>(scale_bytes));
     if (has_minima()) std::memcpy(block + 2 * (tile_lanes + lane), &what.minimum, 2);
     std::byte* const to = block + header + input % in_block / group * group_bytes;
     for (std::int64_t at = 0; at < factors; ++at)
@@ -112,6 +113,10 @@ class plain_tiles {
       case weight_format::iq4_nl: {
         const auto block = block_of<load::iq4_nl_block>(row, input / 32);
         return {block.scale, 0, {}, nibble(block.nibbles, input % 32)};
+      }
+      case weight_format::mxfp4: {
+        const auto block = block_of<load::mxfp4_block>(row, input / 32);
+        return {static_cast<std::uint16_t>(block.exponent - 1), 0, {}, nibble(block.nibbles, input % 32)};
       }
       case weight_format::q4_k:
         return weight_with_minimum(block_of<load::q4_k_block>(row, input / 256), at);

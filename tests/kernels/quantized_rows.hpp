@@ -4,6 +4,7 @@
 #include "kernels/tiled_matrix.hpp"
 #include "load/element_type.hpp"
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -28,9 +29,10 @@ struct encoder_rows {
 };
 
 inline constexpr weight_format all_formats[] = {
-    weight_format::f32,  weight_format::f16,  weight_format::bf16, weight_format::q4_0,   weight_format::q4_1,
-    weight_format::q5_0, weight_format::q5_1, weight_format::q8_0, weight_format::iq4_nl, weight_format::q2_k,
-    weight_format::q3_k, weight_format::q4_k, weight_format::q5_k, weight_format::q6_k,   weight_format::iq4_xs};
+    weight_format::f32,    weight_format::f16,   weight_format::bf16, weight_format::q4_0,
+    weight_format::q4_1,   weight_format::q5_0,  weight_format::q5_1, weight_format::q8_0,
+    weight_format::iq4_nl, weight_format::mxfp4, weight_format::q2_k, weight_format::q3_k,
+    weight_format::q4_k,   weight_format::q5_k,  weight_format::q6_k, weight_format::iq4_xs};
 
 inline bool is_quantized(weight_format format) { return format >= weight_format::q4_0; }
 
@@ -56,6 +58,8 @@ class row_writer {
     switch (out_.format) {
       case weight_format::iq4_nl:
         return add_iq4_nl();
+      case weight_format::mxfp4:
+        return add_mxfp4();
       case weight_format::q2_k:
         return add_q2_k();
       case weight_format::q3_k:
@@ -137,6 +141,16 @@ class row_writer {
     const float scale = f16_to_float(block.scale);
     for (int at = 0; at < 32; ++at)
       out_.values.push_back(scale * static_cast<float>(load::iq4_values[block.nibbles[at % 16] >> at / 16 * 4 & 15]));
+    put(block);
+  }
+
+  void add_mxfp4() {
+    constexpr float numbers[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6, 0, -0.5F, -1, -1.5F, -2, -3, -4, -6};
+    load::mxfp4_block block;
+    block.exponent = static_cast<std::uint8_t>(116 + engine_() % 8U);
+    for (auto& both : block.nibbles) both = static_cast<std::uint8_t>(engine_());
+    const float scale = std::ldexp(1.0F, block.exponent - 127);
+    for (int at = 0; at < 32; ++at) out_.values.push_back(scale * numbers[block.nibbles[at % 16] >> at / 16 * 4 & 15]);
     put(block);
   }
 

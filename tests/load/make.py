@@ -50,6 +50,12 @@ def k_dequantized(rng, kinds=K_BLOCKS):
     return tensors
 
 
+def mxfp4_dequantized(rng):
+    blocks = rng.integers(0, 256, (12, 17), dtype=np.uint8)
+    blocks[:, 0] = [0, 1, 2, 3, 100, 118, 126, 127, 128, 139, 140, 254]
+    return {"mxfp4.blocks": blocks, "mxfp4.values": dequantize(blocks, GGMLQuantizationType.MXFP4).astype(np.float32)}
+
+
 def halves(rng):
     bits = rng.integers(0, 2**32, 3000, dtype=np.uint32)
     near = np.concatenate([np.arange(-3, 4) + x for x in (
@@ -185,7 +191,8 @@ def main():
     rng = np.random.default_rng(3)
     save_file({**dequantized(rng), **halves(rng)}, DATA / "numbers.safetensors")
     save_file(k_dequantized(np.random.default_rng(11)), DATA / "k_quants.safetensors")
-    save_file(k_dequantized(np.random.default_rng(13), LOW_BIT_BLOCKS), DATA / "low_bit_quants.safetensors")
+    low_bits = k_dequantized(np.random.default_rng(13), LOW_BIT_BLOCKS) | mxfp4_dequantized(np.random.default_rng(14))
+    save_file(low_bits, DATA / "low_bit_quants.safetensors")
     save_file({"b": np.arange(6, dtype=np.int32).reshape(2, 3), "a": np.array(1.5), "flags": np.array([True, False]),
                "empty": np.zeros((0, 4), dtype=np.float16)}, DATA / "package.safetensors", metadata={"format": "pt"})
     write_gguf(DATA / "package.gguf")

@@ -40,9 +40,10 @@ bool same_bits(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std
 BOOST_AUTO_TEST_SUITE(numbers)
 
 BOOST_AUTO_TEST_CASE(blocks_have_the_values_of_the_gguf_package) {
-  for (const auto type : {element_type::q4_0, element_type::q4_1, element_type::q5_0, element_type::q5_1,
-                          element_type::q8_0, element_type::q4_k, element_type::q5_k, element_type::q6_k,
-                          element_type::q2_k, element_type::q3_k, element_type::iq4_nl, element_type::iq4_xs}) {
+  for (const auto type :
+       {element_type::q4_0, element_type::q4_1, element_type::q5_0, element_type::q5_1, element_type::q8_0,
+        element_type::q4_k, element_type::q5_k, element_type::q6_k, element_type::q2_k, element_type::q3_k,
+        element_type::iq4_nl, element_type::iq4_xs, element_type::mxfp4}) {
     const std::string name(to_string(type));
     const auto blocks = values<std::byte>(name + ".blocks");
     const auto expected = values<float>(name + ".values");

@@ -174,6 +174,20 @@ BOOST_AUTO_TEST_CASE(experts_that_are_chosen_with_a_bias_are_found) {
   BOOST_TEST(norm_of("dots1") == "blk.0.ffn_norm");
 }
 
+BOOST_AUTO_TEST_CASE(gpt_oss_has_sinks_and_experts_with_biases) {
+  const auto spec = spec_of("gpt-oss", {entry_u32("gpt-oss.expert_count", 8)}, {"blk.0.ffn_up_exps.bias"});
+  BOOST_TEST(attention_of(spec).sink_logits == "attn_sinks.weight");
+  BOOST_TEST((attention_of(spec).kv.kind == cache::layer_kind::sliding));
+  BOOST_TEST(!attention_of(spec).rope->config.truncate);
+  BOOST_TEST(spec.blocks.at(1).before->name == "blk.0.post_attention_norm");
+  const auto& experts = std::get<moe_spec>(spec.blocks.at(1).what);
+  BOOST_TEST(experts.expert.gate == "ffn_gate_exps");
+  BOOST_TEST(experts.expert.up == "ffn_up_exps");
+  BOOST_TEST((experts.expert.bias && experts.router.bias));
+  BOOST_TEST(experts.weight == ".weight");
+  BOOST_TEST((!experts.expert.transposed && !experts.expert.interleaved));
+}
+
 BOOST_AUTO_TEST_CASE(shares_are_renormalized_where_llama_cpp_does) {
   const auto renormalizes = [](const std::string& name) {
     const auto spec = spec_of(name, {entry_u32(name + ".expert_count", 4)}, {"blk.1.ffn_gate_inp.weight"});

@@ -309,6 +309,12 @@ BOOST_AUTO_TEST_CASE(experts_that_their_configuration_does_not_fit) {
   refused("dots1_published", "n_routed_experts", 7, {"mlp.gate.weight", "6", "7"});
   refused("dots1_published", "first_k_dense_replace", 0, {"model.layers.0.mlp.gate.weight"});
   refused("dots1_published", "n_shared_experts", 1, {"mlp.shared_experts.", "18", "9"});
+  refused("gpt_oss_published", "num_local_experts", 6, {"mlp.router.weight", "5", "6"});
+  refused("gpt_oss_published", "intermediate_size", 15, {"mlp.experts.gate_up_proj", "[5, 24, 28]", "[5, 24, 30]"});
+  refused("gpt_oss_published", "attention_bias", false, {"self_attn.k_proj.bias"});
+  refused("gpt_oss_mxfp4", "num_local_experts", 9, {"mlp.router.weight", "8", "9"});
+  refused("gpt_oss_mxfp4", "intermediate_size", 96, {"mlp.experts.gate_up_proj", "[8, 128, 32]", "[8, 192, 32]"});
+  refused("gpt_oss_mxfp4", "quantization_config", nullptr, {"mlp.experts.gate_up_proj'", "[8, 32, 128]", "is missing"});
   refused("glm4_moe_published", "num_hidden_layers", 3, {"model.layers.2.self_attn"});
 }
 

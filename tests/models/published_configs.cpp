@@ -85,6 +85,7 @@ class parameter_count {
     std::int64_t count = config_.hidden * (qkv + spec.q_width());
     if (spec.output_gate) count += config_.hidden * spec.q_width();
     if (spec.qkv_bias) count += qkv;
+    if (!spec.sink_logits.empty()) count += spec.heads;
     if (spec.output_bias) count += config_.hidden;
     if (spec.qk_norm)
       count += spec.qk_norm->over == models::qk_norm_spec::scope::head ? 2 * spec.head_dim
@@ -119,7 +120,7 @@ class parameter_count {
   std::int64_t of(const models::mamba_spec&) const { return 0; }
 
   std::int64_t of(const models::moe_spec& spec) const {
-    auto count = spec.experts * (of(spec.expert) + config_.hidden);
+    auto count = spec.experts * (of(spec.expert) + config_.hidden + (spec.router.bias ? 1 : 0));
     if (spec.shared) count += of(spec.shared->mlp) + (spec.shared->gate.empty() ? 0 : config_.hidden);
     return count;
   }

@@ -15,6 +15,8 @@ namespace cogen::cpu {
 
 namespace {
 
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
 void rotate(const float* cosines, const float* sines, std::size_t pairs, float* head) {
   for (std::size_t i = 0; i < pairs; ++i) {
     const float left = head[i];
@@ -29,12 +31,17 @@ at::Tensor heads_at(const activations& qkv, std::int64_t first_head, const model
                        {qkv.stride, shape.head_dim, 1}, at::kFloat);
 }
 
-/// Keys and values of one slot with the mask of its new queries.
+/// Keys and values of one slot with the mask of its new queries, and the heads' logits of sinks.
 struct remembered {
   at::Tensor k;     // [kv_heads, length, head_dim] float32
   at::Tensor v;     // [kv_heads, length, head_dim] float32
   at::Tensor mask;  // [count, length] bool
   cache::kv_extent extent;
+  std::span<const float> sink_logits = {};
+
+  float sink_logit(std::int64_t head) const {
+    return sink_logits.empty() ? -infinity : sink_logits[static_cast<std::size_t>(head)];
+  }
 
   /// Of the `index`-th key.
   std::int64_t position(std::int64_t index) const {
@@ -69,13 +76,13 @@ float dot(const float* a, const float* b, std::int64_t size) {
   return sum;
 }
 
-/// Softmax over the columns that are seen; the others become 0.
-void soften(std::span<float> scores, const bool* seen) {
-  float greatest = -std::numeric_limits<float>::infinity();
+/// Softmax over the columns that are seen and the sink's logit; the others become 0.
+void soften(std::span<float> scores, const bool* seen, float sink_logit) {
+  float greatest = sink_logit;
   for (std::size_t j = 0; j < scores.size(); ++j) {
     if (seen[j]) greatest = std::max(greatest, scores[j]);
   }
-  float sum = 0;
+  float sum = sink_logit == -infinity ? 0 : std::exp(sink_logit - greatest);
   for (std::size_t j = 0; j < scores.size(); ++j) {
     scores[j] = seen[j] ? std::exp(scores[j] - greatest) : 0.0F;
     sum += scores[j];
@@ -103,7 +110,7 @@ void attend_one(float* q, std::int64_t position, std::int64_t head, const bool* 
     const float score = scale * dot(q, keys + j * width, width);
     scores[static_cast<std::size_t>(j)] = adjusted(score, held.position(j) - position, spec, head);
   }
-  soften(scores, seen);
+  soften(scores, seen, held.sink_logit(head));
   std::fill_n(q, width, 0.0F);
   for (std::int64_t j = 0; j < length; ++j) {
     const float* value = values + j * width;
@@ -143,13 +150,16 @@ void rotate_queries_and_keys(const forward_context& context, const kernels::rope
 }
 
 void attend_generically(const forward_context& context, cache::layer& layer, const kernels::rope_table* rope,
-                        const models::attention_spec& shape, const activations& qkv) {
+                        const models::attention_spec& shape, const activations& qkv,
+                        std::span<const float> sink_logits) {
   if (rope != nullptr) rotate_queries_and_keys(context, *rope, shape, qkv);
   layer.append(context.step, heads_at(qkv, shape.heads, shape), heads_at(qkv, shape.heads + shape.kv_heads, shape));
   const auto slots = context.step.rows();
   for (std::size_t index = 0; index < slots.size(); ++index) {
     const auto& row = context.rows[index];
-    attend_row(context, row, recall(layer, slots[index].slot, row), shape, qkv);
+    auto held = recall(layer, slots[index].slot, row);
+    held.sink_logits = sink_logits;
+    attend_row(context, row, held, shape, qkv);
   }
 }
 

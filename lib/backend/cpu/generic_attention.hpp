@@ -6,6 +6,8 @@
 
 #include <cogen/cache/layer.hpp>
 
+#include <span>
+
 namespace cogen::cpu {
 
 /// Rotates queries and keys in place. qkv [step.tokens(), q|k|v]
@@ -18,6 +20,7 @@ void rotate_queries_and_keys(const forward_context& context, const kernels::rope
 /// qkv [step.tokens(), q|k|v]: rotates queries and keys, caches keys and values, writes the result over the queries.
 /// Each query's sums run over its own keys in ascending order, so its result is batch-invariant, too. Allocates.
 void attend_generically(const forward_context& context, cache::layer& layer, const kernels::rope_table* rope,
-                        const models::attention_spec& spec, const activations& qkv);
+                        const models::attention_spec& spec, const activations& qkv,
+                        std::span<const float> sink_logits = {});
 
 }  // namespace cogen::cpu

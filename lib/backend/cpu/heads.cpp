@@ -46,10 +46,9 @@ void grow(const forward_context& context, const models::query_growth_spec& by, c
 
 }  // namespace
 
-heads::heads(const models::attention_spec& spec, const std::vector<float>& q_norm, const std::vector<float>& k_norm,
-             std::shared_ptr<const rope> rope)
-    : spec_(spec), rope_(std::move(rope)) {
-  if (spec.qk_norm) norm_.emplace(spec, q_norm, k_norm);
+heads::heads(const models::attention_spec& spec, const weights::head_numbers& numbers, std::shared_ptr<const rope> rope)
+    : spec_(spec), rope_(std::move(rope)), sink_logits_(numbers.sink_logits) {
+  if (spec.qk_norm) norm_.emplace(spec, numbers.q_norm, numbers.k_norm);
 }
 
 activations heads::attend(const forward_context& context, int layer, const activations& qkv) const {
@@ -60,7 +59,7 @@ activations heads::attend(const forward_context& context, int layer, const activ
   if (set_views(context, memory))
     attend_in_place(context, memory, left, qkv);
   else
-    attend_generically(context, memory, left, spec_, qkv);
+    attend_generically(context, memory, left, spec_, qkv, sink_logits_);
   if (spec_.output_gate) gate(context, qkv);
   return qkv.columns_from(0, spec_.q_width());
 }
@@ -108,6 +107,7 @@ void heads::attend_in_place(const forward_context& context, cache::layer& memory
                       .scale = static_cast<float>(spec_.scale),
                       .softcap = spec_.softcap,
                       .slopes = spec_.alibi ? spec_.alibi->slopes.data() : nullptr,
+                      .sink_logits = sink_logits_.empty() ? nullptr : sink_logits_.data(),
                       .sink_q = sink_q.data,
                       .sink_q_stride = sink_q.stride});
 }

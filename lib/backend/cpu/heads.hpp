@@ -4,6 +4,7 @@
 #include "backend/cpu/norm.hpp"
 #include "backend/cpu/rope.hpp"
 #include "models/model_spec.hpp"
+#include "weights/qkv_rows.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -15,10 +16,8 @@ namespace cogen::cpu {
 /// What attention does between its products. Immutable.
 class heads {
  public:
-  /// The weights of the norms of queries and keys, if the spec has them, as in qk_norm. `rope` is that of the spec, or
-  /// null.
-  heads(const models::attention_spec& spec, const std::vector<float>& q_norm, const std::vector<float>& k_norm,
-        std::shared_ptr<const rope> rope);
+  /// `rope` is that of the spec, or null.
+  heads(const models::attention_spec& spec, const weights::head_numbers& numbers, std::shared_ptr<const rope> rope);
 
   std::int64_t q_width() const { return spec_.q_width(); }
   std::int64_t kv_width() const { return spec_.kv_width(); }
@@ -48,6 +47,7 @@ class heads {
   models::attention_spec spec_;
   std::shared_ptr<const rope> rope_;
   std::optional<qk_norm> norm_;
+  std::vector<float> sink_logits_;
 };
 
 }  // namespace cogen::cpu

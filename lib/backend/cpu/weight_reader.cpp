@@ -45,6 +45,8 @@ std::optional<kernels::weight_format> packable(load::element_type type) {
       return weight_format::iq4_nl;
     case element_type::iq4_xs:
       return weight_format::iq4_xs;
+    case element_type::mxfp4:
+      return weight_format::mxfp4;
     default:
       return std::nullopt;
   }

@@ -104,6 +104,12 @@ at::Tensor found_in_all(const at::Tensor& q, const at::Tensor& k, const at::Tens
   return at::matmul(weights, v).transpose(0, 1).flatten(1);
 }
 
+/// Softmax of scores [heads, 1, keys], beside which each head may have a score without a value.
+at::Tensor softened(const at::Tensor& scores, const at::Tensor& sink_logits) {
+  if (!sink_logits.defined()) return at::softmax(scores, -1);
+  return at::softmax(at::cat({scores, sink_logits.view({-1, 1, 1})}, 2), -1).narrow(2, 0, scores.size(2));
+}
+
 /// The angles of each position: [tokens, 2 * pairs].
 at::Tensor angles_of(const rotation& turn, const at::Tensor& positions) {
   const auto near = at::index_select(turn.near, 0, positions % turn.near.size(0)).chunk(2, 1);
@@ -146,6 +152,8 @@ at::Tensor activated(const at::Tensor& x, const parts::activation& how) {
       return at::relu(x).square();
     case kernels::activation::sigmoid:
       return at::sigmoid(x);
+    case kernels::activation::swiglu_oai:
+      break;  // see bent()
     case kernels::activation::xielu: {
       const auto [p, n, b, e] = how.parameters;
       const auto below = (at::expm1(x.clamp_max(e)) - x) * n;
@@ -222,6 +230,11 @@ at::Tensor scanned(const at::Tensor& x, const selective_scan& by, const at::Tens
 at::Tensor bent(const at::Tensor& product, const parts::activation& how) {
   if (!how.gated) return activated(product, how);
   const auto halves = product.chunk(2, 1);
+  if (how.kind == kernels::activation::swiglu_oai) {
+    const auto [alpha, limit, unused, none] = how.parameters;
+    const auto gate = halves[0].clamp_max(limit);
+    return (halves[1].clamp(-limit, limit) + 1) * gate * at::sigmoid(gate * alpha);
+  }
   return activated(halves[0] * how.gate_scale, how) * halves[1];
 }
 
@@ -363,7 +376,8 @@ void reference_operators::attend(const qkv_rows& numbers, const attention_shape&
       weights = at::cat({scores(query_of(numbers.sink_q), seen(0, 0, sinks), shape, positions[token], 0), weights}, 2);
       values = at::cat({seen(1, 0, sinks), values}, 1);
     }
-    into.narrow(0, 0, shape.heads * shape.head_dim).copy_(at::matmul(at::softmax(weights, -1), values).flatten());
+    into.narrow(0, 0, shape.heads * shape.head_dim)
+        .copy_(at::matmul(softened(weights, shape.sink_logits), values).flatten());
   }
   if (shape.output_gate)
     out.mul_(at::sigmoid(numbers.qkv.narrow(1, shape.qkv_width(), shape.heads * shape.head_dim).to(at::kFloat)));

@@ -2,6 +2,7 @@
 import json
 import shutil
 
+import mxfp4
 import torch
 import transformers
 from draws import draw_weights
@@ -10,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from sensitivity import insensitive_parts
 
 FRESH = 1e-5  # how far a fresh load may be from what was written, where rounding noise is not greater
-ABOUT_THE_FOLDER = ("dtype", "published", "shards", "gguf", "prompts", "unseen", "bare")
+ABOUT_THE_FOLDER = ("dtype", "published", "shards", "gguf", "prompts", "unseen", "bare", "mxfp4")
 
 
 def build(family, settings):
@@ -47,6 +48,8 @@ def rounded(family, settings, name, value):
     """What is left of a tensor after it was stored."""
     if settings.get("gguf"):
         return family.rounded_by_gguf(name, value)
+    if settings.get("mxfp4") and mxfp4.is_packed(name):
+        return mxfp4.rounded(value)
     return value.to(getattr(torch, settings.get("dtype", "float32"))).float()
 
 
@@ -65,6 +68,8 @@ def store(family, model, settings, folder):
     if settings.get("published") and getattr(family, "publish_tensors", None):
         tensors = load_file(folder / "model.safetensors")
         save_file(family.publish_tensors(tensors), folder / "model.safetensors", metadata={"format": "pt"})
+    if settings.get("mxfp4"):
+        mxfp4.pack_folder(folder)
     if settings.get("published"):
         write_as_published(family, settings, folder / "config.json")
 

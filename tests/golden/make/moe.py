@@ -4,8 +4,8 @@ import dataclasses
 from decoder import decoder, draw_decoder, keep_only, last_norm, publish_rope, rope
 from draws import matrix, vector
 from transformers import (
-    Dots1ForCausalLM, Glm4MoeForCausalLM, GraniteMoeForCausalLM, MiniMaxM2ForCausalLM, MixtralForCausalLM,
-    OlmoeForCausalLM, Qwen2MoeForCausalLM, Qwen3MoeForCausalLM)
+    Dots1ForCausalLM, Glm4MoeForCausalLM, GptOssForCausalLM, GraniteMoeForCausalLM, MiniMaxM2ForCausalLM,
+    MixtralForCausalLM, OlmoeForCausalLM, Qwen2MoeForCausalLM, Qwen3MoeForCausalLM)
 
 FEW_CHOICES = [dict(tokens=3, new=2), dict(tokens=7, new=2), dict(tokens=12, new=14)]
 
@@ -134,6 +134,26 @@ def publish_minimax(config, settings):
                   shared_intermediate_size=0, use_qk_norm=True, use_routing_bias=True)
 
 
+def publish_gpt_oss(config, settings):
+    publish_rope(config)
+    keep_only(config, """attention_bias attention_dropout head_dim hidden_act intermediate_size layer_types
+              num_key_value_heads rms_norm_eps rope_scaling sliding_window num_local_experts num_experts_per_tok
+              swiglu_limit quantization_config""")
+    config["experts_per_token"] = config["num_experts_per_tok"]
+
+
+def draw_gpt_oss(model, normal):
+    """Experts are stored [experts, inputs, outputs]; a sink's logit is as large as others."""
+    draw_moe(model, normal)
+    for name, value in model.named_parameters():
+        if name.endswith(("gate_up_proj", "down_proj")):
+            matrix(normal, value.transpose(1, 2), 1.2)
+        elif name.endswith("proj_bias"):
+            vector(normal, value)
+        elif name.endswith("sinks"):
+            vector(normal, value, 1.0, 1.0)
+
+
 FAMILIES = [
     moe_decoder(Qwen3MoeForCausalLM, {
         "qwen3_moe_published": dict(
@@ -214,4 +234,27 @@ FAMILIES = [
             num_attention_heads=4, num_key_value_heads=2, head_dim=8, rms_norm_eps=0.02, tie_word_embeddings=False,
             num_local_experts=6, num_experts_per_tok=3, **rope(500.0, partial_rotary_factor=0.5)),
     }, publish=publish_minimax),
+    moe_decoder(GptOssForCausalLM, {
+        "gpt_oss_published": dict(
+            published=True, dtype="bfloat16", vocab_size=97, hidden_size=24, intermediate_size=14, num_hidden_layers=2,
+            num_attention_heads=6, num_key_value_heads=2, head_dim=8, rms_norm_eps=0.6, tie_word_embeddings=False,
+            sliding_window=7, num_local_experts=5, num_experts_per_tok=2, swiglu_limit=1.1,
+            layer_types=["sliding_attention", "full_attention"],
+            **rope(100.0, "yarn", factor=4.0, beta_fast=3.0, beta_slow=0.6, original_max_position_embeddings=64,
+                   truncate=False)),
+        "gpt_oss_mxfp4": dict(
+            published=True, mxfp4=True, dtype="bfloat16", vocab_size=95, hidden_size=32, intermediate_size=64,
+            num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=8, rms_norm_eps=0.6,
+            tie_word_embeddings=False, sliding_window=7, num_local_experts=8, num_experts_per_tok=3,
+            layer_types=["sliding_attention", "full_attention"],
+            **rope(100.0, "yarn", factor=4.0, beta_fast=3.0, beta_slow=0.6, original_max_position_embeddings=64,
+                   truncate=False)),
+        "gpt_oss_full": dict(
+            dtype="bfloat16", vocab_size=96, hidden_size=27, intermediate_size=12, num_hidden_layers=2,
+            num_attention_heads=3, num_key_value_heads=1, head_dim=12, rms_norm_eps=0.6, tie_word_embeddings=True,
+            attention_bias=False, sliding_window=9, num_local_experts=4, num_experts_per_tok=3, swiglu_alpha=1.3,
+            swiglu_limit=0.9, layer_types=["full_attention", "full_attention"], unseen=[
+                f"sliding_window {other}" for other in (8, 10, 4096)],
+            **rope(200.0)),
+    }, draw=draw_gpt_oss, publish=publish_gpt_oss),
 ]

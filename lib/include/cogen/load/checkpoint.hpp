@@ -22,12 +22,12 @@ struct tensor_info;
 
 // clang-format off
 /// How a tensor's numbers are stored, little-endian. The q types are GGML's: blocks of 32 elements along a row, each
-/// with its own 16-bit scale (and minimum), without padding between blocks. Those in _k and iq4_xs have blocks of 256,
-/// with smaller scales (and minima) for 32 or 16 elements each. The iq4 types are 4-bit codes of unequal steps.
+/// with its own 16-bit scale (and minimum), without padding. Those in _k and iq4_xs have blocks of 256, with smaller
+/// scales (and minima) for 32 or 16 elements each. Codes of iq4 and mxfp4 have unequal steps; mxfp4 is OCP's MXFP4.
 enum class element_type : std::uint8_t {
   f32, f16, bf16, f64,
   i8, i16, i32, i64, u8, u16, u32, u64, boolean,
-  q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k, q2_k, q3_k, iq4_nl, iq4_xs,
+  q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k, q2_k, q3_k, iq4_nl, iq4_xs, mxfp4,
 };
 // clang-format on
 

@@ -1,0 +1,47 @@
+#include "models/families.hpp"
+#include "models/like_llama.hpp"
+#include "models/mixture.hpp"
+
+namespace cogen::models {
+
+namespace {
+
+constexpr load::real_range factors{1e-3, 1e3};
+
+bool is_gguf(const load::config_fields& fields) { return fields.origin() == load::config_fields::source::gguf; }
+
+moe_spec gpt_oss_experts(const load::config_fields& fields, const load::model_config& config) {
+  auto made = mixture(fields, config, {.experts = 128, .top_k = 4});
+  made.router = {.name = "router", .bias = true, .renormalized = true};
+  made.expert.activation = kernels::activation::swiglu_oai;
+  made.expert.parameters = {static_cast<float>(fields.real("swiglu_alpha", factors, 1.702)),
+                            static_cast<float>(fields.real("swiglu_limit", factors, 7))};
+  made.expert.gate = made.expert.up = "experts.gate_up_proj";
+  made.expert.down = "experts.down_proj";
+  made.expert.interleaved = made.expert.bias = true;
+  made.expert.transposed = !fields.is("quantization_config.quant_method", "mxfp4");
+  made.stacked = true;
+  made.weight = "";
+  made.bias = "_bias";
+  return made;
+}
+
+}  // namespace
+
+/// OpenAI, arXiv:2508.10925: a logit of a sink in each head's softmax, a window in every second layer, and experts with
+/// a SwiGLU of their own.
+model_spec gpt_oss(const load::config_fields& fields, const load::model_config& config) {
+  const auto windows = sliding_layers(fields, config, [](std::int64_t layer) { return layer % 2 == 0; });
+  auto spec = like_llama(config, [&](std::int64_t layer) {
+    auto made = attention(config);
+    if (windows[static_cast<std::size_t>(layer)]) made.kv = sliding(config, *config.sliding_window);
+    made.qkv_bias = made.output_bias = fields.boolean("attention_bias", true);
+    made.sink_logits = "sinks";
+    if (is_gguf(fields)) made.rope->config.truncate = false;
+    return made;
+  });
+  put_experts(spec, gpt_oss_experts(fields, config));
+  return spec;
+}
+
+}  // namespace cogen::models
