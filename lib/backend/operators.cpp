@@ -15,4 +15,12 @@ void operators::add_experts(const at::Tensor&, const at::Tensor&, const mixture_
   throw std::logic_error("these operators have no experts");
 }
 
+void operators::absorb(const at::Tensor&, const latent_attention&, const at::Tensor&) {
+  throw std::logic_error("these operators have no latent attention");
+}
+
+void operators::expand(const at::Tensor&, const latent_attention&, const at::Tensor&) {
+  throw std::logic_error("these operators have no latent attention");
+}
+
 }  // namespace cogen::device

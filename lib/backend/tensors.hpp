@@ -45,6 +45,12 @@ struct attention_shape {
   bool norms_after_rotation = false;
   double growth = 0;  ///< queries are multiplied by 1 + growth * log(1 + floor(position / growth_length))
   std::int64_t growth_length = 1;
+
+  std::int64_t first_rotated = 0;  ///< dimension of queries and keys
+  std::int64_t latent_dim = 0;     ///< values are the first so many numbers of keys; 0: they follow the keys
+
+  /// Of queries, keys and values side by side.
+  std::int64_t qkv_heads() const { return heads + (latent_dim > 0 ? 1 : 2) * kv_heads; }
 };
 
 /// x weights^T + bias.
@@ -78,7 +84,7 @@ struct heads {
         rotations turn);
 
   std::int64_t q_width() const { return shape.heads * shape.head_dim; }
-  std::int64_t qkv_width() const { return (shape.heads + 2 * shape.kv_heads) * shape.head_dim; }
+  std::int64_t qkv_width() const { return shape.qkv_heads() * shape.head_dim; }
 
   attention_shape shape;
   rotations turn;
@@ -127,8 +133,8 @@ struct tensors {
   using rotation = rotations;
   using heads = device::heads;
   using scan = selective_scan;
-  using block_part = std::variant<parts::attention<tensors>, parts::mamba<tensors>, parts::mlp<tensors>,
-                                  parts::mixture_of_experts<tensors>>;
+  using block_part = std::variant<parts::attention<tensors>, parts::latent_attention<tensors>, parts::mamba<tensors>,
+                                  parts::mlp<tensors>, parts::mixture_of_experts<tensors>>;
 
   static std::int64_t bytes(const projection& of);
   static std::int64_t bytes(const norm& of);
@@ -136,6 +142,7 @@ struct tensors {
 
 using embedding = parts::embedding<tensors>;
 using head = parts::head<tensors>;
+using latent_attention = parts::latent_attention<tensors>;
 using mixture_of_experts = parts::mixture_of_experts<tensors>;
 using residual = parts::residual<norm>;
 

@@ -42,6 +42,9 @@ class device_decoder final : public device_network {
       if (const auto* attention = std::get_if<parts::attention<tensors>>(&block.what)) {
         qkv = std::max(qkv, attention->heads.qkv_width());
         attended = std::max(attended, attention->heads.q_width());
+      } else if (const auto* latent = std::get_if<parts::latent_attention<tensors>>(&block.what)) {
+        qkv = std::max({qkv, latent->heads.qkv_width(), latent->out_width()});
+        attended = std::max({attended, latent->heads.q_width(), latent->in_width()});
       } else if (const auto* mamba = std::get_if<parts::mamba<tensors>>(&block.what)) {
         qkv = std::max(qkv, mamba->scan.in_width());
         attended = std::max(attended, mamba->scan.channels());

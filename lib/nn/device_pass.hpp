@@ -25,6 +25,8 @@ class device_pass {
   at::Tensor norm_linear(const at::Tensor& x, const device::norm& before, const device::projection& by,
                          std::int64_t outputs) const;
   at::Tensor attend(const device::heads& how, int layer, const at::Tensor& qkv) const;
+  at::Tensor attend_to_latents(const at::Tensor& x, const device::norm& before,
+                               const device::latent_attention& part) const;
   at::Tensor scan(const device::selective_scan& by, int layer, const at::Tensor& x_and_gate) const;
   at::Tensor norm_activated(const at::Tensor& x, const device::norm& before, const device::projection& by,
                             const parts::activation& how, std::int64_t intermediate) const;

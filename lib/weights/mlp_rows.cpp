@@ -15,6 +15,7 @@ std::string prefix_of(const models::moe_spec& spec, const std::string& prefix, s
 void find_in_stack(const models::moe_spec& spec, std::int64_t expert, named_rows& rows) {
   if (!spec.stacked) return;
   rows.stack = spec.experts;
+  rows.is_complete = spec.bare;
   rows.index = expert;
 }
 

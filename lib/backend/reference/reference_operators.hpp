@@ -26,6 +26,8 @@ class reference_operators final : public operators {
                          const step_rows& rows, const cache::device_layer& layer) override;
   void attend(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
               const cache::device_layer& layer, const at::Tensor& out) override;
+  void absorb(const at::Tensor& in, const latent_attention& by, const at::Tensor& rows) override;
+  void expand(const at::Tensor& sums, const latent_attention& by, const at::Tensor& out) override;
   void scan(const at::Tensor& x_and_gate, const selective_scan& by, const step_rows& rows,
             const cache::device_layer& layer, const at::Tensor& out) override;
   void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last, const at::Tensor& tokens,

@@ -30,6 +30,7 @@ import gpt
 import granite
 import granite_hybrid
 import jamba
+import latent
 import lfm2
 import llama
 import mamba
@@ -51,7 +52,8 @@ import with_layer_norm
 HERE = pathlib.Path(__file__).parent.parent
 DECODERS = (
     qwen, gemma, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
-    falcon, alibi, moe, lfm2, qwen3_5, granite_hybrid, falcon_h1)
+    falcon, alibi, moe, lfm2, qwen3_5, granite_hybrid, falcon_h1,
+    latent)
 FAMILIES = {name: family
             for family in (llama, mistral, gemma3, mamba, mamba2, jamba, bart, *(f for d in DECODERS for f in d.FAMILIES))
             for name in family.MODELS}
