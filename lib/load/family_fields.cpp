@@ -195,7 +195,7 @@ constexpr std::array families{
                   .head_dim = 64,
                   .max_positions = 131072},
     family_fields{.family = "glm4_moe_lite",
-                  .gguf = {.known = false},
+                  .gguf = {.architecture = "deepseek2"},
                   .keys = latent_keys,
                   .head_dim = 64,
                   .max_positions = 202752,

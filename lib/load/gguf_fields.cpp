@@ -200,6 +200,7 @@ class gguf_lookup final : public config_fields::lookup {
     if (key == "rope.scaling.type" && file_.find("rope_factors_long.weight"))
       return scalar_field(std::string("longrope"));
     if (key == "query_pre_attn_scalar") return query_scalar();
+    if (key == "expert_gating_func") return scalar_field(std::int64_t{any_layer_has("exp_probs_b.bias") ? 2 : 1});
     if (key == "qk_head_dim") return find("attention.key_length");
     if (key == "v_head_dim") return find("attention.value_length");
     if (key == "expand" || key == "mamba_expand") return expansion();

@@ -21,8 +21,8 @@ model_spec with_experts(const load::model_config& config, const latent_attention
 
 /// In GGUF files the families differ in the function of scores.
 bool scores_by_softmax(const load::config_fields& fields) {
-  constexpr std::int64_t softmax = 1;
-  return is_gguf(fields) && fields.integer("expert_gating_func", {softmax, 2}, softmax) == softmax;
+  constexpr std::int64_t softmax = 1, sigmoid = 2;
+  return is_gguf(fields) && fields.integer("expert_gating_func", {softmax, sigmoid}) == softmax;
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 """Decoders with latent attention: what of a token is cached is one vector for all heads, and one rotated key."""
 import dataclasses
 
-from decoder import decoder, draw_decoder, draw_ends, keep_only, publish_rope, rope
-from draws import is_norm, matrix, vector
-from moe import choices, draw_moe, moe_decoder
+from decoder import decoder, draw_decoder, keep_only, publish_rope, rope
+from draws import matrix
+from moe import draw_moe, moe_decoder
 from transformers import (
     DeepseekV2ForCausalLM, DeepseekV3ForCausalLM, Glm4MoeLiteForCausalLM, MiniCPM3ForCausalLM, Mistral4ForCausalLM)
 
@@ -59,7 +59,7 @@ def draw_scaled(model, normal):
 
 
 def sharpen(model, normal):
-    """Scores far from even, and norms of latent vectors far from trivial."""
+    """Scores far from even."""
     for name, value in model.named_parameters():
         if name.endswith(("q_proj.weight", "q_b_proj.weight", "kv_b_proj.weight")):
             matrix(normal, value, 1.7)
@@ -75,6 +75,11 @@ def publish_deepseek(config, settings):
         config["topk_method"] = "noaux_tc"
     if scaling := config["rope_scaling"]:
         scaling["type"] = scaling.pop("rope_type")
+
+
+def publish_kimi(config, settings):
+    publish_deepseek(config, settings)
+    config["model_type"] = "kimi_k2"
 
 
 def publish_minicpm(config, settings):
@@ -103,6 +108,15 @@ FAMILIES = [
             n_shared_experts=1, num_experts_per_tok=2, n_group=1, topk_group=1, norm_topk_prob=False,
             first_k_dense_replace=1, routed_scaling_factor=0.8, **rope(60.0)),
     }, draw=draw_latent, publish=publish_deepseek),
+    moe_decoder(DeepseekV3ForCausalLM, {
+        "kimi_k2_published": dict(
+            published=True, dtype="bfloat16", vocab_size=96, hidden_size=22, intermediate_size=18, num_hidden_layers=2,
+            num_attention_heads=2, num_key_value_heads=2, rms_norm_eps=0.6, tie_word_embeddings=False,
+            q_lora_rank=12, kv_lora_rank=10, qk_nope_head_dim=6, qk_rope_head_dim=8, v_head_dim=7,
+            moe_intermediate_size=8, n_routed_experts=7, n_shared_experts=1, num_experts_per_tok=2, n_group=1,
+            topk_group=1, norm_topk_prob=True, first_k_dense_replace=1, routed_scaling_factor=2.8,
+            **rope(50.0, "yarn", beta_slow=0.13, mscale=1.1, mscale_all_dim=1.1, **YARN)),
+    }, draw=draw_latent, publish=publish_kimi),
     grouped_decoder(DeepseekV2ForCausalLM, {
         "deepseek_v2_published": dict(
             published=True, dtype="bfloat16", vocab_size=98, hidden_size=24, intermediate_size=19, num_hidden_layers=2,
