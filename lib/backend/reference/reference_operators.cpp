@@ -112,8 +112,8 @@ void quantize_block(const cache::device_layer& layer, std::int64_t slot, std::in
     std::vector<std::byte> bytes(static_cast<std::size_t>(codec->quantized_bytes(head_dim)));
     const auto& rows = plane == 0 ? layer.keys : layer.values;
     for (std::int64_t head = 0; head < rows.size(2); ++head) {
-      auto numbers =
-          rows.select(0, slot).narrow(0, layer.place_of(block * 64), 64).select(1, head).to(at::kFloat).contiguous();
+      const auto stored = rows.select(0, slot).narrow(0, layer.place_of(block * 64), 64).select(1, head);
+      const auto numbers = stored.to(at::kFloat, false, true).contiguous();  // a copy: what is stored stays as it is
       codec->quantize(numbers.const_data_ptr<float>(), head_dim, bytes.data());
       codec->dequantize(bytes.data(), head_dim, numbers.mutable_data_ptr<float>());
       unquantized(layer, slot, plane).select(0, block).select(1, head).copy_(numbers);
