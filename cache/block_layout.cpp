@@ -33,14 +33,14 @@ void copy_bytes(const std::byte* from, std::byte* to, std::int64_t at, std::int6
 block_layout lay_out(std::span<const kv_cache_spec> shapes, scalar type) {
   return lay_out_each(shapes, [&](const kv_cache_spec& shape) {
     const std::int64_t bytes = std::int64_t{block_tokens} * shape.head_dim * bytes_of(type);
-    return block_part{.head_stride = bytes, .value_head_stride = bytes};
+    return block_part{.head_stride = bytes, .value_head_stride = shape.latent_dim > 0 ? 0 : bytes};
   });
 }
 
 block_layout lay_out(std::span<const kv_cache_spec> shapes, const codec& keys, const codec& values) {
   return lay_out_each(shapes, [&](const kv_cache_spec& shape) {
     return block_part{.head_stride = keys.quantized_bytes(shape.head_dim),
-                      .value_head_stride = values.quantized_bytes(shape.head_dim)};
+                      .value_head_stride = shape.latent_dim > 0 ? 0 : values.quantized_bytes(shape.head_dim)};
   });
 }
 
@@ -48,8 +48,9 @@ void append_block(std::vector<exported_run>& runs, const block_layout& layout, s
   std::int64_t end = 0;
   for (const block_part& part : layout.parts) {
     append(runs, {.bytes = part.value_offset, .type = type, .dims = block_tokens, .unused = block_tokens - tokens});
-    append(runs, {.bytes = part.value_offset, .type = type, .dims = part.head_dim});
-    end += 2 * part.value_offset;
+    const std::int64_t values = part.value_head_stride * part.kv_heads;
+    append(runs, {.bytes = values, .type = type, .dims = part.head_dim});
+    end += part.value_offset + values;
   }
   append(runs, {.bytes = layout.stride - end});
 }
@@ -60,7 +61,7 @@ void copy_tokens(const block_layout& layout, const std::byte* from, std::byte* t
     const std::int64_t number = row / block_tokens, token = number * part.head_dim;
     for (std::int64_t dim = 0; dim < std::int64_t{part.kv_heads} * part.head_dim; ++dim)
       copy_bytes(from, to, part.offset + dim * row + begin * number, (end - begin) * number);
-    for (int head = 0; head < part.kv_heads; ++head)
+    for (int head = 0; head < part.kv_heads && part.value_head_stride > 0; ++head)
       copy_bytes(from, to, part.offset + part.value_offset + head * part.value_head_stride + begin * token,
                  (end - begin) * token);
   }

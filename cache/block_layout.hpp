@@ -14,7 +14,7 @@ namespace cogen::cache {
 
 /// Where one layer lies within every block: its keys at `offset`, [kv_head] of `head_stride` bytes each, its values
 /// `value_offset` bytes after them, [kv_head] of `value_head_stride`, all in bytes. In full precision a head's keys are
-/// [head_dim][64] and its values [64][head_dim].
+/// [head_dim][64] and its values [64][head_dim]. Where values are the first dimensions of keys, their stride is 0.
 struct block_part {
   std::int64_t offset = 0;
   std::int64_t head_stride = 0;

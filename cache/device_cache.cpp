@@ -21,8 +21,12 @@ using std::to_string;
 constexpr std::int64_t device_layers = 2;
 
 std::string heads_of(const kv_cache_spec& shape) {
-  return to_string(shape.kv_heads) + " key/value heads of " + to_string(shape.head_dim);
+  const auto values = shape.latent_dim > 0 ? " with values of " + to_string(shape.latent_dim) : "";
+  return to_string(shape.kv_heads) + " key/value heads of " + to_string(shape.head_dim) + values;
 }
+
+/// Of keys and of values that are stored.
+std::int64_t planes_of(const kv_cache_spec& shape) { return shape.latent_dim > 0 ? 1 : 2; }
 
 bool is_recurrent(const kv_cache_spec& shape) { return shape.kind == layer_kind::recurrent; }
 bool is_cross(const kv_cache_spec& shape) { return shape.kind == layer_kind::cross; }
@@ -38,7 +42,8 @@ void check_layers(std::span<const kv_cache_spec> shapes) {
     const auto layer = "device cache: layer " + to_string(index);
     if (shape.kind == layer_kind::chunked)
       throw std::invalid_argument(layer + " attends in chunks, which are not kept");
-    if (shape.kv_heads != shapes[first].kv_heads || shape.head_dim != shapes[first].head_dim)
+    if (shape.kv_heads != shapes[first].kv_heads || shape.head_dim != shapes[first].head_dim ||
+        shape.latent_dim != shapes[first].latent_dim)
       throw std::invalid_argument(layer + " has " + heads_of(shape) + " where layer " + to_string(first) + " has " +
                                   heads_of(shapes[first]) + "; all must have the same");
   }
@@ -117,7 +122,9 @@ std::int64_t attending(std::span<const kv_cache_spec> shapes) {
   return std::ranges::count_if(shapes, attends_to_tokens);
 }
 
-std::int64_t planes_of(std::span<const kv_cache_spec> shapes) { return 2 * attending(shapes); }
+std::int64_t planes_of(std::span<const kv_cache_spec> shapes) {
+  return planes_of(first_with_keys(shapes)) * attending(shapes);
+}
 
 std::int64_t width_of(std::span<const kv_cache_spec> shapes) {
   const auto shape = first_with_keys(shapes);
@@ -160,7 +167,8 @@ at::Tensor storage_for(std::span<const kv_cache_spec> shapes, const device_optio
 /// [turns, slots, planes of a layer, places, width]
 at::Tensor turns_for(std::span<const kv_cache_spec> shapes, const device_options& options) {
   if (!options.host.defined()) return {};
-  return device_rows({device_layers, options.slots, 2, places_of(options), width_of(shapes)}, options);
+  const auto planes = planes_of(first_with_keys(shapes));
+  return device_rows({device_layers, options.slots, planes, places_of(options), width_of(shapes)}, options);
 }
 
 at::Tensor quantized_for(std::span<const kv_cache_spec> shapes, const device_options& options) {
@@ -199,8 +207,9 @@ device_cache::device_cache(std::span<const kv_cache_spec> shapes, const device_o
     : max_sequence_length_(checked(shapes, options).max_sequence_length),
       max_encoder_length_(options.max_encoder_length),
       head_dim_(first_with_keys(shapes).head_dim),
+      planes_(planes_of(first_with_keys(shapes))),
       ring_(options.ring),
-      slot_rows_((options.host.defined() ? 2 : planes_of(shapes)) * places_of(options)),
+      slot_rows_((options.host.defined() ? planes_ : planes_of(shapes)) * places_of(options)),
       table_(options.slots),
       encoder_inputs_(options.slots),
       storage_(storage_for(shapes, options)),
@@ -223,12 +232,13 @@ device_cache::device_cache(std::span<const kv_cache_spec> shapes, const device_o
 
 device_layer device_cache::layer_with_keys(std::int64_t index, const kv_cache_spec& shape,
                                            const device_options& options) const {
-  const auto planes = on_host() ? device_.select(0, index % device_layers) : storage_.narrow(1, 2 * index, 2);
+  const auto planes =
+      on_host() ? device_.select(0, index % device_layers) : storage_.narrow(1, planes_ * index, planes_);
   const auto plane = [&](int number) {
     return planes.select(1, number).unflatten(2, {shape.kv_heads, shape.head_dim});
   };
   device_layer made{.keys = plane(0),
-                    .values = plane(1),
+                    .values = shape.latent_dim > 0 ? plane(0).narrow(3, 0, shape.latent_dim) : plane(1),
                     .span = span_of(shape, options.sinks),
                     .ring = options.ring,
                     .quantization = options.quantization};
@@ -259,7 +269,7 @@ std::int64_t device_cache::encoder_bytes(std::span<const kv_cache_spec> shapes, 
 
 kv_copy device_cache::moving(int layer, int slot, int begin, int end) const {
   const auto tokens = [&](const at::Tensor& planes) { return planes.narrow(1, begin, end - begin); };
-  return {.host = tokens(storage_.select(0, slot).narrow(0, 2 * layer, 2)),
+  return {.host = tokens(storage_.select(0, slot).narrow(0, planes_ * layer, planes_)),
           .device = tokens(device_.select(0, layer % device_layers).select(0, slot))};
 }
 

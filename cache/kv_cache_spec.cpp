@@ -15,6 +15,9 @@ void check_heads(const kv_cache_spec& shape) {
   if (std::int64_t{shape.kv_heads} * shape.head_dim > most_numbers)
     throw std::invalid_argument("cache: a layer has " + dimensions + ", together they may be " +
                                 std::to_string(most_numbers));
+  if (shape.latent_dim < 0 || shape.latent_dim > shape.head_dim)
+    throw std::invalid_argument("cache: a layer's values are the first " + std::to_string(shape.latent_dim) +
+                                " numbers of keys of " + std::to_string(shape.head_dim));
 }
 
 void check_window(const kv_cache_spec& shape) {
@@ -31,6 +34,9 @@ void check_state(const kv_cache_spec& shape) {
   if (shape.kv_heads != 0 || shape.head_dim != 0)
     throw std::invalid_argument("cache: a recurrent layer has " + std::to_string(shape.kv_heads) + " key heads of " +
                                 std::to_string(shape.head_dim) + ", both have to be 0");
+  if (shape.latent_dim != 0)
+    throw std::invalid_argument("cache: a recurrent layer has values of " + std::to_string(shape.latent_dim) +
+                                " numbers, it has none");
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace cogen::cache {
 namespace {
 
 std::int64_t token_bytes(const kv_cache_spec& shape, scalar type) {
-  return 2 * std::int64_t{shape.kv_heads} * shape.head_dim * bytes_of(type);
+  const int planes = shape.latent_dim > 0 ? 1 : 2;
+  return planes * std::int64_t{shape.kv_heads} * shape.head_dim * bytes_of(type);
 }
 
 void check_tensor(const char* name, const at::Tensor& tensor, at::IntArrayRef wanted) {
@@ -126,9 +127,9 @@ void layer::export_slot(int slot, std::span<std::byte> into, std::vector<byte_co
     throw std::logic_error("cache: a layer that gives " + std::to_string(all.k.size(1)) + " of the " +
                            std::to_string(length) + " tokens of slot " + std::to_string(slot) +
                            " has to export them by itself");
-  const std::size_t half = into.size() / 2;
-  std::memcpy(into.data(), all.k.contiguous().data_ptr(), half);
-  std::memcpy(into.data() + half, all.v.contiguous().data_ptr(), half);
+  const std::size_t keys = shape_.latent_dim > 0 ? into.size() : into.size() / 2;
+  std::memcpy(into.data(), all.k.contiguous().data_ptr(), keys);
+  if (keys < into.size()) std::memcpy(into.data() + keys, all.v.contiguous().data_ptr(), keys);
 }
 
 void layer::import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>&) {
@@ -136,9 +137,11 @@ void layer::import_slot(int slot, int length, std::span<const std::byte> from, s
     void* data = const_cast<std::byte*>(from.data()) + offset;
     return at::from_blob(data, {shape_.kv_heads, length, shape_.head_dim}, tensor_type(type_));
   };
+  const at::Tensor k = tensor_at(0);
+  const at::Tensor v = shape_.latent_dim > 0 ? k.narrow(2, 0, shape_.latent_dim) : tensor_at(from.size() / 2);
   const step all({{.slot = slot, .count = length}});
   reserve(all);
-  append(all, tokens_first(tensor_at(0), 0, length), tokens_first(tensor_at(from.size() / 2), 0, length));
+  append(all, tokens_first(k, 0, length), tokens_first(v, 0, length));
   advance(all);
 }
 
@@ -162,9 +165,8 @@ void layer::check_room(const step& step) const {
 }
 
 void layer::check_new(const step& step, const at::Tensor& k, const at::Tensor& v) const {
-  const std::int64_t wanted[] = {step.tokens(), shape_.kv_heads, shape_.head_dim};
-  check_tensor("k", k, wanted);
-  check_tensor("v", v, wanted);
+  check_tensor("k", k, {step.tokens(), shape_.kv_heads, shape_.head_dim});
+  check_tensor("v", v, {step.tokens(), shape_.kv_heads, shape_.value_dim()});
 }
 
 }  // namespace cogen::cache

@@ -46,8 +46,8 @@ class checked_layer {
  public:
   checked_layer(const cache& cache, int index, const legacy_layer& tensors, std::size_t batch)
       : shape_(cache.layer(index).shape()), name_(layer_name(index)), batch_(static_cast<std::int64_t>(batch)) {
-    check("k", tensors.k);
-    check("v", tensors.v);
+    check("k", tensors.k, shape_.head_dim);
+    check("v", tensors.v, shape_.value_dim());
     if (tensors.k.size(2) != tensors.v.size(2)) wrong("v", tensors.v, "as long as k");
   }
 
@@ -56,12 +56,11 @@ class checked_layer {
   }
 
  private:
-  void check(const char* which, const at::Tensor& tensor) const {
+  void check(const char* which, const at::Tensor& tensor, int dims) const {
     std::ostringstream wanted;
-    wanted << "a floating-point tensor [" << batch_ << ", " << shape_.kv_heads << ", length, " << shape_.head_dim
-           << "]";
+    wanted << "a floating-point tensor [" << batch_ << ", " << shape_.kv_heads << ", length, " << dims << "]";
     const bool fits = tensor.defined() && tensor.is_floating_point() && tensor.dim() == 4 && tensor.size(0) == batch_ &&
-                      tensor.size(1) == shape_.kv_heads && tensor.size(3) == shape_.head_dim;
+                      tensor.size(1) == shape_.kv_heads && tensor.size(3) == dims;
     if (!fits) wrong(which, tensor, wanted.str());
   }
 

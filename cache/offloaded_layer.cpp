@@ -23,7 +23,7 @@ moving moving_part(kv_view& view) {
   if (quantized.keys.how != nullptr)
     return {quantized.range, quantized.ranges, quantized.block_stride,
             quantized.value_offset + view.kv_heads * quantized.value_bytes};
-  return {view.range, view.ranges, view.block_stride, 2 * view.value_offset};
+  return {view.range, view.ranges, view.block_stride, view.block_bytes()};
 }
 
 void add(const std::byte* from, std::byte* to, std::int64_t bytes, std::vector<byte_copy>& copies) {
@@ -136,7 +136,7 @@ void offloaded_layer::add_new(const step_row& row, std::vector<byte_copy>& copie
     const int count = std::min(length + row.count - at, block_tokens - at % block_tokens);
     // Keys of new tokens lie among those of older ones, which are the same on both sides.
     add(device.block(at / block_tokens), host.block(at / block_tokens), host.value_offset, copies);
-    for (int head = 0; head < host.kv_heads; ++head)
+    for (int head = 0; head < host.kv_heads && host.latent_dim == 0; ++head)
       add(device.value(at, head), host.value(at, head), count * token, copies);
     at += count;
   }

@@ -73,7 +73,7 @@ keys_values quantized_layer::to_dense(int slot, int length) const {
 
 keys_values quantized_layer::read(const kv_view& view, int quantized, int begin, int end) const {
   keys_values all{.k = at::empty({view.kv_heads, end - begin, view.head_dim}, at::kFloat), .v = {}};
-  all.v = at::empty_like(all.k);
+  all.v = view.latent_dim > 0 ? all.k.narrow(2, 0, view.latent_dim) : at::empty_like(all.k);
   const int boundary = std::clamp(quantized, begin, end);
   const at::Tensor block = at::empty({block_tokens, view.head_dim}, at::kFloat);
   const auto dequantize = [&](const codec& codec, const std::byte* from, const at::Tensor& into, int first, int count) {
@@ -86,6 +86,7 @@ keys_values quantized_layer::read(const kv_view& view, int quantized, int begin,
     for (int head = 0; head < view.kv_heads; ++head) {
       dequantize(*view.quantized.keys.how, from + head * view.quantized.key_bytes,
                  all.k[head].narrow(0, at - begin, count), at, count);
+      if (view.latent_dim > 0) continue;
       dequantize(*view.quantized.values.how, from + view.quantized.value_offset + head * view.quantized.value_bytes,
                  all.v[head].narrow(0, at - begin, count), at, count);
     }
@@ -93,7 +94,7 @@ keys_values quantized_layer::read(const kv_view& view, int quantized, int begin,
   }
   const keys_values newest = read_tokens(view, boundary, end);
   all.k.narrow(1, boundary - begin, end - boundary).copy_(newest.k);
-  all.v.narrow(1, boundary - begin, end - boundary).copy_(newest.v);
+  if (view.latent_dim == 0) all.v.narrow(1, boundary - begin, end - boundary).copy_(newest.v);
   return all;
 }
 

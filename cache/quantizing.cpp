@@ -32,7 +32,8 @@ void quantize_due(const kv_view& view, std::int64_t length, std::int64_t count) 
     const keys_values tokens = read_tokens(view, begin, begin + block_tokens);
     std::byte* block = quantized.block(number);
     quantize_heads(*quantized.keys.how, tokens.k, block, quantized.key_bytes);
-    quantize_heads(*quantized.values.how, tokens.v, block + quantized.value_offset, quantized.value_bytes);
+    if (view.latent_dim == 0)
+      quantize_heads(*quantized.values.how, tokens.v, block + quantized.value_offset, quantized.value_bytes);
   }
 }
 

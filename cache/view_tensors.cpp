@@ -16,7 +16,7 @@ struct piece {
   int begin;
   int end;
   at::Tensor k;  // [kv_heads, end - begin, head_dim]
-  at::Tensor v;
+  at::Tensor v;  // [kv_heads, end - begin, value_dim]
 };
 
 /// One block's numbers [kv_heads, rows, columns].
@@ -28,7 +28,8 @@ piece piece_at(const kv_view& view, int begin, int end) {
   const int count = std::min(end - begin, block_tokens - begin % block_tokens);
   std::byte* block = view.block(begin / block_tokens);
   const at::Tensor keys = plane(view, block, view.head_dim, block_tokens).transpose(1, 2);
-  const at::Tensor values = plane(view, block + view.value_offset, block_tokens, view.head_dim);
+  const at::Tensor values = view.latent_dim > 0 ? keys.narrow(2, 0, view.latent_dim)
+                                                : plane(view, block + view.value_offset, block_tokens, view.head_dim);
   return {.begin = begin,
           .end = begin + count,
           .k = keys.narrow(1, begin % block_tokens, count),
@@ -50,6 +51,7 @@ kv_view view_over(const layer& layer, const block_part& part, std::int64_t block
   return {.type = layer.type(),
           .kv_heads = layer.shape().kv_heads,
           .head_dim = layer.shape().head_dim,
+          .latent_dim = layer.shape().latent_dim,
           .span = layer.span(),
           .block_stride = block_stride,
           .head_stride = part.head_stride,
@@ -60,7 +62,7 @@ void write_tokens(const kv_view& view, int begin, const at::Tensor& k, const at:
   const at::Tensor keys = k.transpose(0, 1), values = v.transpose(0, 1);
   each_piece(view, begin, begin + static_cast<int>(k.size(0)), [&](const piece& part) {
     part.k.copy_(keys.narrow(1, part.begin - begin, part.end - part.begin));
-    part.v.copy_(values.narrow(1, part.begin - begin, part.end - part.begin));
+    if (view.latent_dim == 0) part.v.copy_(values.narrow(1, part.begin - begin, part.end - part.begin));
   });
 }
 
@@ -75,10 +77,10 @@ void write_step(const layer& layer, const step& step, const at::Tensor& k, const
 
 keys_values read_tokens(const kv_view& view, int begin, int end) {
   keys_values all{.k = at::empty({view.kv_heads, end - begin, view.head_dim}, tensor_type(view.type)), .v = {}};
-  all.v = at::empty_like(all.k);
+  all.v = view.latent_dim > 0 ? all.k.narrow(2, 0, view.latent_dim) : at::empty_like(all.k);
   each_piece(view, begin, end, [&](const piece& part) {
     all.k.narrow(1, part.begin - begin, part.end - part.begin).copy_(part.k);
-    all.v.narrow(1, part.begin - begin, part.end - part.begin).copy_(part.v);
+    if (view.latent_dim == 0) all.v.narrow(1, part.begin - begin, part.end - part.begin).copy_(part.v);
   });
   return all;
 }

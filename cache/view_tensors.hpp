@@ -18,7 +18,8 @@ void write_tokens(const kv_view& view, int begin, const at::Tensor& k, const at:
 /// Writes all new tokens of a reserved step, k and v [tokens, kv_heads, head_dim], through the layer's views.
 void write_step(const layer& layer, const step& step, const at::Tensor& k, const at::Tensor& v);
 
-/// Copies positions [begin, end) in full precision: both [kv_heads, end - begin, head_dim], in the view's type.
+/// Copies positions [begin, end) in full precision, in the view's type. Values that are the first dimensions of keys
+/// are a view of these.
 keys_values read_tokens(const kv_view& view, int begin, int end);
 
 }  // namespace cogen::cache

@@ -33,4 +33,12 @@ void operators::store_encoder_input(const at::Tensor&, const attention_shape&, c
   throw std::logic_error("these operators read no encoder input");
 }
 
+void operators::absorb(const at::Tensor&, const latent_attention&, const at::Tensor&) {
+  throw std::logic_error("these operators have no latent attention");
+}
+
+void operators::expand(const at::Tensor&, const latent_attention&, const at::Tensor&) {
+  throw std::logic_error("these operators have no latent attention");
+}
+
 }  // namespace cogen::device

@@ -122,6 +122,14 @@ class operators {
   virtual void store_encoder_input(const at::Tensor& kv, const attention_shape& shape, const step_rows& rows,
                                    const cache::device_layer& layer);
 
+  /// rows = what the heads of latent attention attend with, side by side, then the row that they attend to. in [tokens,
+  /// by.in_width()], rows [tokens, by.heads.qkv_width()]
+  virtual void absorb(const at::Tensor& in, const latent_attention& by, const at::Tensor& rows);
+
+  /// out = what the heads make of the sums of latent rows. sums [tokens, by.heads.q_width()], out [tokens,
+  /// by.out_width()]
+  virtual void expand(const at::Tensor& sums, const latent_attention& by, const at::Tensor& out);
+
   /// Convolves, scans and gates, as selective_scan says, from and to the states of the rows' slots. x_and_gate [tokens,
   /// in_width], out [tokens, channels]
   virtual void scan(const at::Tensor& x_and_gate, const selective_scan& by, const step_rows& rows,

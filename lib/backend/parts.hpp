@@ -69,6 +69,28 @@ struct attention {
   int layer;  ///< of the cache
 };
 
+/// Latent attention: heads attend to rows of a latent vector and a rotated key, which are both keys and values.
+template <class B>
+struct latent_attention {
+  static constexpr bool mixes_tokens = true;
+
+  models::latent_attention_spec how;
+  typename B::projection in;  ///< to queries, or the vector that they come from, | latent vector | rotated key
+  typename B::norm q_norm;    ///< of that vector
+  typename B::projection q;   ///< from it; without weights there is none
+  typename B::norm kv_norm;   ///< of the latent vector
+  std::vector<typename B::projection> absorb;  ///< of each head: queries into latent space, [kv_rank, nope_dim]
+  typename B::heads heads;
+  std::vector<typename B::projection> expand;  ///< of each head: out of it, [value_dim, kv_rank]
+  typename B::projection output;
+  int layer;  ///< of the cache
+
+  std::int64_t q_in() const { return how.q_rank > 0 ? how.q_rank : q_width(); }
+  std::int64_t q_width() const { return std::int64_t{how.heads} * how.query_dim(); }
+  std::int64_t in_width() const { return q_in() + how.row_dim(); }
+  std::int64_t out_width() const { return std::int64_t{how.heads} * how.value_dim; }
+};
+
 /// Attention to an encoder input, of which keys and values are cached once.
 template <class B>
 struct cross_attention {

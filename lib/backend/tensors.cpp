@@ -29,7 +29,9 @@ attention_shape shape_of(const models::attention_spec& spec) {
                        .scale = static_cast<float>(spec.scale),
                        .softcap = spec.softcap,
                        .clip = spec.qkv_clip,
-                       .output_gate = spec.output_gate};
+                       .output_gate = spec.output_gate,
+                       .first_rotated = spec.rope ? spec.rope->first_dim : 0,
+                       .latent_dim = spec.kv.latent_dim};
   if (spec.alibi) made.slopes = at::tensor(spec.alibi->slopes);
   if (spec.query_growth) {
     made.growth = spec.query_growth->beta;

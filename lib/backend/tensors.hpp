@@ -52,8 +52,12 @@ struct attention_shape {
   /// The heads' outputs are multiplied by sigmoid(gate), whose rows [heads * head_dim] follow the values.
   bool output_gate = false;
 
-  /// Columns of queries, keys and values.
-  std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
+  std::int64_t first_rotated = 0;  ///< dimension of queries and keys
+  std::int64_t latent_dim = 0;     ///< values are the first so many numbers of keys; 0: they follow the keys
+
+  /// Of queries, keys and values side by side.
+  std::int64_t qkv_heads() const { return heads + (latent_dim > 0 ? 1 : 2) * kv_heads; }
+  std::int64_t qkv_width() const { return qkv_heads() * head_dim; }
 };
 
 /// x weights^T + bias.
@@ -133,8 +137,9 @@ struct tensors {
   using scan = selective_scan;
   using mixer = device::mixer;
   using block_part =
-      std::variant<parts::attention<tensors>, parts::cross_attention<tensors>, parts::mamba<tensors>,
-                   parts::recurrent_mixer<tensors>, parts::mlp<tensors>, parts::mixture_of_experts<tensors>>;
+      std::variant<parts::attention<tensors>, parts::latent_attention<tensors>, parts::cross_attention<tensors>,
+                   parts::mamba<tensors>, parts::recurrent_mixer<tensors>, parts::mlp<tensors>,
+                   parts::mixture_of_experts<tensors>>;
 
   static mixer read_mixer(tensor_weights& weights, const std::string& prefix, const models::mamba2_spec& spec) {
     return mamba2_scan(weights, prefix, spec);
@@ -154,6 +159,7 @@ struct tensors {
 using cross_attention = parts::cross_attention<tensors>;
 using embedding = parts::embedding<tensors>;
 using head = parts::head<tensors>;
+using latent_attention = parts::latent_attention<tensors>;
 using recurrent_mixer = parts::recurrent_mixer<tensors>;
 using mixture_of_experts = parts::mixture_of_experts<tensors>;
 using residual = parts::residual<norm>;

@@ -12,7 +12,7 @@ namespace cogen::kernels {
 struct attention_operands {
   const float* q = nullptr;  // [tokens, heads, head_dim], rotated
   std::int64_t q_stride = 0;
-  float* out = nullptr;  // [tokens, heads, head_dim]
+  float* out = nullptr;  // [tokens, heads, head_dim], of which the first value_dim() of the cache are written
   std::int64_t out_stride = 0;
   int heads = 0;                  // a multiple of the cache's kv_heads
   float scale = 1.0F;             // of q . k, usually 1 / sqrt(head_dim)

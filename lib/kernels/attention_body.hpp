@@ -285,6 +285,27 @@ stored_plane values_at(const cache::kv_view& view, const std::byte* data) {
   return {view.type, data + view.value_offset, view.head_dim, view.block_stride - view.value_offset, view.block_stride};
 }
 
+// The same where values are the first `width` numbers of keys [head_dim, 64].
+void sum_latents(const attention_scratch_layout& at, const float* keys, int width, std::int64_t skipped,
+                 std::int64_t count, row_range rows) {
+  const std::int64_t columns = rounded_up(width, simd::width);
+  for (std::int64_t dim = 0; dim < columns; ++dim)
+    for (std::int64_t token = skipped; token < count; ++token)
+      at.tokens[token * at.dims + dim] = dim < width ? keys[dim * attention_block + token] : 0.0F;
+  sum_values(at, unquantized(at.tokens, at.dims), static_cast<int>(columns), skipped, count, rows);
+}
+
+// at.block of some rows: the weighted sums of a block's stored values [skipped, count).
+void sum_stored(const attention_scratch_layout& at, const cache::kv_view& view, const std::byte* data,
+                std::int64_t skipped, std::int64_t count, row_range rows) {
+  if (view.latent_dim == 0) return sum_values(at, values_at(view, data), view.head_dim, skipped, count, rows);
+  if (view.type == cache::scalar::f32)
+    return sum_latents(at, reinterpret_cast<const float*>(data), view.latent_dim, skipped, count, rows);
+  widen(view.type, {.b = data, .b_stride = attention_block, .depth = view.latent_dim}, attention_block, at.keys,
+        attention_block);
+  sum_latents(at, at.keys, view.latent_dim, skipped, count, rows);
+}
+
 void attend_rows(const attention_job& job, const attention_scratch_layout& at, std::int64_t start, visible_tokens seen,
                  row_range rows) {
   const cache::kv_view& view = *job.cache;
@@ -297,7 +318,7 @@ void attend_rows(const attention_job& job, const attention_scratch_layout& at, s
       job, at, count, rows, [&](std::int64_t position) __attribute__((always_inline)) {
         return visible_tokens{first_visible(job, position) - start, visible_end(job, position) - start};
       });
-  sum_values(at, values_at(view, data), view.head_dim, seen.first - start, count, rows);
+  sum_stored(at, view, data, seen.first - start, count, rows);
 }
 
 // at.scores of some rows with a whole quantized block.
@@ -337,6 +358,19 @@ void sum_quantized_values(const attention_scratch_layout& at, const cache::quant
   sum_values(at, unquantized(at.tokens, at.dims), columns, skipped, attention_block, rows);
 }
 
+// The same where values are the first `width` dimensions of quantized keys.
+void sum_quantized_latents(const attention_scratch_layout& at, const cache::kv_view& view, const std::byte* head,
+                           std::int64_t skipped, row_range rows) {
+  const cache::quantized_plane& form = view.quantized.keys;
+  if (form.bits == 0) {
+    form.dequantize(*form.how, head, view.head_dim, at.keys);
+    return sum_values(at, unquantized(at.keys, view.head_dim), view.latent_dim, skipped, attention_block, rows);
+  }
+  dequantize_rows(quantized_rows_at(form, head, view.latent_dim, at.scales, at.minimums), attention_block, at.keys,
+                  attention_block);
+  sum_latents(at, at.keys, view.latent_dim, skipped, attention_block, rows);
+}
+
 void attend_quantized_rows(const attention_job& job, const attention_scratch_layout& at, std::int64_t start,
                            visible_tokens seen, row_range rows) {
   const cache::quantized_view& quantized = job.cache->quantized;
@@ -348,6 +382,8 @@ void attend_quantized_rows(const attention_job& job, const attention_scratch_lay
       job, at, attention_block, rows, [&](std::int64_t position) __attribute__((always_inline)) {
         return visible_tokens{first_visible(job, position) - start, visible_end(job, position) - start};
       });
+  if (job.cache->latent_dim > 0)
+    return sum_quantized_latents(at, *job.cache, block + job.kv_head * quantized.key_bytes, seen.first - start, rows);
   sum_quantized_values(at, quantized.values, block + quantized.value_offset + job.kv_head * quantized.value_bytes,
                        head_dim, seen.first - start, rows);
 }
@@ -379,7 +415,7 @@ void attend_sinks(const attention_job& job, const attention_scratch_layout& at) 
       job, at, count, {0, at.rows}, [&](std::int64_t position) __attribute__((always_inline)) {
         return visible_tokens{0, view.span.causal ? position + 1 : count};
       });
-  sum_values(at, values_at(view, data), view.head_dim, 0, count, {0, at.rows});
+  sum_stored(at, view, data, 0, count, {0, at.rows});
 }
 
 void attend_span(const attention_job& job, const attention_scratch_layout& at, std::int64_t span,
@@ -410,13 +446,14 @@ void begin_total(const attention_job& job, const attention_scratch_layout& at) {
 
 void write_quotients(const attention_scratch_layout& at, const attention_job& job) {
   const int head_dim = job.cache->head_dim;
+  const int value_dim = job.cache->value_dim();
   for (std::int64_t row = 0; row < at.rows; ++row) {
     const simd::f scale = simd::set(1.0F / at.total.sum[row]);
     const float* values = at.total.values + row * at.dims;
     float* out = job.out + row / job.heads * job.out_stride + row % job.heads * head_dim;
     over_row(
-        head_dim, [&](row_span part)
-                      __attribute__((always_inline)) { store(out, simd::mul(load(values, part), scale), part); });
+        value_dim, [&](row_span part)
+                       __attribute__((always_inline)) { store(out, simd::mul(load(values, part), scale), part); });
   }
 }
 

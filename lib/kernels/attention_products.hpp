@@ -123,6 +123,12 @@ void widen(const product& p, int width, float* to, std::int64_t to_stride) {
         });
 }
 
+void widen(cache::scalar type, const product& p, int width, float* to, std::int64_t to_stride) {
+  if (type == cache::scalar::f32) return widen<from_f32>(p, width, to, to_stride);
+  if (type == cache::scalar::f16) return widen<from_f16>(p, width, to, to_stride);
+  widen<from_bf16>(p, width, to, to_stride);
+}
+
 // The product with `width` numbers of the cache in each row, read where they lie. Those of 16 bits are widened once for
 // many rows, and so are all whose rows are no whole vectors.
 template <class Format>

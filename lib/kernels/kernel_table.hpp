@@ -63,7 +63,8 @@ struct activation_job {
 struct rope_append_job {
   const float* rotation;  // cos [pairs], sin [pairs], or null
   int pairs;
-  float* q;  // [heads, head_dim]
+  int first_rotated;  // dimension
+  float* q;           // [heads, head_dim]
   const float* k;
   const float* v;
   int heads;
@@ -72,7 +73,7 @@ struct rope_append_job {
   cache::scalar type;
   std::byte* key;  // [kv_heads, head_dim], heads head_stride bytes apart, dimensions key_stride
   std::int64_t key_stride;
-  std::byte* value;  // [kv_heads, head_dim]
+  std::byte* value;  // [kv_heads, head_dim], or null: keys hold the values
   std::int64_t head_stride;
 };
 
@@ -177,7 +178,7 @@ struct head_decay_job {
 constexpr int attention_block = 64;
 constexpr int attention_span = 256;
 constexpr int max_attention_rows = 96;
-constexpr int max_head_dim = 512;
+constexpr int max_head_dim = 1024;
 constexpr int largest_lanes = 16;  // of any instruction set
 
 static constexpr std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }

@@ -84,6 +84,7 @@ void rope_append(const execution& run, const rope_table* table, std::span<const 
     float spare[max_head_dim];
     rope_append_job job{.rotation = nullptr,
                         .pairs = table ? table->pairs() : 0,
+                        .first_rotated = operands.first_rotated,
                         .q = operands.q + token * operands.q_stride,
                         .k = operands.k + token * operands.k_stride,
                         .v = operands.v + token * operands.v_stride,
@@ -93,7 +94,7 @@ void rope_append(const execution& run, const rope_table* table, std::span<const 
                         .type = view.type,
                         .key = view.key(position, 0),
                         .key_stride = cache::block_tokens * cache::bytes_of(view.type),
-                        .value = view.value(position, 0),
+                        .value = view.latent_dim > 0 ? nullptr : view.value(position, 0),
                         .head_stride = view.head_stride};
     if (view.span.sinks > 0) {
       rope_append_job inside = job;

@@ -38,9 +38,10 @@ struct qkv_operands {
   std::int64_t q_stride = 0;
   const float* k = nullptr;  // [tokens, kv_heads, head_dim]
   std::int64_t k_stride = 0;
-  const float* v = nullptr;  // [tokens, kv_heads, head_dim]
+  const float* v = nullptr;  // [tokens, kv_heads, head_dim]; not read where the cache's keys hold the values
   std::int64_t v_stride = 0;
-  int heads = 0;  // query heads; kv_heads and head_dim are the cache's
+  int heads = 0;          // query heads; kv_heads and head_dim are the cache's
+  int first_rotated = 0;  // dimension of queries and keys; those before it stay as they are
 
   // Where a row's cache has sinks: the queries again, rotated to positions inside it.
   float* sink_q = nullptr;  // [tokens, heads, head_dim]
@@ -50,8 +51,8 @@ struct qkv_operands {
 /// Rotates queries in place, and writes rotated keys and unrotated values where each row's cache view says, rounded to
 /// its number format (to nearest even).
 ///
-/// Dimension i < pairs is rotated with dimension i + pairs (Hugging Face's halves, not interleaved); dimensions from
-/// 2 * pairs on stay as they are. A null table rotates nothing.
+/// From `first_rotated` on, dimension i < pairs is rotated with dimension i + pairs (Hugging Face's halves, not
+/// interleaved); those behind these 2 * pairs stay as they are. A null table rotates nothing.
 void rope_append(const execution& run, const rope_table* table, std::span<const token_rows> rows,
                  const qkv_operands& operands);
 

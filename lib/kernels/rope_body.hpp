@@ -77,7 +77,7 @@ void rotate(const float* rotation, int pairs, const float* from, float* to) {
 void rope_append_token(const rope_append_job& job) {
   if (job.rotation)
     for (int head = 0; head < job.heads; ++head) {
-      float* q = job.q + head * job.head_dim;
+      float* q = job.q + head * job.head_dim + job.first_rotated;
       rotate(job.rotation, job.pairs, q, q);
     }
   for (int head = 0; head < job.kv_heads; ++head) {
@@ -85,13 +85,13 @@ void rope_append_token(const rope_append_job& job) {
     std::byte* key = job.key + head * job.head_stride;
     if (job.rotation) {
       alignas(64) float turned[max_head_dim];
-      rotate(job.rotation, job.pairs, k, turned);
-      for (int dim = 2 * job.pairs; dim < job.head_dim; ++dim) turned[dim] = k[dim];
+      __builtin_memcpy(turned, k, static_cast<std::size_t>(job.head_dim) * sizeof(float));
+      rotate(job.rotation, job.pairs, turned + job.first_rotated, turned + job.first_rotated);
       write_key(job, turned, key);
     } else {
       write_key(job, k, key);
     }
-    write(job.type, job.v + head * job.head_dim, job.value + head * job.head_stride, job.head_dim);
+    if (job.value) write(job.type, job.v + head * job.head_dim, job.value + head * job.head_stride, job.head_dim);
   }
 }
 

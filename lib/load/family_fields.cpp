@@ -37,6 +37,8 @@ constexpr key_names nemotron_h_keys{
 constexpr key_names layer_norm_keys{.rms_norm_eps = "layer_norm_eps"};
 constexpr key_names no_window_layer_norm_keys{.rms_norm_eps = "layer_norm_eps", .sliding_window = ""};
 constexpr key_names no_window_keys{.sliding_window = ""};
+// The part of a head that is rotated stands for the head.
+constexpr key_names latent_keys{.kv_heads = "", .head_dim = "qk_rope_head_dim", .sliding_window = ""};
 constexpr key_names starcoder2_keys{.rms_norm_eps = "norm_epsilon"};
 constexpr key_names no_window_norm_eps_keys{.rms_norm_eps = "norm_eps", .sliding_window = ""};
 
@@ -225,6 +227,35 @@ constexpr std::array families{
                   .max_positions = 131072,
                   .sliding_window = 128,
                   .rms_norm_eps = 1e-5},
+    family_fields{.family = "deepseek_v3",
+                  .gguf = {.architecture = "deepseek2"},
+                  .keys = latent_keys,
+                  .head_dim = 64,
+                  .max_positions = 4096},
+    family_fields{.family = "deepseek_v2", .gguf = {.architecture = "deepseek2"}, .keys = latent_keys, .head_dim = 64},
+    family_fields{.family = "kimi_k2",
+                  .gguf = {.architecture = "deepseek2"},
+                  .keys = latent_keys,
+                  .head_dim = 64,
+                  .max_positions = 131072},
+    family_fields{.family = "glm4_moe_lite",
+                  .gguf = {.architecture = "deepseek2"},
+                  .keys = latent_keys,
+                  .head_dim = 64,
+                  .max_positions = 202752,
+                  .rms_norm_eps = 1e-5},
+    family_fields{.family = "mistral4",
+                  .gguf = {.known = false},
+                  .keys = {.kv_heads = "", .sliding_window = ""},
+                  .head_dim = 128,
+                  .max_positions = 1048576,
+                  .partial_rotary = 0.5},
+    family_fields{.family = "minicpm3",
+                  .keys = latent_keys,
+                  .head_dim = 32,
+                  .max_positions = 32768,
+                  .rms_norm_eps = 1e-5,
+                  .tie_embeddings = true},
     family_fields{.family = "dots1", .kv_heads = 32, .sliding_window = 4096},
     family_fields{.family = "exaone4", .kv_heads = 32, .sliding_window = 4096, .rms_norm_eps = 1e-5},
     family_fields{.family = "ministral",

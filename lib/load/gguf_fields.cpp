@@ -106,6 +106,11 @@ constexpr std::array aliases{
     key_alias{"topk_group", "expert_group_used_count"},
     key_alias{"norm_topk_prob", "expert_weights_norm"},
     key_alias{"routed_scaling_factor", "expert_weights_scale"},
+    key_alias{"kv_lora_rank", "attention.kv_lora_rank"},
+    key_alias{"q_lora_rank", "attention.q_lora_rank"},
+    key_alias{"qk_rope_head_dim", "rope.dimension_count"},
+    key_alias{"qk_head_dim", "attention.key_length_mla"},
+    key_alias{"v_head_dim", "attention.value_length_mla"},
     key_alias{"rope_scaling.llama_4_scaling_beta", "attention.temperature_scale"},
 };
 
@@ -122,6 +127,8 @@ constexpr std::array shown_fields{
     shown_field{"mlp_gate", {"ffn_gate.weight"}},
     shown_field{"fused_qkv", {"attn_qkv.weight"}},
     shown_field{"expert_bias", {"ffn_up_exps.bias"}},
+    shown_field{"stacked_kv_up", {"attn_k_b.weight"}},
+    shown_field{"latent_bias", {"attn_kv_a_mqa.bias"}},
     shown_field{"fused_experts", {"ffn_gate_up_exps.weight"}},
     shown_field{"use_qk_norm", {"attn_q_norm.weight"}},
     shown_field{"qk_layernorm", {"attn_q_norm.weight"}},
@@ -205,6 +212,9 @@ class gguf_lookup final : public config_fields::lookup {
     if (key == "rope.scaling.type" && file_.find("rope_factors_long.weight"))
       return scalar_field(std::string("longrope"));
     if (key == "query_pre_attn_scalar") return query_scalar();
+    if (key == "expert_gating_func") return scalar_field(std::int64_t{any_layer_has("exp_probs_b.bias") ? 2 : 1});
+    if (key == "qk_head_dim") return find("attention.key_length");
+    if (key == "v_head_dim") return find("attention.value_length");
     if (key == "expand" || key == "mamba_expand") return expansion();
     if (key == "use_bias" || key == "mamba_proj_bias") return scalar_field(any_layer_has("ssm_in.bias"));
     if (key == "use_conv_bias" || key == "mamba_conv_bias") return scalar_field(any_layer_has("ssm_conv1d.bias"));

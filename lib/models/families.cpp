@@ -21,6 +21,8 @@ model_spec bart(const load::config_fields& fields, const load::model_config& con
 model_spec bloom(const load::config_fields& fields, const load::model_config& config);
 model_spec cohere(const load::config_fields& fields, const load::model_config& config);
 model_spec cohere2(const load::config_fields& fields, const load::model_config& config);
+model_spec deepseek_v2(const load::config_fields& fields, const load::model_config& config);
+model_spec deepseek_v3(const load::config_fields& fields, const load::model_config& config);
 model_spec dots1(const load::config_fields& fields, const load::model_config& config);
 model_spec ernie4_5(const load::config_fields& fields, const load::model_config& config);
 model_spec exaone4(const load::config_fields& fields, const load::model_config& config);
@@ -32,6 +34,7 @@ model_spec gemma3(const load::config_fields& fields, const load::model_config& c
 model_spec glm(const load::config_fields& fields, const load::model_config& config);
 model_spec glm4(const load::config_fields& fields, const load::model_config& config);
 model_spec glm4_moe(const load::config_fields& fields, const load::model_config& config);
+model_spec glm4_moe_lite(const load::config_fields& fields, const load::model_config& config);
 model_spec gpt2(const load::config_fields& fields, const load::model_config& config);
 model_spec gpt_neox(const load::config_fields& fields, const load::model_config& config);
 model_spec gpt_oss(const load::config_fields& fields, const load::model_config& config);
@@ -41,6 +44,7 @@ model_spec granitemoehybrid(const load::config_fields& fields, const load::model
 model_spec granitemoe(const load::config_fields& fields, const load::model_config& config);
 model_spec hunyuan_v1_dense(const load::config_fields& fields, const load::model_config& config);
 model_spec jamba(const load::config_fields& fields, const load::model_config& config);
+model_spec kimi_k2(const load::config_fields& fields, const load::model_config& config);
 model_spec lfm2(const load::config_fields& fields, const load::model_config& config);
 model_spec lfm2_moe(const load::config_fields& fields, const load::model_config& config);
 model_spec llama(const load::config_fields& fields, const load::model_config& config);
@@ -48,9 +52,11 @@ model_spec m2m_100(const load::config_fields& fields, const load::model_config& 
 model_spec mamba(const load::config_fields& fields, const load::model_config& config);
 model_spec mamba2(const load::config_fields& fields, const load::model_config& config);
 model_spec minimax_m2(const load::config_fields& fields, const load::model_config& config);
+model_spec minicpm3(const load::config_fields& fields, const load::model_config& config);
 model_spec ministral(const load::config_fields& fields, const load::model_config& config);
 model_spec ministral3(const load::config_fields& fields, const load::model_config& config);
 model_spec mistral(const load::config_fields& fields, const load::model_config& config);
+model_spec mistral4(const load::config_fields& fields, const load::model_config& config);
 model_spec mixtral(const load::config_fields& fields, const load::model_config& config);
 model_spec mpt(const load::config_fields& fields, const load::model_config& config);
 model_spec nemotron(const load::config_fields& fields, const load::model_config& config);
@@ -92,6 +98,8 @@ constexpr std::array families{
     family{"bloom", "BLOOM", bloom},
     family{"cohere", "Command R (Cohere)", cohere},
     family{"cohere2", "Command R7B (Cohere 2)", cohere2},
+    family{"deepseek_v2", "DeepSeek-V2", deepseek_v2},
+    family{"deepseek_v3", "DeepSeek-V3, R1", deepseek_v3},
     family{"dots1", "dots.llm1", dots1},
     family{"ernie4_5", "ERNIE 4.5", ernie4_5},
     family{"exaone4", "EXAONE 4", exaone4},
@@ -103,6 +111,7 @@ constexpr std::array families{
     family{"glm", "GLM-4-9B", glm},
     family{"glm4", "GLM-4-0414", glm4},
     family{"glm4_moe", "GLM-4.5", glm4_moe},
+    family{"glm4_moe_lite", "GLM-4.7 Flash", glm4_moe_lite},
     family{"gpt2", "GPT-2", gpt2},
     family{"gpt_neox", "GPT-NeoX (Pythia)", gpt_neox},
     family{"gpt_oss", "gpt-oss", gpt_oss},
@@ -112,6 +121,7 @@ constexpr std::array families{
     family{"granitemoe", "Granite 3 with experts", granitemoe},
     family{"hunyuan_v1_dense", "Hunyuan dense", hunyuan_v1_dense},
     family{"jamba", "Jamba", jamba},
+    family{"kimi_k2", "Kimi K2", kimi_k2},
     family{"lfm2", "LFM 2", lfm2},
     family{"lfm2_moe", "LFM 2 with experts", lfm2_moe},
     family{"llama", "Llama (SmolLM, Yi and others of its shape)", llama},
@@ -119,9 +129,11 @@ constexpr std::array families{
     family{"mamba", "Mamba", mamba},
     family{"mamba2", "Mamba-2", mamba2},
     family{"minimax_m2", "MiniMax M2", minimax_m2},
+    family{"minicpm3", "MiniCPM 3", minicpm3},
     family{"ministral", "Ministral", ministral},
     family{"ministral3", "Ministral 3", ministral3},
     family{"mistral", "Mistral", mistral},
+    family{"mistral4", "Mistral 4", mistral4},
     family{"mixtral", "Mixtral", mixtral},
     family{"mpt", "MPT", mpt},
     family{"nemotron", "Nemotron", nemotron},

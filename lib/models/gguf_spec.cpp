@@ -121,6 +121,22 @@ class gguf_namer {
     attends.qk_norm->weight_offset = 0;
   }
 
+  void rename(latent_attention_spec& attends) const {
+    attends.q = "attn_q";
+    attends.q_down = "attn_q_a";
+    attends.q_norm = "attn_q_a_norm";
+    attends.q_up = "attn_q_b";
+    attends.kv_down = "attn_kv_a_mqa";
+    attends.kv_norm = "attn_kv_a_norm";
+    if (shows("stacked_kv_up"))
+      attends.kv_up = {"attn_k_b", "attn_v_b"};
+    else
+      attends.kv_up = {"attn_kv_b"};
+    attends.output = "attn_output";
+    attends.down_bias = shows("latent_bias");
+    attends.output_bias = output_bias_;
+  }
+
   void rename(mlp_spec& mlp) const {
     if (mlp.gate == mlp.up && !separate_gate_)
       mlp.gate = "ffn_up";

@@ -26,11 +26,17 @@ void read_groups(const load::config_fields& fields, moe_spec& mixture) {
   auto& router = mixture.router;
   router.groups = fields.integer("n_group", {1, mixture.experts}, 1);
   router.top_groups = fields.integer("topk_group", {1, router.groups}, 1);
-  router.groups_by = router_spec::group_scoring::two_best;
   if (mixture.experts % router.groups != 0)
     fields.refuse("n_group", fmt::format("{} experts must be a multiple of it", mixture.experts));
   if (const auto most = mixture.experts / router.groups * router.top_groups; mixture.top_k > most)
     fields.refuse("topk_group", fmt::format("these groups have {} experts, and {} are chosen", most, mixture.top_k));
+}
+
+/// Experts for all rows are one feed-forward.
+void share(const load::config_fields& fields, const load::model_config& config, std::int64_t missing,
+           moe_spec& mixture) {
+  const auto count = fields.integer("n_shared_experts", expert_counts, missing);
+  mixture.shared = {.mlp = gated_mlp(config, count * mixture.expert.intermediate, "shared_experts.")};
 }
 
 }  // namespace
@@ -46,20 +52,32 @@ moe_spec mixture(const load::config_fields& fields, const load::model_config& co
   const auto width = missing.width == 0 ? config.intermediate : missing.width;
   moe_spec made{.expert = gated_mlp(config, fields.integer("moe_intermediate_size", widths, width), ""),
                 .experts = fields.integer(experts_key(fields), expert_counts, missing.experts)};
-  made.top_k = fields.integer("num_experts_per_tok", {1, made.experts}, std::min(missing.top_k, made.experts));
+  const load::integer_range chosen{1, made.experts};
+  made.top_k = missing.top_k == 0
+                   ? fields.integer("num_experts_per_tok", chosen)
+                   : fields.integer("num_experts_per_tok", chosen, std::min(missing.top_k, made.experts));
   made.router.name = "gate";
   return made;
 }
 
 moe_spec sigmoid_mixture(const load::config_fields& fields, const load::model_config& config,
-                         const mixture_defaults& missing) {
+                         const mixture_defaults& missing, double scale) {
   auto made = mixture(fields, config, missing);
   made.router.scores = router_spec::scoring::sigmoid;
   made.router.choice_bias = "gate.e_score_correction_bias";
-  made.router.scale = fields.real("routed_scaling_factor", scales, 1);
+  made.router.scale = fields.real("routed_scaling_factor", scales, scale);
   read_groups(fields, made);
-  const auto shared = fields.integer("n_shared_experts", expert_counts, 1);
-  made.shared = {.mlp = gated_mlp(config, shared * made.expert.intermediate, "shared_experts.")};
+  made.router.groups_by = router_spec::group_scoring::two_best;
+  share(fields, config, 1, made);
+  return made;
+}
+
+moe_spec softmax_mixture(const load::config_fields& fields, const load::model_config& config,
+                         const mixture_defaults& missing, bool grouped) {
+  auto made = mixture(fields, config, missing);
+  made.router.scale = fields.real("routed_scaling_factor", scales, 1);
+  if (grouped) read_groups(fields, made);
+  share(fields, config, 2, made);
   return made;
 }
 

@@ -12,7 +12,7 @@ namespace cogen::models {
 /// What a family's configurations mean where they leave sizes out.
 struct mixture_defaults {
   std::int64_t experts = 0;
-  std::int64_t top_k = 0;
+  std::int64_t top_k = 0;  ///< 0: they must be given
   std::int64_t width = 0;  ///< of an expert; 0: that of the model's other feed-forwards
 };
 
@@ -22,7 +22,12 @@ moe_spec mixture(const load::config_fields& fields, const load::model_config& co
 /// The same as DeepSeek-V3 has them (Liu et al., arXiv:2412.19437): chosen by sigmoids and a bias, among groups, beside
 /// some for all rows, which are one feed-forward.
 moe_spec sigmoid_mixture(const load::config_fields& fields, const load::model_config& config,
-                         const mixture_defaults& missing);
+                         const mixture_defaults& missing, double scale = 1);
+
+/// The same as DeepSeek-V2 has them (DeepSeek-AI, arXiv:2405.04434): chosen by a softmax, among groups by the best
+/// expert of each if they are `grouped`.
+moe_spec softmax_mixture(const load::config_fields& fields, const load::model_config& config,
+                         const mixture_defaults& missing, bool grouped);
 
 /// A Llama's feed-forward of that width, with names that follow the prefix.
 mlp_spec gated_mlp(const load::model_config& config, std::int64_t width, std::string_view prefix);

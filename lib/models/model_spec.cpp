@@ -2,6 +2,13 @@
 
 namespace cogen::models {
 
+attention_spec latent_attention_spec::absorbed() const {
+  attention_spec made{.heads = heads, .kv_heads = 1, .head_dim = row_dim(), .scale = scale, .rope = rope, .kv = kv()};
+  made.rope->first_dim = kv_rank;
+  made.query_growth = query_growth;
+  return made;
+}
+
 std::vector<cache::kv_cache_spec> kv_cache_specs(const model_spec& spec) {
   std::vector<cache::kv_cache_spec> specs;
   for (const auto& block : spec.blocks) {

@@ -47,6 +47,7 @@ struct qk_norm_spec {
 struct rope_spec {
   load::rope_config config;
   bool interleaved = false;  ///< rotates neighbors (2 i, 2 i + 1), not halves (i, i + n / 2)
+  int first_dim = 0;         ///< of a head; those before it stay as they are
 };
 
 /// Attention with linear biases (Press et al., arXiv:2108.12409): a score gets slope * distance.
@@ -88,6 +89,43 @@ struct attention_spec {
 
   std::int64_t q_width() const { return std::int64_t{heads} * head_dim; }
   std::int64_t kv_width() const { return std::int64_t{kv_heads} * head_dim; }
+};
+
+/// Latent attention (DeepSeek-AI, arXiv:2405.04434). Of each token one vector c and one rotated key r are cached, for
+/// all heads. Head h has a query q | u, of which u is rotated; its scores are (K q) . c + u . r, and its result is V
+/// times the weighted sum of c.
+struct latent_attention_spec {
+  int heads = 0;
+  int nope_dim = 0;   ///< of q
+  int rope_dim = 0;   ///< of u and r
+  int value_dim = 0;  ///< of a head's result
+  int kv_rank = 0;    ///< of c
+  int q_rank = 0;     ///< queries are products of a vector of that width; 0: of x itself
+  double scale = 1;   ///< of scores
+  double norm_epsilon = 1e-6;
+
+  std::string q = "q_proj";  ///< without a q_rank
+  std::string q_down = "q_a_proj";
+  std::string q_norm = "q_a_layernorm";
+  std::string q_up = "q_b_proj";
+  std::string kv_down = "kv_a_proj_with_mqa";  ///< to c | r
+  std::string kv_norm = "kv_a_layernorm";      ///< of c
+  /// A matrix with the rows of K transposed, then of V, of each head, or two of stacks: K of all heads, V of all heads.
+  std::vector<std::string> kv_up = {"kv_b_proj"};
+  std::string output = "o_proj";
+  bool down_bias = false;
+  bool output_bias = false;
+
+  rope_spec rope;
+  std::optional<query_growth_spec> query_growth;
+
+  int query_dim() const { return nope_dim + rope_dim; }
+  int row_dim() const { return kv_rank + rope_dim; }
+
+  /// What is left behind the products with K and before those with V: attention of wide queries to one key head.
+  attention_spec absorbed() const;
+
+  cache::kv_cache_spec kv() const { return {.kv_heads = 1, .head_dim = row_dim(), .latent_dim = kv_rank}; }
 };
 
 /// down(f(gate x) * up x) (Shazeer, arXiv:2002.05202), or without a gate down(f(up x)).
@@ -157,7 +195,8 @@ struct mamba_spec {
 
 /// x = post(x + residual_scale * after(what(before(x)))).
 struct block_spec {
-  std::variant<attention_spec, mamba_spec, short_convolution_spec, delta_net_spec, mamba2_spec, mlp_spec, moe_spec>
+  std::variant<attention_spec, latent_attention_spec, mamba_spec, short_convolution_spec, delta_net_spec, mamba2_spec,
+               mlp_spec, moe_spec>
       what;
   std::string prefix;
   std::optional<norm_spec> before = {};

@@ -20,6 +20,12 @@ auto begin(Operators& on, const parts::attention<B>& part, const typename B::nor
 }
 
 template <class Operators, class B>
+auto begin(Operators& on, const parts::latent_attention<B>& part, const typename B::norm& before,
+           const typename B::rows& x) {
+  return on.attend_to_latents(x, before, part);
+}
+
+template <class Operators, class B>
 auto begin(Operators& on, const parts::cross_attention<B>& part, const typename B::norm& before,
            const typename B::rows& x) {
   const auto q = on.norm_linear(x, before, part.q, part.heads.q_width());

@@ -85,6 +85,8 @@ class part_check {
     refuse(attention.qkv_clip != 0, "clipped queries, keys and values");
   }
 
+  void check(const models::latent_attention_spec&) const { refuse(true, "latent attention"); }
+
   void check(const models::mlp_spec& mlp) const {
     refuse(mlp.gate_scale != 1, "feed-forwards with a scaled gate");
     refuse(mlp.gate.empty(), "feed-forwards without a gate");

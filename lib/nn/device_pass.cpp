@@ -64,6 +64,19 @@ at::Tensor encoder_pass::attend(const device::heads& how, int, const at::Tensor&
   return out;
 }
 
+/// What goes into the absorbed queries lies where their sums will, and the result where they were.
+at::Tensor device_pass::attend_to_latents(const at::Tensor& x, const device::norm& before,
+                                          const device::latent_attention& part) const {
+  const auto in = part_of(scratch_.attended, x.size(0), part.in_width());
+  on_.norm_linear(x, before, part.in, in);
+  const auto rows = part_of(scratch_.qkv, x.size(0), part.heads.qkv_width());
+  on_.absorb(in, part, rows);
+  const auto sums = attend(part.heads, part.layer, rows);
+  const auto out = part_of(scratch_.qkv, x.size(0), part.out_width());
+  on_.expand(sums, part, out);
+  return out;
+}
+
 at::Tensor device_pass::scan(const device::selective_scan& by, int layer, const at::Tensor& x_and_gate) const {
   const auto out = part_of(scratch_.mixed, x_and_gate.size(0), by.channels());
   on_.scan(x_and_gate, by, rows_, memory_.cache.layer(layer), out);

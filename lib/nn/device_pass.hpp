@@ -26,6 +26,8 @@ class device_pass {
                          std::int64_t outputs) const;
   at::Tensor attend(const device::heads& how, int layer, const at::Tensor& qkv) const;
   at::Tensor attend_to_encoder_input(const device::heads& how, int layer, const at::Tensor& q) const;
+  at::Tensor attend_to_latents(const at::Tensor& x, const device::norm& before,
+                               const device::latent_attention& part) const;
   at::Tensor scan(const device::selective_scan& by, int layer, const at::Tensor& x_and_gate) const;
   at::Tensor mix(const at::Tensor& x, const device::norm& before, const device::recurrent_mixer& by) const;
   at::Tensor norm_activated(const at::Tensor& x, const device::norm& before, const device::projection& by,

@@ -2,6 +2,7 @@
 
 #include "backend/parts.hpp"
 #include "models/model_spec.hpp"
+#include "weights/latent_rows.hpp"
 #include "weights/mixer_rows.hpp"
 #include "weights/mlp_rows.hpp"
 #include "weights/qkv_rows.hpp"
@@ -79,6 +80,8 @@ class part_reader {
       if (attention->kv.kind == cache::layer_kind::cross && !encoder) return cross(*attention, spec.prefix, layer);
       return self_attention(*attention, spec.prefix, layer);
     }
+    if (const auto* latent = std::get_if<models::latent_attention_spec>(&spec.what))
+      return latent_attention(*latent, spec.prefix, layer);
     if (const auto* mamba = std::get_if<models::mamba_spec>(&spec.what)) return mixer(*mamba, spec.prefix, layer);
     if (const auto* mlp = std::get_if<models::mlp_spec>(&spec.what)) return feed_forward(*mlp, spec.prefix);
     if (const auto* moe = std::get_if<models::moe_spec>(&spec.what)) return experts(*moe, spec.prefix);
@@ -95,6 +98,45 @@ class part_reader {
                                .heads = typename B::heads(spec, numbers, rotation(spec.rope)),
                                .output = std::move(output),
                                .layer = layer};
+  }
+
+  part latent_attention(const models::latent_attention_spec& spec, const std::string& prefix, int layer) {
+    if constexpr (can_run<parts::latent_attention<B>>) {
+      parts::latent_attention<B> made{.how = spec,
+                                      .in = project(weights::latent_in_rows(spec, prefix), config_.hidden, false),
+                                      .q_norm = {},
+                                      .q = {},
+                                      .kv_norm = latent_norm(spec, prefix + spec.kv_norm, spec.kv_rank),
+                                      .absorb = {},
+                                      .heads = typename B::heads(spec.absorbed(), {}, {}, rotation(spec.rope)),
+                                      .expand = {},
+                                      .output = project({{.name = prefix + spec.output, .rows = config_.hidden}},
+                                                        std::int64_t{spec.heads} * spec.value_dim, spec.output_bias),
+                                      .layer = layer};
+      if (spec.down_bias)
+        made.in.bias = weights_.as_vector(weights::latent_in_bias(spec, prefix, weights_.number_reader()));
+      if (spec.q_rank > 0) {
+        made.q_norm = latent_norm(spec, prefix + spec.q_norm, spec.q_rank);
+        made.q = project({weights::query_rows(spec, prefix + spec.q_up)}, spec.q_rank, false);
+      }
+      for (int head = 0; head < spec.heads; ++head) {
+        made.absorb.push_back(exact(weights::absorbing_rows(spec, prefix, head), spec.nope_dim));
+        made.expand.push_back(exact(weights::expanding_rows(spec, prefix, head), spec.kv_rank));
+      }
+      return made;
+    } else {
+      refuse("latent attention");
+    }
+  }
+
+  typename B::norm latent_norm(const models::latent_attention_spec& spec, std::string name, std::int64_t width) {
+    return weights_.norm({.name = std::move(name), .epsilon = spec.norm_epsilon}, width);
+  }
+
+  /// A projection in the stored numbers.
+  projection exact(named_rows rows, std::int64_t inputs) {
+    rows.name += ".weight";
+    return {weights_.matrix(std::vector{std::move(rows)}, inputs)};
   }
 
   part cross(const models::attention_spec& spec, const std::string& prefix, int layer) {

@@ -15,6 +15,14 @@ std::int64_t bytes_of(const parts::attention<B>& part) {
 }
 
 template <class B>
+std::int64_t bytes_of(const parts::latent_attention<B>& part) {
+  std::int64_t bytes = B::bytes(part.in) + B::bytes(part.q) + B::bytes(part.output);
+  for (const auto* heads : {&part.absorb, &part.expand})
+    for (const auto& head : *heads) bytes += B::bytes(head);
+  return bytes;
+}
+
+template <class B>
 std::int64_t bytes_of(const parts::cross_attention<B>& part) {
   return B::bytes(part.q) + B::bytes(part.output);
 }

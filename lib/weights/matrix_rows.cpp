@@ -16,7 +16,7 @@ bool is_vector(const load::checkpoint& files, const named_rows& part) {
 load::weight find(const load::checkpoint& files, const named_rows& part, std::optional<std::int64_t> inputs) {
   std::vector<std::int64_t> shape;
   if (part.stack > 0) shape.push_back(part.stack);
-  if (inputs && part.transposed) shape.push_back(*inputs);
+  if (inputs && part.transposed) shape.push_back(part.stored_inputs == 0 ? *inputs : part.stored_inputs);
   if (!is_vector(files, part)) shape.push_back(part.stored_rows());
   if (inputs && !part.transposed) shape.push_back(*inputs);
   return files.at(part.name, shape);
@@ -39,7 +39,7 @@ matrix_rows::matrix_rows(const load::checkpoint& files, const named_rows& part, 
     : source_(find(files, part, inputs)),
       runs_(part.order()),
       columns_(inputs.value_or(1)),
-      first_(part.index * (lies_across(source_, part, inputs) ? columns_ : part.stored_rows())),
+      first_(part.first_input + part.index * (lies_across(source_, part, inputs) ? columns_ : part.stored_rows())),
       turned_(lies_across(source_, part, inputs) ? std::make_shared<turned_matrix>() : nullptr) {}
 
 load::element_type matrix_rows::type() const { return turned_ ? load::element_type::f32 : source_.type(); }

@@ -26,6 +26,8 @@ struct named_rows {
   std::int64_t stored = 0;         // rows of the tensor; 0: these are all
   std::vector<row_run> runs = {};  // which of them, in this order; none: the first ones
   bool transposed = false;         // stored as [inputs, rows]
+  std::int64_t stored_inputs = 0;  // of a transposed one; 0: these are all
+  std::int64_t first_input = 0;    // where they begin among those
   std::int64_t stack = 0;          // such matrices in the tensor, which has a dimension more; 0: it is one matrix
   std::int64_t index = 0;          // which of them
   bool may_be_vector = false;      // of a single row: the tensor may be [inputs] instead of [1, inputs]

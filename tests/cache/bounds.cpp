@@ -103,6 +103,11 @@ BOOST_AUTO_TEST_CASE(shapes_that_make_no_sense_are_named) {
                         says({"2 key heads of -8"}));
   BOOST_CHECK_EXCEPTION(with_shape({.kv_heads = most, .head_dim = most}), std::invalid_argument,
                         says({"2147483647 key heads", "16777216"}));
+  for (const int latent_dim : {-1, 9})
+    BOOST_CHECK_EXCEPTION(with_shape({.kv_heads = 1, .head_dim = 8, .latent_dim = latent_dim}), std::invalid_argument,
+                          says({"first " + std::to_string(latent_dim) + " numbers", "keys of 8"}));
+  BOOST_CHECK_EXCEPTION(with_shape({.kind = layer_kind::recurrent, .state = 5, .latent_dim = 2}), std::invalid_argument,
+                        says({"recurrent", "values of 2"}));
 }
 
 BOOST_AUTO_TEST_CASE(more_addresses_than_there_are_is_a_clear_error) {

@@ -12,7 +12,7 @@ concat_layer::concat_layer(const kv_cache_spec& shape, scalar type, const slot_t
 
 keys_values concat_layer::nothing() const {
   const at::Tensor none = at::zeros({shape().kv_heads, 0, shape().head_dim}, tensor_type(type()));
-  return {.k = none, .v = none};
+  return {.k = none, .v = none.narrow(2, 0, shape().value_dim())};
 }
 
 void concat_layer::append(const step& step, const at::Tensor& k, const at::Tensor& v) {

@@ -42,7 +42,8 @@ void append_some(layer& layer, const step& step, int all, int done) {
     return;
   }
   const at::Tensor k = counted(all, layer.shape());
-  layer.append(step, k.narrow(0, done, count), (-k).narrow(0, done, count));
+  const at::Tensor v = (-k).narrow(2, 0, layer.shape().value_dim());
+  layer.append(step, k.narrow(0, done, count), v.narrow(0, done, count));
 }
 
 void append_in_chunks(cache& cache, int slot, const std::vector<int>& chunks) {
@@ -129,7 +130,7 @@ BOOST_DATA_TEST_CASE(what_is_never_advanced_does_not_count, data::make(kinds()),
       std::fill_n(state->after, layer.shape().state, 9.0F);
     } else {
       const at::Tensor k = counted(67, layer.shape());
-      layer.append(step, k, k);
+      layer.append(step, k, k.narrow(2, 0, layer.shape().value_dim()));
     }
   }
   twin.check();

@@ -25,6 +25,16 @@ reshape all_of(layer_kind which, int window) {
 
 kv_cache_spec recurrent(int index, kv_cache_spec) { return {.kind = layer_kind::recurrent, .state = 7 + 20 * index}; }
 
+/// Values are all but the last two numbers of keys.
+kv_cache_spec latent(int, kv_cache_spec shape) {
+  shape.latent_dim = shape.head_dim - 2;
+  return shape;
+}
+
+kv_cache_spec sliding_latent(int index, kv_cache_spec shape) {
+  return latent(index, all_of(layer_kind::sliding, 50)(index, shape));
+}
+
 kv_cache_spec alternating(int index, kv_cache_spec shape) {
   switch (index % 4) {
     case 0:
@@ -38,31 +48,39 @@ kv_cache_spec alternating(int index, kv_cache_spec shape) {
   }
 }
 
+std::vector<kv_cache_spec> reshaped(std::span<const kv_cache_spec> shapes, const reshape& as) {
+  std::vector<kv_cache_spec> wanted;
+  for (const kv_cache_spec& shape : shapes) wanted.push_back(as(static_cast<int>(wanted.size()), shape));
+  return wanted;
+}
+
+bool changes_nothing(const reshape& as) {
+  const auto* function = as.target<kv_cache_spec (*)(int, kv_cache_spec)>();
+  return function != nullptr && *function == as_it_is;
+}
+
 kind built_in(std::string name, options options, const reshape& as = as_it_is) {
-  const bool keeps_all = as.target<kv_cache_spec (*)(int, kv_cache_spec)>() != nullptr &&
-                         *as.target<kv_cache_spec (*)(int, kv_cache_spec)>() == as_it_is && !options.kv_quantization &&
-                         !options.sinks;
+  const bool keeps_all = changes_nothing(as) && !options.kv_quantization && !options.sinks;
   const auto make = [=](std::span<const kv_cache_spec> shapes, int slots, int max_sequence_length) mutable {
-    std::vector<kv_cache_spec> wanted;
-    for (const kv_cache_spec& shape : shapes) wanted.push_back(as(static_cast<int>(wanted.size()), shape));
     options.slots = slots;
     options.max_sequence_length = max_sequence_length;
     options.longest_step = 64;
     options.max_rollback_tokens = 16;
-    return cache(wanted, options);
+    return cache(reshaped(shapes, as), options);
   };
   const bool in_place = keeps_all && !options.kv_offload;
   return {.name = std::move(name), .type = options.type, .keeps_all = keeps_all, .in_place = in_place, .make = make};
 }
 
-kind own(std::string name, scalar type) {
+kind own(std::string name, scalar type, const reshape& as = as_it_is) {
   const auto make = [=](std::span<const kv_cache_spec> shapes, int slots, int max_sequence_length) {
     const auto concat = [=](int, const kv_cache_spec& shape, const slot_table& table) {
       return std::make_unique<concat_layer>(shape, type, table, max_sequence_length);
     };
-    return cache(shapes, {.type = type, .slots = slots, .max_sequence_length = max_sequence_length}, concat);
+    return cache(reshaped(shapes, as), {.type = type, .slots = slots, .max_sequence_length = max_sequence_length},
+                 concat);
   };
-  return {.name = std::move(name), .type = type, .keeps_all = true, .in_place = false, .make = make};
+  return {.name = std::move(name), .type = type, .keeps_all = changes_nothing(as), .in_place = false, .make = make};
 }
 
 options in(cache_kind which, scalar type) { return {.kind = which, .type = type}; }
@@ -126,8 +144,16 @@ const std::vector<kind>& kinds() {
       built_in("recurrent", in(static_, f32), recurrent),
       built_in("hybrid", in(static_, f32), alternating),
       built_in("hybrid int8", with(f32, int8(), 30), alternating),
+      built_in("latent f32", in(static_, f32), latent),
+      built_in("dynamic latent bf16", in(dynamic, bf16), latent),
+      built_in("sliding latent", in(static_, f16), sliding_latent),
+      built_in("latent int8", with(f16, int8(), 40), latent),
+      built_in("latent with an own codec", with(f32, signs(), 10), latent),
+      built_in("offloaded latent", behind(in(static_, bf16)), latent),
+      built_in("offloaded latent int8", behind(with(f32, int8(), 40)), latent),
       own("own f32", f32),
       own("own bf16", bf16),
+      own("own latent", bf16, latent),
   };
   return all;
 }

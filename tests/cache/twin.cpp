@@ -23,6 +23,11 @@ const std::byte* block_of(const kv_range* ranges, int count, std::int64_t stride
   throw std::logic_error("no range of the view holds the position");
 }
 
+/// `v`, or the numbers of `k` that take its place.
+at::Tensor values_in(const kv_cache_spec& shape, const at::Tensor& k, const at::Tensor& v) {
+  return shape.latent_dim > 0 ? k.narrow(2, 0, shape.latent_dim) : v;
+}
+
 std::vector<float> state_of(const float* numbers, std::int64_t count) { return {numbers, numbers + count}; }
 
 /// The tokens as their blocks are after quantization: both [kv_heads, length, head_dim], the first `packed`
@@ -80,7 +85,7 @@ twin::twin(const kind& kind, int slots, int max_sequence_length, unsigned seed)
     for (int i = 0; i < cache_.layers(); ++i) {
       const auto& layer = cache_.layer(i);
       const at::Tensor none = at::empty({layer.shape().kv_heads, 0, layer.shape().head_dim}, tensor_type(layer.type()));
-      slot.push_back({.tokens = {.k = none, .v = none}, .states = {}});
+      slot.push_back({.tokens = {.k = none, .v = values_in(layer.shape(), none, none)}, .states = {}});
       if (layer.shape().kind == layer_kind::recurrent)
         slot.back().states[0].resize(static_cast<std::size_t>(layer.shape().state));
     }
@@ -118,7 +123,7 @@ void twin::step_once(const std::vector<step_row>& rows) {
 void twin::append_tokens(const step& step, int index) {
   auto& layer = cache_.layer(index);
   const at::Tensor k = random(step.tokens(), layer.shape());
-  const at::Tensor v = random(step.tokens(), layer.shape());
+  const at::Tensor v = values_in(layer.shape(), k, random(step.tokens(), layer.shape()));
   layer.append(step, k, v);
   for (std::size_t row = 0; row < step.rows().size(); ++row) {
     const auto grown = [&](const at::Tensor& old, const at::Tensor& added) {
@@ -219,8 +224,9 @@ keys_values twin::seen(int slot, int layer) const {
   const auto view = cache_.layer(layer).view(slot, length(slot));
   if (!view || view->quantized.keys.how == nullptr) return tokens;
   const std::int64_t quantized = quantized_tokens(length(slot), view->quantized.residual);
-  return {.k = quantized_and_not(*view->quantized.keys.how, tokens.k, quantized),
-          .v = quantized_and_not(*view->quantized.values.how, tokens.v, quantized)};
+  const at::Tensor k = quantized_and_not(*view->quantized.keys.how, tokens.k, quantized);
+  if (view->latent_dim > 0) return {.k = k, .v = k.narrow(2, 0, view->latent_dim)};
+  return {.k = k, .v = quantized_and_not(*view->quantized.values.how, tokens.v, quantized)};
 }
 
 void twin::check_layer(int slot, int index) const {
@@ -251,6 +257,7 @@ void twin::check_view(const kv_view& view, const kv_extent& extent, const keys_v
   const auto check_position = [&](int position) {
     for (int head = 0; head < view.kv_heads; ++head) {
       BOOST_TEST_REQUIRE((key_bytes(view, position, head) == bytes_in(tokens.k[head][position])));
+      if (view.latent_dim > 0) continue;
       const std::byte* value = value_at(view, position, head);
       BOOST_TEST_REQUIRE(std::memcmp(value, bytes_in(tokens.v[head][position]).data(), row) == 0);
     }
@@ -272,8 +279,9 @@ void twin::check_quantized(const kv_view& view, int end, int from, const keys_va
     const std::byte* block = block_of(quantized.range, quantized.ranges, quantized.block_stride, std::max(begin, from));
     for (int head = 0; head < view.kv_heads; ++head) {
       check_plane(*quantized.keys.how, tokens.k[head].narrow(0, begin, 64), block + head * quantized.key_bytes);
-      check_plane(*quantized.values.how, tokens.v[head].narrow(0, begin, 64),
-                  block + quantized.value_offset + head * quantized.value_bytes);
+      if (view.latent_dim == 0)
+        check_plane(*quantized.values.how, tokens.v[head].narrow(0, begin, 64),
+                    block + quantized.value_offset + head * quantized.value_bytes);
     }
   }
 }

@@ -38,9 +38,9 @@ std::vector<kept_engine> kept_engines() {
   };
   std::vector<kept_engine> all;
   for (const std::string golden :
-       {"llama_default", "mistral_window", "gemma3_text", "mamba_tiny", "jamba_tiny", "bart_tiny"})
+       {"llama_default", "mistral_window", "gemma3_text", "minicpm3_scaled", "mamba_tiny", "jamba_tiny", "bart_tiny"})
     for (const auto& [name, how] : kinds) all.push_back({golden, name, how});
-  for (const std::string golden : {"llama_gguf", "jamba_tiny"})
+  for (const std::string golden : {"llama_gguf", "minicpm3_scaled", "jamba_tiny"})
     all.push_back(
         {golden, "fast products", [](engine_options& options) { options.compute_type = compute_type::int8; }});
   return all;
@@ -48,7 +48,8 @@ std::vector<kept_engine> kept_engines() {
 
 std::vector<kept_engine> kept_engines_everywhere() {
   const auto suits = [](const kept_engine& each) {
-    if (each.golden == "llama_default") return each.kind != "own";
+    if (each.golden == "llama_default" || each.golden == "minicpm3_scaled")
+      return each.kind != "own" && each.kind != "fast products";
     if (each.golden == "mamba_tiny") return each.kind != "own" && each.kind != "offloaded";
     const bool windows = each.golden == "mistral_window" || each.golden == "gemma3_text";
     return windows && (each.kind == "plain" || each.kind == "offloaded" || each.kind == "without rollback limit");

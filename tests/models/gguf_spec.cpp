@@ -188,6 +188,62 @@ BOOST_AUTO_TEST_CASE(gpt_oss_has_sinks_and_experts_with_biases) {
   BOOST_TEST((!experts.expert.transposed && !experts.expert.interleaved));
 }
 
+BOOST_AUTO_TEST_CASE(latent_attention_is_found_in_one_matrix_and_in_two) {
+  const auto spec_with = [](const std::string& name, const std::vector<std::string>& tensors,
+                            const std::vector<std::string>& more) {
+    std::vector<std::string> entries{entry_u32(name + ".attention.kv_lora_rank", 12),
+                                     entry_u32(name + ".rope.dimension_count", 4)};
+    entries.insert(entries.end(), more.begin(), more.end());
+    const auto spec = spec_of(name, entries, tensors);
+    BOOST_TEST(spec.blocks.at(2).prefix == "blk.1.");
+    return std::get<latent_attention_spec>(spec.blocks.at(2).what);
+  };
+  const std::vector<std::string> experts{entry_u32("deepseek2.expert_count", 4),
+                                         entry_u32("deepseek2.expert_used_count", 2)};
+  auto old_sizes = experts, new_sizes = experts;
+  for (const auto& [key, value] : {std::pair("key_length", 9U), std::pair("value_length", 7U)}) {
+    const auto name = std::string("deepseek2.attention.") + key;
+    old_sizes.push_back(entry_u32(name, value));
+    new_sizes.push_back(entry_u32(name, 16));
+    new_sizes.push_back(entry_u32(name + "_mla", value));
+  }
+  const auto old_file = spec_with("deepseek2", {"blk.0.attn_kv_b.weight"}, old_sizes);
+  const auto new_file = spec_with("deepseek2", {"blk.0.attn_k_b.weight"}, new_sizes);
+  for (const auto& each : {old_file, new_file}) {
+    BOOST_TEST(each.nope_dim == 5);
+    BOOST_TEST(each.rope_dim == 4);
+    BOOST_TEST(each.value_dim == 7);
+    BOOST_TEST(each.q_rank == 0);
+    BOOST_TEST(each.rope.interleaved);
+    BOOST_TEST(each.kv_down == "attn_kv_a_mqa");
+  }
+  BOOST_TEST(old_file.kv_up == names{"attn_kv_b"}, boost::test_tools::per_element());
+  BOOST_TEST(new_file.kv_up == (names{"attn_k_b", "attn_v_b"}), boost::test_tools::per_element());
+  const auto halves =
+      spec_with("minicpm3", {"blk.0.attn_kv_b.weight"}, {entry_u32("minicpm3.attention.key_length", 9)});
+  BOOST_TEST(!halves.rope.interleaved);
+  BOOST_TEST(halves.value_dim == 8);
+}
+
+BOOST_AUTO_TEST_CASE(a_deepseek_chooses_experts_as_its_file_shows) {
+  const auto router_of = [](const std::vector<std::string>& tensors, const std::vector<std::string>& more) {
+    std::vector<std::string> entries{entry_u32("deepseek2.expert_count", 4),
+                                     entry_u32("deepseek2.expert_used_count", 2),
+                                     entry_u32("deepseek2.attention.kv_lora_rank", 12),
+                                     entry_u32("deepseek2.attention.key_length", 9),
+                                     entry_u32("deepseek2.attention.value_length", 7),
+                                     entry_u32("deepseek2.rope.dimension_count", 4),
+                                     entry_u32("deepseek2.leading_dense_block_count", 1)};
+    entries.insert(entries.end(), more.begin(), more.end());
+    return std::get<moe_spec>(spec_of("deepseek2", entries, tensors).blocks.at(3).what).router;
+  };
+  using enum router_spec::scoring;
+  BOOST_CHECK(router_of({}, {}).scores == softmax);
+  BOOST_CHECK(router_of({}, {entry_u32("deepseek2.expert_gating_func", 2)}).scores == sigmoid);
+  BOOST_CHECK(router_of({"blk.1.exp_probs_b.bias"}, {}).scores == sigmoid);
+  BOOST_TEST(router_of({}, {entry_u32("deepseek2.expert_group_count", 2)}).groups == 2);
+}
+
 BOOST_AUTO_TEST_CASE(shares_are_renormalized_where_llama_cpp_does) {
   const auto renormalizes = [](const std::string& name) {
     const auto spec = spec_of(name, {entry_u32(name + ".expert_count", 4)}, {"blk.1.ffn_gate_inp.weight"});

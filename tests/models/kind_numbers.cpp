@@ -16,8 +16,9 @@ namespace {
 
 namespace data = boost::unit_test::data;
 
-const std::vector<std::string> with_attention{"llama_default", "mistral_window", "gemma3_text", "jamba_tiny",
-                                              "bart_tiny"};
+const std::string latent_attention = "minicpm3_scaled";
+const std::vector<std::string> with_attention{"llama_default",  "mistral_window", "gemma3_text",
+                                              latent_attention, "jamba_tiny",     "bart_tiny"};
 
 logit_rows logits_of(const std::string& golden, const std::string& kind) {
   const cached_model each{.golden = golden, .kind = kind, .options = kind_named(kind)};
@@ -44,7 +45,7 @@ BOOST_DATA_TEST_CASE(fewer_bits_are_further_off, data::make(with_attention), gol
   BOOST_TEST_MESSAGE(golden << ": " << eight << ", " << mixed << ", " << two);
   BOOST_TEST(eight < 0.5F);
   BOOST_TEST(two < 12.0F);
-  BOOST_TEST(eight < mixed);
+  BOOST_TEST((golden == latent_attention ? eight == mixed : eight < mixed));  // the one stores keys alone
   BOOST_TEST(mixed < two);
 }
 

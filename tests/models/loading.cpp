@@ -1,5 +1,6 @@
 // Loading: progress, ends asked for, and folders that do not hold what their configuration says.
 #include "models/families.hpp"
+#include "models/model_spec.hpp"
 #include "nn/device_parts.hpp"
 #include "some_models.hpp"
 
@@ -291,6 +292,14 @@ BOOST_AUTO_TEST_CASE(blocks_of_the_same_kind_are_not_parallel_on_a_device) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(devices_without_latent_attention_refuse_it_by_name) {
+  const models::model_spec spec{.blocks = {{.what = models::latent_attention_spec{}}}};
+  BOOST_CHECK_EXCEPTION(
+      nn::refuse_what_it_lacks("cuda", false, spec), std::invalid_argument, [](const std::invalid_argument& error) {
+        return error.what() == std::string(R"(device "cuda" does not run latent attention yet; "cpu" does)");
+      });
+}
+
 BOOST_AUTO_TEST_CASE(experts_that_their_configuration_does_not_fit) {
   const auto refused = [](const char* golden, const char* key, const boost::json::value& value,
                           const std::vector<std::string>& named) {
@@ -316,6 +325,28 @@ BOOST_AUTO_TEST_CASE(experts_that_their_configuration_does_not_fit) {
   refused("gpt_oss_mxfp4", "intermediate_size", 96, {"mlp.experts.gate_up_proj", "[8, 128, 32]", "[8, 192, 32]"});
   refused("gpt_oss_mxfp4", "quantization_config", nullptr, {"mlp.experts.gate_up_proj'", "[8, 32, 128]", "is missing"});
   refused("glm4_moe_published", "num_hidden_layers", 3, {"model.layers.2.self_attn"});
+}
+
+BOOST_AUTO_TEST_CASE(latent_attention_that_its_configuration_does_not_fit) {
+  const auto refused = [](const char* golden, const char* key, const boost::json::value& value,
+                          const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        golden, [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("deepseek_v3_published", "kv_lora_rank", 13, {"self_attn.kv_a_proj_with_mqa.weight", "20", "21"});
+  refused("deepseek_v3_published", "qk_rope_head_dim", 6, {"self_attn.kv_a_proj_with_mqa.weight", "20", "18"});
+  refused("deepseek_v3_published", "qk_rope_head_dim", 7, {"7 of 7 elements a head would be rotated"});
+  refused("deepseek_v3_published", "qk_nope_head_dim", 7, {"self_attn.q_b_proj.weight", "42", "45"});
+  refused("deepseek_v3_published", "v_head_dim", 9, {"self_attn.o_proj.weight", "30", "27"});
+  refused("deepseek_v3_published", "q_lora_rank", nullptr, {"self_attn.q_proj.weight"});
+  refused("deepseek_v3_published", "q_lora_rank", 0, {"q_lora_rank is 0"});
+  refused("deepseek_v3_biased", "attention_bias", false, {"self_attn.", ".bias"});
+  refused("deepseek_v2_published", "topk_method", "noaux_tc", {"topk_method is \"noaux_tc\"; 'greedy' and"});
+  refused("deepseek_v2_published", "num_experts_per_tok", nullptr, {"num_experts_per_tok"});
+  refused("glm4_moe_lite_tiny", "mlp_layer_types", {"sparse", "dense"}, {"mlp_layer_types", "'dense' for the first"});
+  refused("glm4_moe_lite_tiny", "mlp_layer_types", {"dense", "x", "y"}, {"mlp_layer_types", "must name all layers"});
+  refused("mistral4_grown", "head_dim", 32, {"qk_rope_head_dim is 8; 16 dimensions are rotated"});
+  refused("mistral4_grown", "rope_parameters", nullptr, {"rope_parameters", "a Mistral 4 has some"});
 }
 
 BOOST_AUTO_TEST_CASE(groups_of_experts_that_do_not_fit) {

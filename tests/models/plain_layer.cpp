@@ -35,7 +35,7 @@ void plain_layer::truncate(int slot, int length) { held_[static_cast<std::size_t
 
 void plain_layer::clear(int slot) {
   const auto nothing = at::empty({shape().kv_heads, 0, shape().head_dim}, cache::tensor_type(type()));
-  held_[static_cast<std::size_t>(slot)] = {.k = nothing, .v = nothing};
+  held_[static_cast<std::size_t>(slot)] = {.k = nothing, .v = nothing.narrow(2, 0, shape().value_dim())};
 }
 
 cache::cache make_plain_cache(const std::vector<cache::kv_cache_spec>& shapes, int slots, cache::scalar type) {

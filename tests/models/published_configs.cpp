@@ -93,6 +93,14 @@ class parameter_count {
     return count;
   }
 
+  std::int64_t of(const models::latent_attention_spec& spec) const {
+    const std::int64_t queries = std::int64_t{spec.heads} * spec.query_dim();
+    const std::int64_t values = std::int64_t{spec.heads} * spec.value_dim;
+    const auto q = spec.q_rank == 0 ? config_.hidden * queries : spec.q_rank * (config_.hidden + queries + 1);
+    const auto expanded = std::int64_t{spec.heads} * spec.nope_dim + values;
+    return q + config_.hidden * (spec.row_dim() + values) + spec.kv_rank * (expanded + 1);
+  }
+
   std::int64_t of(const models::mlp_spec& spec) const {
     const auto up = spec.intermediate * (spec.gate.empty() ? 1 : 2);
     const std::int64_t own = spec.activation == kernels::activation::xielu ? 2 : 0;

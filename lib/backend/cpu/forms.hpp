@@ -29,8 +29,9 @@ struct forms {
   using heads = cpu::heads;
   using scan = mamba_scan;
   using mixer = std::variant<short_convolution, delta_net, mamba2_scan>;
-  using block_part = std::variant<parts::attention<forms>, parts::cross_attention<forms>, parts::mamba<forms>,
-                                  parts::recurrent_mixer<forms>, parts::mlp<forms>, parts::mixture_of_experts<forms>>;
+  using block_part = std::variant<parts::attention<forms>, parts::latent_attention<forms>,
+                                  parts::cross_attention<forms>, parts::mamba<forms>, parts::recurrent_mixer<forms>,
+                                  parts::mlp<forms>, parts::mixture_of_experts<forms>>;
 
   static mixer read_mixer(weight_reader& weights, const std::string& prefix, const models::mamba2_spec& spec) {
     return mamba2_scan(weights, prefix, spec);

@@ -26,15 +26,26 @@ void rotate(const float* cosines, const float* sines, std::size_t pairs, float* 
   }
 }
 
+/// [tokens, kv_heads, head_dim]
 at::Tensor heads_at(const activations& qkv, std::int64_t first_head, const models::attention_spec& shape) {
   return at::from_blob(qkv.data + first_head * shape.head_dim, {qkv.rows, shape.kv_heads, shape.head_dim},
                        {qkv.stride, shape.head_dim, 1}, at::kFloat);
 }
 
+at::Tensor keys_of(const activations& qkv, const models::attention_spec& shape) {
+  return heads_at(qkv, shape.heads, shape);
+}
+
+/// Behind the keys, or their first numbers.
+at::Tensor values_of(const activations& qkv, const models::attention_spec& shape) {
+  if (shape.kv.latent_dim > 0) return keys_of(qkv, shape).narrow(2, 0, shape.kv.latent_dim);
+  return heads_at(qkv, shape.heads + shape.kv_heads, shape);
+}
+
 /// Keys and values of one slot with the mask of its new queries, and the heads' logits of sinks.
 struct remembered {
   at::Tensor k;     // [kv_heads, length, head_dim] float32
-  at::Tensor v;     // [kv_heads, length, head_dim] float32
+  at::Tensor v;     // [kv_heads, length, value_dim] float32
   at::Tensor mask;  // [count, length] bool
   cache::kv_extent extent;
   std::span<const float> sink_logits = {};
@@ -97,24 +108,25 @@ float adjusted(float score, std::int64_t distance, const models::attention_spec&
   return score;
 }
 
-/// One query of one head: `q` [head_dim] is replaced by the weighted values.
+/// One query of one head: the first of `q` [head_dim] are replaced by the weighted values.
 void attend_one(float* q, std::int64_t position, std::int64_t head, const bool* seen, const remembered& held,
                 const models::attention_spec& spec, std::span<float> scores) {
   const auto width = spec.head_dim;
   const auto length = static_cast<std::int64_t>(scores.size());
-  const auto begin = head / (spec.heads / spec.kv_heads) * length * width;
-  const float* const keys = held.k.const_data_ptr<float>() + begin;
-  const float* const values = held.v.const_data_ptr<float>() + begin;
+  const auto value_width = held.v.size(2);
+  const auto begin = head / (spec.heads / spec.kv_heads) * length;
+  const float* const keys = held.k.const_data_ptr<float>() + begin * width;
+  const float* const values = held.v.const_data_ptr<float>() + begin * value_width;
   const auto scale = static_cast<float>(spec.scale);
   for (std::int64_t j = 0; j < length; ++j) {
     const float score = scale * dot(q, keys + j * width, width);
     scores[static_cast<std::size_t>(j)] = adjusted(score, held.position(j) - position, spec, head);
   }
   soften(scores, seen, held.sink_logit(head));
-  std::fill_n(q, width, 0.0F);
+  std::fill_n(q, value_width, 0.0F);
   for (std::int64_t j = 0; j < length; ++j) {
-    const float* value = values + j * width;
-    for (int i = 0; i < width; ++i) q[i] += scores[static_cast<std::size_t>(j)] * value[i];
+    const float* value = values + j * value_width;
+    for (std::int64_t i = 0; i < value_width; ++i) q[i] += scores[static_cast<std::size_t>(j)] * value[i];
   }
 }
 
@@ -141,7 +153,7 @@ void rotate_queries_and_keys(const forward_context& context, const kernels::rope
   for (const auto& row : context.rows) {
     for (std::int64_t i = 0; i < row.count; ++i) {
       const float* cosines = rope.at(row.offset + i, spare.data());
-      float* heads = qkv.row(row.first + i);
+      float* heads = qkv.row(row.first + i) + (spec.rope ? spec.rope->first_dim : 0);
       for (int head = 0; head < spec.heads + spec.kv_heads; ++head) {
         rotate(cosines, cosines + pairs, pairs, heads + std::int64_t{head} * spec.head_dim);
       }
@@ -153,7 +165,7 @@ void attend_generically(const forward_context& context, cache::layer& layer, con
                         const models::attention_spec& shape, const activations& qkv,
                         std::span<const float> sink_logits) {
   if (rope != nullptr) rotate_queries_and_keys(context, *rope, shape, qkv);
-  layer.append(context.step, heads_at(qkv, shape.heads, shape), heads_at(qkv, shape.heads + shape.kv_heads, shape));
+  layer.append(context.step, keys_of(qkv, shape), values_of(qkv, shape));
   const auto slots = context.step.rows();
   for (std::size_t index = 0; index < slots.size(); ++index) {
     const auto& row = context.rows[index];

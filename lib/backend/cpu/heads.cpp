@@ -95,6 +95,7 @@ void heads::attend_in_place(const forward_context& context, cache::layer& memory
                         .v = qkv.data + spec_.q_width() + spec_.kv_width(),
                         .v_stride = qkv.stride,
                         .heads = spec_.heads,
+                        .first_rotated = spec_.rope ? spec_.rope->first_dim : 0,
                         .sink_q = sink_q.data,
                         .sink_q_stride = sink_q.stride});
   memory.written(context.step);

@@ -37,6 +37,10 @@ class operators {
   activations attend(const heads& how, int layer, const activations& qkv) const {
     return how.attend(context_, layer, qkv);
   }
+  /// What the heads make of their weighted sums of latent rows. [rows, part.out_width()]
+  activations attend_to_latents(const activations& x, const forms::norm& before,
+                                const parts::latent_attention<forms>& part) const;
+
   activations attend_to_encoder_input(const heads& how, int layer, const activations& q) const {
     return how.attend_to_encoder_input(context_, layer, q);
   }

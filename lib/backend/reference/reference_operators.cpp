@@ -39,15 +39,16 @@ std::vector<std::int64_t> numbers_of(const at::Tensor& of) {
   return {values.const_data_ptr<std::int64_t>(), values.const_data_ptr<std::int64_t>() + values.numel()};
 }
 
-/// Halves of the first 2 * pairs dimensions turn with one another. x [tokens, heads, head_dim]
-at::Tensor rotated(const at::Tensor& x, const at::Tensor& angles) {
+/// Halves of 2 * pairs dimensions from `first` on turn with one another. x [tokens, heads, head_dim]
+at::Tensor rotated(const at::Tensor& x, const at::Tensor& angles, std::int64_t first) {
   const auto pairs = angles.size(1) / 2;
   const auto cosines = angles.narrow(1, 0, pairs).unsqueeze(1);
   const auto sines = angles.narrow(1, pairs, pairs).unsqueeze(1);
-  const auto low = x.narrow(2, 0, pairs);
-  const auto high = x.narrow(2, pairs, pairs);
-  const auto rest = x.narrow(2, 2 * pairs, x.size(2) - 2 * pairs);
-  return at::cat({low * cosines - high * sines, high * cosines + low * sines, rest}, 2);
+  const auto low = x.narrow(2, first, pairs);
+  const auto high = x.narrow(2, first + pairs, pairs);
+  const auto before = x.narrow(2, 0, first);
+  const auto behind = x.slice(2, first + 2 * pairs);
+  return at::cat({before, low * cosines - high * sines, high * cosines + low * sines, behind}, 2);
 }
 
 std::int64_t quantized_before(const cache::device_layer& layer, std::int64_t length) {
@@ -117,20 +118,21 @@ at::Tensor angles_of(const rotation& turn, const at::Tensor& positions) {
   return at::cat({near[0] * far[0] - near[1] * far[1], near[1] * far[0] + near[0] * far[1]}, 1);
 }
 
-at::Tensor rotated(const at::Tensor& x, const rotation& turn, const at::Tensor& positions) {
-  return turn.near.defined() ? rotated(x, angles_of(turn, positions)) : x;
+at::Tensor rotated(const at::Tensor& x, const rotation& turn, const at::Tensor& positions, std::int64_t first) {
+  return turn.near.defined() ? rotated(x, angles_of(turn, positions), first) : x;
 }
 
 /// Block `block` of a slot becomes what its codec makes of it.
 void quantize_block(const cache::device_layer& layer, std::int64_t slot, std::int64_t block) {
   const auto head_dim = static_cast<int>(layer.keys.size(3));
-  for (const int plane : {0, 1}) {
+  const bool has_values = layer.values.size(3) == layer.keys.size(3);
+  for (int plane = 0; plane < (has_values ? 2 : 1); ++plane) {
     const auto codec = cache::make_group_codec(plane == 0 ? layer.quantization->keys : layer.quantization->values);
     std::vector<std::byte> bytes(static_cast<std::size_t>(codec->quantized_bytes(head_dim)));
     const auto& rows = plane == 0 ? layer.keys : layer.values;
     for (std::int64_t head = 0; head < rows.size(2); ++head) {
-      auto numbers =
-          rows.select(0, slot).narrow(0, layer.place_of(block * 64), 64).select(1, head).to(at::kFloat).contiguous();
+      const auto stored = rows.select(0, slot).narrow(0, layer.place_of(block * 64), 64).select(1, head);
+      const auto numbers = stored.to(at::kFloat, false, true).contiguous();  // a copy: what is stored stays as it is
       codec->quantize(numbers.const_data_ptr<float>(), head_dim, bytes.data());
       codec->dequantize(bytes.data(), head_dim, numbers.mutable_data_ptr<float>());
       unquantized(layer, slot, plane).select(0, block).select(1, head).copy_(numbers);
@@ -320,7 +322,7 @@ void reference_operators::score(const at::Tensor& x, const norm& before, const h
 void reference_operators::rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
                                             const step_rows& rows, const cache::device_layer& layer) {
   const auto qkv = numbers.qkv.narrow(1, 0, shape.qkv_width());
-  const auto heads = qkv.unflatten(1, {shape.heads + 2 * shape.kv_heads, shape.head_dim});
+  const auto heads = qkv.unflatten(1, {shape.qkv_heads(), shape.head_dim});
   if (!shape.norms_after_rotation) norm_heads(qkv, shape);
   if (shape.clip > 0) qkv.clamp_(-shape.clip, shape.clip);
   if (shape.growth > 0) grow(qkv, shape, rows.positions);
@@ -328,9 +330,10 @@ void reference_operators::rotate_and_append(const qkv_rows& numbers, const atten
   if (layer.span.sinks > 0) {
     const auto inside = rows.positions.clamp_max(layer.span.sinks + layer.span.window - 1);
     const auto queries = heads.narrow(1, 0, shape.heads).to(at::kFloat);
-    numbers.sink_q.narrow(1, 0, shape.heads * shape.head_dim).copy_(rotated(queries, turn, inside).flatten(1));
+    numbers.sink_q.narrow(1, 0, shape.heads * shape.head_dim)
+        .copy_(rotated(queries, turn, inside, shape.first_rotated).flatten(1));
   }
-  turning.copy_(rotated(turning.to(at::kFloat), turn, rows.positions));
+  turning.copy_(rotated(turning.to(at::kFloat), turn, rows.positions, shape.first_rotated));
   if (shape.norms_after_rotation) norm_heads(qkv, shape);
   const auto slots = numbers_of(rows.slots);
   const auto positions = numbers_of(rows.positions);
@@ -339,9 +342,10 @@ void reference_operators::rotate_and_append(const qkv_rows& numbers, const atten
     const auto of = heads.select(0, static_cast<std::int64_t>(token));
     const auto place = layer.place_of(positions[token]);
     layer.keys.select(0, slots[token]).select(0, place).copy_(of.narrow(0, shape.heads, shape.kv_heads));
-    layer.values.select(0, slots[token])
-        .select(0, place)
-        .copy_(of.narrow(0, shape.heads + shape.kv_heads, shape.kv_heads));
+    if (shape.latent_dim == 0)
+      layer.values.select(0, slots[token])
+          .select(0, place)
+          .copy_(of.narrow(0, shape.heads + shape.kv_heads, shape.kv_heads));
     const auto quantized = quantized_before(layer, positions[token] + 1);
     if (quantized > quantized_before(layer, positions[token])) quantize_block(layer, slots[token], quantized / 64 - 1);
   }
@@ -368,7 +372,8 @@ void reference_operators::attend(const qkv_rows& numbers, const attention_shape&
           .to(at::kFloat);
     };
     const auto seen = [&](int plane, std::int64_t begin, std::int64_t end) {
-      return spread(layer, plane, slots[token], begin, end, shape.heads);
+      const auto all = spread(layer, shape.latent_dim > 0 ? 0 : plane, slots[token], begin, end, shape.heads);
+      return plane == 1 && shape.latent_dim > 0 ? all.narrow(2, 0, shape.latent_dim) : all;
     };
     auto weights = scores(query_of(numbers.qkv), seen(0, first, length), shape, positions[token], first);
     auto values = seen(1, first, length);
@@ -377,7 +382,9 @@ void reference_operators::attend(const qkv_rows& numbers, const attention_shape&
       values = at::cat({seen(1, 0, sinks), values}, 1);
     }
     into.narrow(0, 0, shape.heads * shape.head_dim)
-        .copy_(at::matmul(softened(weights, shape.sink_logits), values).flatten());
+        .view({shape.heads, 1, shape.head_dim})
+        .narrow(2, 0, values.size(2))
+        .copy_(at::matmul(softened(weights, shape.sink_logits), values));
   }
   if (shape.output_gate)
     out.mul_(at::sigmoid(numbers.qkv.narrow(1, shape.qkv_width(), shape.heads * shape.head_dim).to(at::kFloat)));
@@ -421,6 +428,30 @@ void reference_operators::store_encoder_input(const at::Tensor& kv, const attent
     layer.keys.select(0, slot).narrow(0, held, count).copy_(own.select(1, 0));
     layer.values.select(0, slot).narrow(0, held, count).copy_(own.select(1, 1));
   }
+}
+
+void reference_operators::absorb(const at::Tensor& in, const latent_attention& by, const at::Tensor& rows) {
+  const auto& how = by.how;
+  const auto numbers = in.to(at::kFloat);
+  auto q = numbers.narrow(1, 0, by.q_in());
+  if (how.q_rank > 0) q = projected(normed(q, by.q_norm), by.q);
+  const auto queries = q.unflatten(1, {how.heads, how.query_dim()});
+  const auto all = rows.unflatten(1, {how.heads + 1, how.row_dim()});
+  for (int head = 0; head < how.heads; ++head) {
+    const auto parts = queries.select(1, head).split_with_sizes({how.nope_dim, how.rope_dim}, 1);
+    const auto& k = by.absorb[static_cast<std::size_t>(head)];
+    all.select(1, head).copy_(at::cat({projected(parts[0], k), parts[1]}, 1));
+  }
+  const auto row = numbers.narrow(1, by.q_in(), how.row_dim()).split_with_sizes({how.kv_rank, how.rope_dim}, 1);
+  all.select(1, how.heads).copy_(at::cat({normed(row[0], by.kv_norm), row[1]}, 1));
+}
+
+void reference_operators::expand(const at::Tensor& sums, const latent_attention& by, const at::Tensor& out) {
+  const auto& how = by.how;
+  const auto latents = sums.unflatten(1, {how.heads, how.row_dim()}).narrow(2, 0, how.kv_rank).to(at::kFloat);
+  const auto values = out.unflatten(1, {how.heads, how.value_dim});
+  for (int head = 0; head < how.heads; ++head)
+    values.select(1, head).copy_(projected(latents.select(1, head), by.expand[static_cast<std::size_t>(head)]));
 }
 
 void reference_operators::scan(const at::Tensor& x_and_gate, const selective_scan& by, const step_rows& rows,

@@ -32,6 +32,8 @@ class reference_operators final : public operators {
                           const at::Tensor& out) override;
   void store_encoder_input(const at::Tensor& kv, const attention_shape& shape, const step_rows& rows,
                            const cache::device_layer& layer) override;
+  void absorb(const at::Tensor& in, const latent_attention& by, const at::Tensor& rows) override;
+  void expand(const at::Tensor& sums, const latent_attention& by, const at::Tensor& out) override;
   void scan(const at::Tensor& x_and_gate, const selective_scan& by, const step_rows& rows,
             const cache::device_layer& layer, const at::Tensor& out) override;
   void mix(const mixer_rows& numbers, const mixer& by, const step_rows& rows, const cache::device_layer& layer,

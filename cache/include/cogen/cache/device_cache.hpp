@@ -30,7 +30,7 @@ struct device_quantization {
 /// Keys and values of one layer, or its states, as views.
 struct device_layer {
   at::Tensor keys;      ///< [slots, places, kv_heads, head_dim]; none if recurrent. Cross: of encoder inputs
-  at::Tensor values;    ///< the same
+  at::Tensor values;    ///< the same; of latent attention the first numbers of keys
   attention_span span;  ///< causal, and without chunks
   int ring = 0;         ///< places after those of the sinks that positions use in turn; 0: one for each position
 
@@ -193,12 +193,13 @@ class device_cache {
   int max_sequence_length_;
   int max_encoder_length_;
   int head_dim_;
+  std::int64_t planes_;  // of a layer with keys: those and values, or keys alone
   int ring_;
   std::int64_t slot_rows_;
   slot_table table_;
   slot_table encoder_inputs_;
-  at::Tensor storage_;    // [slots, 2 * layers with keys, places, kv_heads * head_dim]
-  at::Tensor device_;     // [2, slots, 2, places, kv_heads * head_dim], if tokens are on the host
+  at::Tensor storage_;    // [slots, planes * layers with keys, places, kv_heads * head_dim]
+  at::Tensor device_;     // [2, slots, planes, places, kv_heads * head_dim], if tokens are on the host
   at::Tensor quantized_;  // [slots, layers with keys, blocks, kv_heads * head_bytes], if it quantizes
   at::Tensor states_;     // [slots, 1, numbers of all states] float32, if layers are recurrent
   at::Tensor encoded_;    // [slots, 2 * cross layers, max_encoder_length, kv_heads * head_dim], if there are any

@@ -21,8 +21,8 @@
 
 namespace cogen::cache {
 
-/// Keys and values of one slot in one layer, [kv_heads, length, head_dim]: in the layer's number format, or in float32
-/// if some tokens are quantized.
+/// Keys and values of one slot in one layer, [kv_heads, length, head_dim and value_dim()]: in the layer's number
+/// format, or in float32 if some tokens are quantized.
 struct keys_values {
   at::Tensor k;
   at::Tensor v;
@@ -115,8 +115,9 @@ class layer {
   /// moving them.
   virtual void written(const step& step);
 
-  /// Writes the new keys and values of a reserved step: k and v [tokens, kv_heads, head_dim], of any floating type,
-  /// rounded to the layer's (to nearest even). Throws std::invalid_argument for other shapes.
+  /// Writes the new keys and values of a reserved step: k [tokens, kv_heads, head_dim] and v [tokens, kv_heads,
+  /// value_dim()], of any floating type, rounded to the layer's (to nearest even); of latent attention only k. Throws
+  /// std::invalid_argument for other shapes.
   virtual void append(const step& step, const at::Tensor& k, const at::Tensor& v) = 0;
 
   /// Copies the first `length` tokens of a slot, including those written but not advanced, or those of them that
@@ -187,7 +188,7 @@ class layer {
   /// Throws std::length_error if a slot would hold more than max_sequence_length() tokens after the step.
   void check_room(const step& step) const;
 
-  /// Throws std::invalid_argument, naming both shapes, unless k and v are [tokens, kv_heads, head_dim].
+  /// Throws std::invalid_argument, naming both shapes, unless k and v are what append() takes.
   void check_new(const step& step, const at::Tensor& k, const at::Tensor& v) const;
 
   /// The keys that a slot's `length` tokens and `q_length` new ones offer to queries.

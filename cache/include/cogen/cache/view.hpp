@@ -93,13 +93,15 @@ struct quantized_view {
 ///
 /// In each block a head's keys are stored by dimension, [head_dim][64], and its values by token, [64][head_dim]. With
 /// the view's strides, all in bytes, the keys of head h begin `h * head_stride` bytes after their block, and its values
-/// `value_offset` bytes after its keys.
+/// `value_offset` bytes after its keys. With a `latent_dim` the values are the first so many dimensions of the keys,
+/// and only keys are stored, quantized ones, too.
 ///
 /// Plain pointers, valid until the cache is truncated, cleared or destroyed; usable on any thread.
 struct kv_view {
   scalar type = scalar::f32;
   int kv_heads = 0;
   int head_dim = 0;
+  int latent_dim = 0;
   attention_span span;
   std::int64_t block_stride = 0;
   std::int64_t head_stride = 0;
@@ -107,6 +109,11 @@ struct kv_view {
   int ranges = 0;
   kv_range range[2];
   quantized_view quantized;
+
+  int value_dim() const { return latent_dim > 0 ? latent_dim : head_dim; }
+
+  /// Of the keys and values in one block.
+  std::int64_t block_bytes() const { return latent_dim > 0 ? value_offset : 2 * value_offset; }
 
   /// Where block `number` begins.
   std::byte* block(std::int64_t number) const {

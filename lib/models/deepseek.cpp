@@ -1,0 +1,89 @@
+#include "models/families.hpp"
+#include "models/latent_attention.hpp"
+#include "models/like_llama.hpp"
+#include "models/mixture.hpp"
+
+#include <algorithm>
+
+namespace cogen::models {
+
+namespace {
+
+bool is_gguf(const load::config_fields& fields) { return fields.origin() == load::config_fields::source::gguf; }
+
+model_spec with_experts(const load::model_config& config, const latent_attention_spec& attention,
+                        const moe_spec& experts, std::int64_t dense) {
+  auto spec = latent_decoder(config, attention);
+  put_experts(spec, experts, "mlp.", [&](std::int64_t layer) { return layer >= dense; });
+  spec.unread.push_back(layer_prefix(config.layers) + "*");
+  return spec;
+}
+
+/// In GGUF files the families differ in the function of scores.
+bool scores_by_softmax(const load::config_fields& fields) {
+  constexpr std::int64_t softmax = 1, sigmoid = 2;
+  return is_gguf(fields) && fields.integer("expert_gating_func", {softmax, sigmoid}) == softmax;
+}
+
+}  // namespace
+
+/// DeepSeek-V2 (DeepSeek-AI, arXiv:2405.04434): latent attention, and experts by softmax in all but the first layers,
+/// those of groups with the best experts where the configuration says so.
+model_spec deepseek_v2(const load::config_fields& fields, const load::model_config& config) {
+  const bool has_groups = is_gguf(fields) && fields.has("n_group");
+  const auto method = fields.string("topk_method", has_groups ? "group_limited_greedy" : "greedy");
+  if (method != "greedy" && method != "group_limited_greedy")
+    fields.refuse("topk_method", "'greedy' and 'group_limited_greedy' are known");
+  auto experts = softmax_mixture(fields, config, {.experts = 64, .width = 1407}, method != "greedy");
+  return with_experts(config, latent_attention(fields, config), experts,
+                      fields.integer("first_k_dense_replace", {0, config.layers}, 0));
+}
+
+/// DeepSeek-V3 and R1 (DeepSeek-AI, arXiv:2412.19437): latent attention, and experts by sigmoids in all but the first
+/// layers. A layer more, which guesses further tokens, is not read.
+model_spec deepseek_v3(const load::config_fields& fields, const load::model_config& config) {
+  if (scores_by_softmax(fields)) return deepseek_v2(fields, config);
+  auto experts = sigmoid_mixture(fields, config, {.experts = 256, .top_k = 8, .width = 2048});
+  experts.router.renormalized = fields.boolean("norm_topk_prob", !is_gguf(fields));
+  return with_experts(config, latent_attention(fields, config), experts,
+                      fields.integer("first_k_dense_replace", {0, config.layers}, 3));
+}
+
+/// Kimi K2 (Kimi Team, arXiv:2507.20534): DeepSeek-V3 with more experts in one group.
+model_spec kimi_k2(const load::config_fields& fields, const load::model_config& config) {
+  return deepseek_v3(fields, config);
+}
+
+/// GLM-4.7 Flash: DeepSeek-V3 whose layers say whether they have experts.
+model_spec glm4_moe_lite(const load::config_fields& fields, const load::model_config& config) {
+  auto experts = sigmoid_mixture(fields, config, {.experts = 64, .top_k = 4, .width = 1536}, 1.8);
+  experts.router.renormalized = fields.boolean("norm_topk_prob", true);
+  const auto attention = latent_attention(fields, config, {.nope_dim = 192, .value_dim = 256, .q_rank = 768});
+  const auto types = fields.strings("mlp_layer_types");
+  if (!types.empty() && static_cast<std::int64_t>(types.size()) != config.layers)
+    fields.refuse("mlp_layer_types", "it must name all layers");
+  const auto dense = std::ranges::find_if(types, [](const auto& type) { return type != "dense"; }) - types.begin();
+  if (std::any_of(types.begin() + dense, types.end(), [](const auto& type) { return type != "sparse"; }))
+    fields.refuse("mlp_layer_types", "'dense' for the first layers and 'sparse' for all others is read");
+  return with_experts(config, attention, experts, types.empty() ? 1 : dense);
+}
+
+/// Mistral 4: DeepSeek-V3's attention, whose queries grow with their position, and experts by softmax, whose shares are
+/// renormalized. One tensor holds all experts of a layer.
+model_spec mistral4(const load::config_fields& fields, const load::model_config& config) {
+  if (!fields.has("rope_parameters")) fields.refuse("rope_parameters", "a Mistral 4 has some");
+  auto experts = softmax_mixture(fields, config, {.experts = 128, .top_k = 4, .width = 2048}, true);
+  experts.expert.gate = experts.expert.up = "experts.gate_up_proj";
+  experts.expert.down = "experts.down_proj";
+  experts.stacked = true;
+  experts.weight.clear();
+  experts.router.groups_by = router_spec::group_scoring::two_best;
+  experts.router.renormalized = fields.boolean("norm_topk_prob", true);
+  auto attention = latent_attention(fields, config, {.nope_dim = 64, .kv_rank = 256, .q_rank = 1024});
+  const auto beta = fields.real("rope_parameters.llama_4_scaling_beta", {0, 1e6}, 0);
+  if (beta > 0 && config.rope.original_positions > 0)
+    attention.query_growth = {.beta = beta, .length = config.rope.original_positions};
+  return with_experts(config, attention, experts, fields.integer("first_k_dense_replace", {0, config.layers}, 0));
+}
+
+}  // namespace cogen::models

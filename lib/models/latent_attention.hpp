@@ -1,0 +1,27 @@
+#pragma once
+
+#include "load/config_fields.hpp"
+#include "models/model_spec.hpp"
+
+#include <cstdint>
+
+namespace cogen::models {
+
+/// What a family's configurations mean where they leave sizes out.
+struct latent_defaults {
+  std::int64_t nope_dim = 128;
+  std::int64_t rope_dim = 64;
+  std::int64_t value_dim = 128;  ///< 0: hidden / heads
+  std::int64_t kv_rank = 512;
+  std::int64_t q_rank = 1536;
+};
+
+/// Latent attention of the sizes in the fields, which rotates neighbors unless they say otherwise; scores are scaled by
+/// 1 / sqrt of a query's width, and by YaRN's magnitude twice where it has an mscale_all_dim. Throws load::load_error.
+latent_attention_spec latent_attention(const load::config_fields& fields, const load::model_config& config,
+                                       const latent_defaults& missing = {});
+
+/// A decoder whose layers are that attention and Llama's feed-forward.
+model_spec latent_decoder(const load::model_config& config, const latent_attention_spec& attention);
+
+}  // namespace cogen::models
