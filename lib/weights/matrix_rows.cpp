@@ -1,6 +1,7 @@
 #include "weights/matrix_rows.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <mutex>
 #include <span>
 
@@ -62,9 +63,26 @@ void matrix_rows::for_each_run(std::int64_t first, std::int64_t last, Number* ou
 void matrix_rows::read(std::int64_t first, std::int64_t last, std::byte* out) const {
   if (turned_) return read_as_float(first, last, reinterpret_cast<float*>(out));
   const auto bytes = static_cast<std::int64_t>(source_.row_bytes());
+  if (read_together(first, last, bytes, out)) return;
   for_each_run(first, last, out, bytes, [&](std::int64_t from, std::int64_t to, std::byte* at) {
     source_.read_rows(first_ + from, first_ + to, {at, static_cast<std::size_t>((to - from) * bytes)});
   });
+}
+
+/// Reads runs that lie close to each other at once, with what is between them.
+bool matrix_rows::read_together(std::int64_t first, std::int64_t last, std::int64_t bytes, std::byte* out) const {
+  auto begin = std::numeric_limits<std::int64_t>::max(), end = std::int64_t{0};  // of the tensor's rows
+  int runs = 0;
+  for_each_run(first, last, out, bytes, [&](std::int64_t from, std::int64_t to, std::byte*) {
+    begin = std::min(begin, from), end = std::max(end, to), ++runs;
+  });
+  if (runs < 2 || end - begin > 2 * (last - first)) return false;
+  std::vector<std::byte> all(static_cast<std::size_t>((end - begin) * bytes));
+  source_.read_rows(first_ + begin, first_ + end, all);
+  for_each_run(first, last, out, bytes, [&](std::int64_t from, std::int64_t to, std::byte* at) {
+    std::copy_n(all.data() + (from - begin) * bytes, (to - from) * bytes, at);
+  });
+  return true;
 }
 
 void matrix_rows::read_as_float(std::int64_t first, std::int64_t last, float* out) const {

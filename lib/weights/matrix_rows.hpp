@@ -63,6 +63,7 @@ class matrix_rows {
  private:
   template <class Number, class Read>
   void for_each_run(std::int64_t first, std::int64_t last, Number* out, std::int64_t row_size, const Read& read) const;
+  bool read_together(std::int64_t first, std::int64_t last, std::int64_t bytes, std::byte* out) const;
   const float* turned() const;  // [rows, columns]
 
   struct turned_matrix;
