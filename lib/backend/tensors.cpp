@@ -40,8 +40,9 @@ attention_shape shape_of(const models::attention_spec& spec) {
 }  // namespace
 
 heads::heads(const models::attention_spec& spec, const std::vector<float>& q_norm, const std::vector<float>& k_norm,
-             rotations by)
+             rotations by, const std::vector<float>& distance_biases)
     : shape(shape_of(spec)), turn(std::move(by)) {
+  if (spec.relative_bias) shape.distance_biases = at::tensor(distance_biases).view({spec.heads, -1});
   if (!spec.qk_norm) return;
   shape.q_norm = norm_of(spec, q_norm, spec.heads);
   shape.k_norm = norm_of(spec, k_norm, spec.kv_heads);

@@ -38,6 +38,9 @@ struct attention_shape {
   float softcap = 0;       ///< scores become cap * tanh(score / cap); 0: they stay
   at::Tensor slopes = {};  ///< [heads] float32: a score gets slope * (its key's position - the query's); or none
 
+  at::Tensor distance_biases = {};  ///< [heads, 2 * n + 1] float32: a score gets that of its key's position - the
+                                    ///< query's, which is cut to [-n, n]; or none
+
   // Before queries and keys are rotated, or after that.
   float clip = 0;         ///< of queries, keys and values; 0: none
   head_norm q_norm = {};  ///< without a weight there is none
@@ -74,8 +77,9 @@ struct rotations {
 struct heads {
   /// The weights of the norms of queries and keys, if the spec has them: [heads * head_dim] and [kv_heads * head_dim],
   /// or [head_dim] if all heads have the same.
+  /// Biases as weights::distance_biases() has them.
   heads(const models::attention_spec& spec, const std::vector<float>& q_norm, const std::vector<float>& k_norm,
-        rotations turn);
+        rotations turn, const std::vector<float>& distance_biases = {});
 
   std::int64_t q_width() const { return shape.heads * shape.head_dim; }
   std::int64_t kv_width() const { return shape.kv_heads * shape.head_dim; }

@@ -27,6 +27,11 @@ std::int64_t read_vocabulary(const config_fields& fields, const key_names& keys)
   return fields.integer(keys.vocabulary, vocabularies);
 }
 
+std::int64_t read_layers(const config_fields& fields, const key_names& keys) {
+  const bool is_other = !keys.layers_otherwise.empty() && !fields.has(keys.layers);
+  return fields.integer(is_other ? keys.layers_otherwise : keys.layers, layer_counts);
+}
+
 // Zero where the models have no such field.
 std::int64_t read_intermediate(const config_fields& fields, std::string_view key, const family_fields& family,
                                std::int64_t hidden) {
@@ -81,7 +86,7 @@ std::optional<std::int64_t> read_window(const config_fields& fields, std::string
 void read_shape(const config_fields& fields, const key_names& keys, const family_fields& family, model_config& config) {
   config.vocabulary = read_vocabulary(fields, keys);
   config.hidden = fields.integer(keys.hidden, widths);
-  config.layers = fields.integer(keys.layers, layer_counts);
+  config.layers = read_layers(fields, keys);
   config.intermediate = read_intermediate(fields, keys.intermediate, family, config.hidden);
   config.max_positions = keys.max_positions.empty()
                              ? family.max_positions

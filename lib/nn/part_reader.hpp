@@ -2,6 +2,7 @@
 
 #include "backend/parts.hpp"
 #include "models/model_spec.hpp"
+#include "weights/distance_biases.hpp"
 #include "weights/mixer_rows.hpp"
 #include "weights/mlp_rows.hpp"
 #include "weights/qkv_rows.hpp"
@@ -98,7 +99,8 @@ class part_reader {
     }
     return parts::attention<B>{
         .qkv = std::move(qkv),
-        .heads = typename B::heads(spec, std::move(q_norm), std::move(k_norm), rotation(spec.rope)),
+        .heads = typename B::heads(spec, std::move(q_norm), std::move(k_norm), rotation(spec.rope),
+                                   weights::distance_biases(spec, weights_.number_reader())),
         .output = std::move(output),
         .layer = layer};
   }

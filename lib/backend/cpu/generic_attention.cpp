@@ -84,15 +84,22 @@ void soften(std::span<float> scores, const bool* seen) {
 }
 
 /// `distance` is the key's position minus the query's.
-float adjusted(float score, std::int64_t distance, const models::attention_spec& spec, std::int64_t head) {
+float adjusted(float score, std::int64_t distance, const scored_heads& how, std::int64_t head) {
+  const auto& spec = how.spec;
   if (spec.softcap > 0) score = spec.softcap * std::tanh(score / spec.softcap);
   if (spec.alibi) score += spec.alibi->slopes[static_cast<std::size_t>(head)] * static_cast<float>(distance);
+  if (spec.relative_bias) {
+    const auto most = spec.relative_bias->max_distance;
+    const auto place = head * (2 * most + 1) + most + std::clamp(distance, -most, most);
+    score += how.distance_biases[static_cast<std::size_t>(place)];
+  }
   return score;
 }
 
 /// One query of one head: `q` [head_dim] is replaced by the weighted values.
 void attend_one(float* q, std::int64_t position, std::int64_t head, const bool* seen, const remembered& held,
-                const models::attention_spec& spec, std::span<float> scores) {
+                const scored_heads& how, std::span<float> scores) {
+  const auto& spec = how.spec;
   const auto width = spec.head_dim;
   const auto length = static_cast<std::int64_t>(scores.size());
   const auto begin = head / (spec.heads / spec.kv_heads) * length * width;
@@ -101,7 +108,7 @@ void attend_one(float* q, std::int64_t position, std::int64_t head, const bool* 
   const auto scale = static_cast<float>(spec.scale);
   for (std::int64_t j = 0; j < length; ++j) {
     const float score = scale * dot(q, keys + j * width, width);
-    scores[static_cast<std::size_t>(j)] = adjusted(score, held.position(j) - position, spec, head);
+    scores[static_cast<std::size_t>(j)] = adjusted(score, held.position(j) - position, how, head);
   }
   soften(scores, seen);
   std::fill_n(q, width, 0.0F);
@@ -112,7 +119,8 @@ void attend_one(float* q, std::int64_t position, std::int64_t head, const bool* 
 }
 
 void attend_row(const forward_context& context, const kernels::token_rows& row, const remembered& held,
-                const models::attention_spec& spec, const activations& qkv) {
+                const scored_heads& how, const activations& qkv) {
+  const auto& spec = how.spec;
   const auto length = held.k.size(1);
   const auto* seen = held.mask.const_data_ptr<bool>();
   context.run.workers->parallel(row.count * spec.heads, [&](std::int64_t task, int) {
@@ -120,7 +128,7 @@ void attend_row(const forward_context& context, const kernels::token_rows& row, 
     const auto head = task % spec.heads;
     std::vector<float> scores(static_cast<std::size_t>(length));
     attend_one(qkv.row(row.first + query) + head * spec.head_dim, row.offset + query, head, seen + query * length, held,
-               spec, scores);
+               how, scores);
   });
 }
 
@@ -143,13 +151,14 @@ void rotate_queries_and_keys(const forward_context& context, const kernels::rope
 }
 
 void attend_generically(const forward_context& context, cache::layer& layer, const kernels::rope_table* rope,
-                        const models::attention_spec& shape, const activations& qkv) {
+                        const scored_heads& how, const activations& qkv) {
+  const auto& shape = how.spec;
   if (rope != nullptr) rotate_queries_and_keys(context, *rope, shape, qkv);
   layer.append(context.step, heads_at(qkv, shape.heads, shape), heads_at(qkv, shape.heads + shape.kv_heads, shape));
   const auto slots = context.step.rows();
   for (std::size_t index = 0; index < slots.size(); ++index) {
     const auto& row = context.rows[index];
-    attend_row(context, row, recall(layer, slots[index].slot, row), shape, qkv);
+    attend_row(context, row, recall(layer, slots[index].slot, row), how, qkv);
   }
 }
 

@@ -47,8 +47,8 @@ void grow(const forward_context& context, const models::query_growth_spec& by, c
 }  // namespace
 
 heads::heads(const models::attention_spec& spec, const std::vector<float>& q_norm, const std::vector<float>& k_norm,
-             std::shared_ptr<const rope> rope)
-    : spec_(spec), rope_(std::move(rope)) {
+             std::shared_ptr<const rope> rope, std::vector<float> distance_biases)
+    : spec_(spec), rope_(std::move(rope)), distance_biases_(std::move(distance_biases)) {
   if (spec.qk_norm) norm_.emplace(spec, q_norm, k_norm);
 }
 
@@ -60,7 +60,7 @@ activations heads::attend(const forward_context& context, int layer, const activ
   if (set_views(context, memory))
     attend_in_place(context, memory, left, qkv);
   else
-    attend_generically(context, memory, left, spec_, qkv);
+    attend_generically(context, memory, left, {spec_, distance_biases_}, qkv);
   if (spec_.output_gate) gate(context, qkv);
   return qkv.columns_from(0, spec_.q_width());
 }
@@ -108,6 +108,8 @@ void heads::attend_in_place(const forward_context& context, cache::layer& memory
                       .scale = static_cast<float>(spec_.scale),
                       .softcap = spec_.softcap,
                       .slopes = spec_.alibi ? spec_.alibi->slopes.data() : nullptr,
+                      .distance_biases = spec_.relative_bias ? distance_biases_.data() : nullptr,
+                      .max_distance = spec_.relative_bias ? spec_.relative_bias->max_distance : 0,
                       .sink_q = sink_q.data,
                       .sink_q_stride = sink_q.stride});
 }

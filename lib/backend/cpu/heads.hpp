@@ -16,9 +16,9 @@ namespace cogen::cpu {
 class heads {
  public:
   /// The weights of the norms of queries and keys, if the spec has them, as in qk_norm. `rope` is that of the spec, or
-  /// null.
+  /// null. Biases as weights::distance_biases() has them.
   heads(const models::attention_spec& spec, const std::vector<float>& q_norm, const std::vector<float>& k_norm,
-        std::shared_ptr<const rope> rope);
+        std::shared_ptr<const rope> rope, std::vector<float> distance_biases = {});
 
   std::int64_t q_width() const { return spec_.q_width(); }
   std::int64_t kv_width() const { return spec_.kv_width(); }
@@ -48,6 +48,7 @@ class heads {
   models::attention_spec spec_;
   std::shared_ptr<const rope> rope_;
   std::optional<qk_norm> norm_;
+  std::vector<float> distance_biases_;
 };
 
 }  // namespace cogen::cpu
