@@ -45,6 +45,7 @@ attention_shape shape_of(const models::attention_spec& spec) {
 heads::heads(const models::attention_spec& spec, const weights::head_numbers& numbers, rotations by)
     : shape(shape_of(spec)), turn(std::move(by)) {
   if (!numbers.sink_logits.empty()) shape.sink_logits = at::tensor(numbers.sink_logits);
+  if (spec.relative_bias) shape.distance_biases = at::tensor(numbers.distance_biases).view({spec.heads, -1});
   if (!spec.qk_norm) return;
   shape.q_norm = norm_of(spec, numbers.q_norm, spec.heads);
   shape.k_norm = norm_of(spec, numbers.k_norm, spec.kv_heads);

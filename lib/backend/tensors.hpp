@@ -41,6 +41,9 @@ struct attention_shape {
   at::Tensor sink_logits = {};  ///< [heads] float32, a score beside those of the keys, without a value; or none
   at::Tensor slopes = {};       ///< [heads] float32: a score gets slope * (its key's position - the query's); or none
 
+  at::Tensor distance_biases = {};  ///< [heads, 2 * n + 1] float32: a score gets that of its key's position - the
+                                    ///< query's, which is cut to [-n, n]; or none
+
   // Before queries and keys are rotated, or after that.
   float clip = 0;         ///< of queries, keys and values; 0: none
   head_norm q_norm = {};  ///< without a weight there is none

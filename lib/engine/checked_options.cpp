@@ -17,6 +17,7 @@ namespace {
 
 /// The default maximum length for a model without a limit. It only reserves address space, which must stay affordable.
 constexpr int length_of_unlimited = 1 << 20;
+constexpr int input_of_unlimited = 512;
 
 template <class... Args>
 [[noreturn]] void refuse(fmt::format_string<Args...> why, Args&&... args) {
@@ -105,7 +106,9 @@ void check_on_device(const engine_options& options, const nn::device_model& mode
 }
 
 int encoder_limit(const engine_options& options, std::int64_t positions) {
-  const auto length = options.limits.max_encoder_length.value_or(static_cast<int>(positions));
+  const bool limited = positions != load::unlimited_positions;
+  const auto length =
+      options.limits.max_encoder_length.value_or(limited ? static_cast<int>(positions) : input_of_unlimited);
   if (length < 1 || length > positions)
     refuse("limits.max_encoder_length is {}; this model reads {} tokens", length, positions);
   return length;

@@ -122,6 +122,9 @@ class planner {
     job.softcap = operands_.softcap;
     job.slopes = operands_.slopes ? operands_.slopes + head : nullptr;
     job.sink_logits = operands_.sink_logits ? operands_.sink_logits + head : nullptr;
+    job.max_distance = operands_.max_distance;
+    if (operands_.distance_biases)
+      job.distance_biases = operands_.distance_biases + head * (2 * operands_.max_distance + 1);
     job.q = operands_.q + (row.first + query) * operands_.q_stride + column;
     job.q_stride = operands_.q_stride;
     if (operands_.sink_q != nullptr)

@@ -20,6 +20,11 @@ struct attention_operands {
   const float* slopes = nullptr;  // [heads]: a score gets slope * (its key's position - the query's); null: none
   const float* sink_logits = nullptr;  // [heads]: a score beside those of the keys, without a value; null: none
 
+  // [heads, 2 * max_distance + 1]: a score gets that of its key's position - the query's, which is cut to
+  // [-max_distance, max_distance]; null: none.
+  const float* distance_biases = nullptr;
+  std::int64_t max_distance = 0;
+
   // q again, rotated to positions inside a cache with sinks; needed where a row's cache has some.
   const float* sink_q = nullptr;
   std::int64_t sink_q_stride = 0;

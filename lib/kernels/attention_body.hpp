@@ -232,10 +232,24 @@ COGEN_INLINE simd::f softcapped(simd::f score, float cap) {
   return simd::sub(simd::set(cap), below);
 }
 
-// Caps some rows' scores with the `count` tokens from position `start` on, and adds what their distances weigh.
-void adjust_scores(const attention_job& job, const attention_scratch_layout& at, std::int64_t start, std::int64_t count,
+// Adds to some rows' scores with the `count` tokens from position `start` on what is learned of their distances.
+void add_distance_biases(const attention_job& job, const attention_scratch_layout& at, std::int64_t start,
+                         std::int64_t count, row_range rows) {
+  const std::int64_t most = job.max_distance;
+  for (std::int64_t row = rows.first; row < rows.last; ++row) {
+    float* scores = at.scores + row * attention_block;
+    const float* biases = job.distance_biases + row % job.heads * (2 * most + 1) + most;
+    const std::int64_t distance = start - (job.first_position + row / job.heads);
+    for (std::int64_t column = 0; column < count; ++column) {
+      const std::int64_t away = distance + column;
+      scores[column] += biases[away < -most ? -most : away > most ? most : away];
+    }
+  }
+}
+
+// Caps the scores of the same, and adds what their distances weigh.
+void cap_and_slope(const attention_job& job, const attention_scratch_layout& at, std::int64_t start, std::int64_t count,
                    row_range rows) {
-  if (job.softcap == 0 && !job.slopes) return;
   alignas(64) float lanes[simd::width];
   for (int lane = 0; lane < simd::width; ++lane) lanes[lane] = static_cast<float>(lane);
   for (std::int64_t row = rows.first; row < rows.last; ++row) {
@@ -249,6 +263,12 @@ void adjust_scores(const attention_job& job, const attention_scratch_layout& at,
       simd::store(scores + column, simd::fma(away, simd::set(slope), score));
     }
   }
+}
+
+void adjust_scores(const attention_job& job, const attention_scratch_layout& at, std::int64_t start, std::int64_t count,
+                   row_range rows) {
+  if (job.softcap > 0 || job.slopes) cap_and_slope(job, at, start, count, rows);
+  if (job.distance_biases) add_distance_biases(job, at, start, count, rows);
 }
 
 // at.scores of some queries' rows with `count` tokens, of which each query sees those that `visible` says, become

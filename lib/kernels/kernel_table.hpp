@@ -86,10 +86,12 @@ struct attention_job {
   std::int64_t first_position;  // of the first query
   std::int64_t end;             // positions up to here are seen by the last query
   float scale;
-  float softcap;             // 0: none
-  const float* slopes;       // [heads], or null
-  const float* sink_logits;  // [heads], or null
-  const float* q;            // [queries, heads, head_dim]
+  float softcap;                 // 0: none
+  const float* slopes;           // [heads], or null
+  const float* sink_logits;      // [heads], or null
+  const float* distance_biases;  // [heads, 2 * max_distance + 1], or null
+  std::int64_t max_distance;
+  const float* q;  // [queries, heads, head_dim]
   std::int64_t q_stride;
   const float* sink_q;  // the same, as held against sinks, where the cache has some
   std::int64_t sink_q_stride;

@@ -10,6 +10,7 @@ struct key_names {
   std::string_view vocabulary = "vocab_size";
   std::string_view hidden = "hidden_size";
   std::string_view layers = "num_hidden_layers";
+  std::string_view layers_otherwise = "";  // counts, if there is no `layers`
   std::string_view heads = "num_attention_heads";
   std::string_view kv_heads = "num_key_value_heads";
   std::string_view head_dim = "head_dim";

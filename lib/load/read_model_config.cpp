@@ -79,7 +79,9 @@ std::optional<std::int64_t> read_window(const config_fields& fields, std::string
 }
 
 // Files that name what each layer is need not count them.
-std::int64_t read_layers(const config_fields& fields, std::string_view key) {
+std::int64_t read_layers(const config_fields& fields, const key_names& keys) {
+  const bool is_other = !keys.layers_otherwise.empty() && !fields.has(keys.layers);
+  const auto key = is_other ? keys.layers_otherwise : keys.layers;
   const auto named = static_cast<std::int64_t>(fields.size("layers_block_type"));
   if (named == 0) return fields.integer(key, layer_counts);
   return fields.integer(key, layer_counts, std::min(named, layer_counts.highest));
@@ -88,7 +90,7 @@ std::int64_t read_layers(const config_fields& fields, std::string_view key) {
 void read_shape(const config_fields& fields, const key_names& keys, const family_fields& family, model_config& config) {
   config.vocabulary = read_vocabulary(fields, keys);
   config.hidden = fields.integer(keys.hidden, widths);
-  config.layers = read_layers(fields, keys.layers);
+  config.layers = read_layers(fields, keys);
   config.intermediate = read_intermediate(fields, keys.intermediate, family, config.hidden);
   config.max_positions = keys.max_positions.empty()
                              ? family.max_positions

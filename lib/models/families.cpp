@@ -81,6 +81,7 @@ model_spec seed_oss(const load::config_fields& fields, const load::model_config&
 model_spec smollm3(const load::config_fields& fields, const load::model_config& config);
 model_spec stablelm(const load::config_fields& fields, const load::model_config& config);
 model_spec starcoder2(const load::config_fields& fields, const load::model_config& config);
+model_spec t5(const load::config_fields& fields, const load::model_config& config);
 
 namespace {
 
@@ -158,6 +159,7 @@ constexpr std::array families{
     family{"smollm3", "SmolLM 3", smollm3},
     family{"stablelm", "StableLM", stablelm},
     family{"starcoder2", "StarCoder 2", starcoder2},
+    family{"t5", "T5, Flan-T5", t5},
 };
 
 }  // namespace

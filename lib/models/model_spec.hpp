@@ -55,6 +55,14 @@ struct alibi_spec {
   std::vector<float> slopes;  ///< [heads]
 };
 
+/// A score gets a learned number, which depends on its head and on the bucket of the key's distance.
+struct relative_bias_spec {
+  std::string name;                 ///< of a matrix [buckets, heads]
+  std::int64_t buckets = 32;        ///< a multiple of 4
+  std::int64_t max_distance = 128;  ///< those from here on share a bucket
+  bool both_ways = false;           ///< half of the buckets are for keys behind the query
+};
+
 /// Queries of later positions are scaled up: by 1 + beta * log(1 + floor(position / length)).
 struct query_growth_spec {
   double beta = 0;
@@ -80,6 +88,7 @@ struct attention_spec {
   std::optional<rope_spec> rope;
   std::optional<qk_norm_spec> qk_norm;
   std::optional<alibi_spec> alibi;
+  std::optional<relative_bias_spec> relative_bias = {};
   std::optional<query_growth_spec> query_growth;
   std::string sink_logits = {};  ///< [heads], a score that no value has, in each head's softmax; empty: there is none
   float softcap = 0;             ///< scores become cap * tanh(score / cap); 0: they stay

@@ -79,6 +79,7 @@ class part_check {
     refuse(!attention.rope, "attention without rotary positions");
     refuse(attention.qk_norm.has_value(), "norms of queries and keys");
     refuse(attention.alibi.has_value(), "attention with linear biases");
+    refuse(attention.relative_bias.has_value(), "attention with biases of distances");
     refuse(attention.query_growth.has_value(), "queries that grow with their position");
     refuse(!attention.sink_logits.empty(), "attention with logits of sinks");
     refuse(attention.softcap != 0, "capped attention scores");

@@ -108,7 +108,7 @@ class part_reader {
                                       .q = {},
                                       .kv_norm = latent_norm(spec, prefix + spec.kv_norm, spec.kv_rank),
                                       .absorb = {},
-                                      .heads = typename B::heads(spec.absorbed(), {}, {}, rotation(spec.rope)),
+                                      .heads = typename B::heads(spec.absorbed(), {}, rotation(spec.rope)),
                                       .expand = {},
                                       .output = project({{.name = prefix + spec.output, .rows = config_.hidden}},
                                                         std::int64_t{spec.heads} * spec.value_dim, spec.output_bias),

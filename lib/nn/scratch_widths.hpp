@@ -26,6 +26,9 @@ struct scratch_widths {
   using tensors = device::tensors;
 
   void add(const parts::attention<tensors>& part) { widen(part.heads.qkv_width(), part.heads.q_width()); }
+  void add(const parts::latent_attention<tensors>& part) {
+    widen(std::max(part.heads.qkv_width(), part.out_width()), std::max(part.heads.q_width(), part.in_width()));
+  }
   void add(const parts::cross_attention<tensors>& part) {
     widen(std::max(part.heads.q_width(), 2 * part.heads.kv_width()), part.heads.q_width());
   }

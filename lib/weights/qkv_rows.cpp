@@ -1,5 +1,7 @@
 #include "weights/qkv_rows.hpp"
 
+#include "weights/distance_biases.hpp"
+
 #include <fmt/format.h>
 
 namespace cogen::weights {
@@ -108,6 +110,7 @@ head_numbers read_head_numbers(const models::attention_spec& spec, const std::st
     found.k_norm = qk_norm_weights(spec, prefix + spec.qk_norm->k, spec.kv_heads, read);
   }
   if (!spec.sink_logits.empty()) found.sink_logits = read(prefix + spec.sink_logits, {spec.heads});
+  found.distance_biases = distance_biases(spec, read);
   return found;
 }
 

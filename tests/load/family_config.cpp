@@ -2,6 +2,7 @@
 #include "load/gemma3_fields.hpp"
 #include "load/mamba_fields.hpp"
 #include "load/read_model_config.hpp"
+#include "load/t5_fields.hpp"
 #include "refusal.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -59,6 +60,16 @@ config_fields bart(const entries& more = {}) {
                     {"decoder_layers", "3"},
                     {"decoder_attention_heads", "6"},
                     {"decoder_ffn_dim", "96"}},
+                   more);
+}
+
+config_fields t5(const entries& more = {}) {
+  return config_of({{"model_type", "\"t5\""},
+                    {"vocab_size", "128"},
+                    {"d_model", "48"},
+                    {"d_ff", "96"},
+                    {"num_layers", "3"},
+                    {"num_heads", "5"}},
                    more);
 }
 
@@ -203,6 +214,45 @@ BOOST_AUTO_TEST_CASE(a_bart_is_its_decoder_and_its_own_fields) {
   BOOST_TEST(own.encoder_heads == 4);
   BOOST_TEST(own.encoder_intermediate == 80);
   BOOST_TEST(own.scale_embedding);
+}
+
+BOOST_AUTO_TEST_CASE(a_t5_is_its_decoder_and_its_own_fields) {
+  const auto first = t5(), gated = t5({{"num_decoder_layers", "2"},
+                                       {"feed_forward_proj", "\"gated-gelu\""},
+                                       {"tie_word_embeddings", "false"},
+                                       {"d_kv", "7"}});
+  const auto config = read_model_config(first), other = read_model_config(gated);
+  BOOST_TEST(config.layers == 3);
+  BOOST_TEST(other.layers == 2);
+  BOOST_TEST(config.head_dim == 64);
+  BOOST_TEST(other.head_dim == 7);
+  BOOST_TEST(config.kv_heads == 5);
+  BOOST_TEST(config.max_positions == unlimited_positions);
+  BOOST_TEST(config.decoder_start.value() == 0);
+  const auto own = read_t5_fields(first, config), others = read_t5_fields(gated, other);
+  BOOST_TEST(own.activation == "relu");
+  BOOST_TEST(!own.gated);
+  BOOST_TEST(own.buckets == 32);
+  BOOST_TEST(own.max_distance == 128);
+  BOOST_TEST(own.scaled_head);
+  BOOST_TEST(others.encoder_layers == 3);
+  BOOST_TEST(others.activation == "gelu_new");
+  BOOST_TEST(others.gated);
+  BOOST_TEST(!others.scaled_head);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_t5_cannot_be_is_refused) {
+  const auto refusal_with = [](const entries& more) {
+    return refusal([&] {
+      const auto fields = t5(more);
+      read_t5_fields(fields, read_model_config(fields));
+    });
+  };
+  BOOST_TEST(says(refusal_with({{"num_layers", "0"}}), "num_layers is 0"));
+  BOOST_TEST(
+      says(refusal_with({{"feed_forward_proj", "\"gated-tanh\""}}), "'relu', 'gelu', 'gelu_new' and 'silu' are"));
+  BOOST_TEST(says(refusal_with({{"relative_attention_num_buckets", "10"}}), "it must be a multiple of 4"));
+  BOOST_TEST(says(refusal_with({{"relative_attention_max_distance", "16"}}), "more than half of the 32 buckets"));
 }
 
 BOOST_AUTO_TEST_CASE(what_a_bart_cannot_be_is_refused) {

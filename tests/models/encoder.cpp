@@ -1,7 +1,9 @@
 // Models that read an encoder input: what they refuse, and that an encoder input is read the same in any batch.
 #include "histories.hpp"
+#include "plain_layer.hpp"
 #include "some_models.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -9,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -185,6 +188,20 @@ BOOST_DATA_TEST_CASE_F(reader, a_model_without_an_encoder_says_so, data::make(de
   BOOST_TEST(!llama->has_encoder());
   BOOST_CHECK_EXCEPTION(llama->encode(std::vector<token>{1}, plain), std::logic_error,
                         says("a llama model has no encoder"));
+}
+
+BOOST_AUTO_TEST_CASE(distances_count_in_layers_of_your_own_as_well) {
+  const auto model = load_model(golden_folder("t5_published"), {.threads = 1});
+  const auto own = [](int, const auto& shape, const auto& slots) -> std::unique_ptr<cache::layer> {
+    if (shape.kind == cache::layer_kind::cross) return nullptr;
+    return std::make_unique<plain_layer>(shape, cache::scalar::f32, slots);
+  };
+  const cache::options options{.type = cache::scalar::f32, .max_sequence_length = 64, .max_encoder_length = 64};
+  auto kept = model->make_cache(options), by_hand = model->make_cache(options, own);
+  for (auto* each : {&kept, &by_hand}) model->encode(random_tokens(*model, 30, 1), *each);
+  const auto tokens = random_tokens(*model, 40, 2);
+  const auto off = (model->forward(tokens, kept) - model->forward(tokens, by_hand)).abs().max().item<float>();
+  BOOST_TEST(off < 1e-4F);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace cogen::test {
@@ -64,8 +65,15 @@ class parameter_count {
     return of(embedding.norm) + (has_table ? (positions->offset + config_.max_positions) * config_.hidden : 0);
   }
 
+  /// Those of distances, which all blocks share.
+  static std::int64_t shared_biases(const models::block_spec& first) {
+    const auto* attention = std::get_if<models::attention_spec>(&first.what);
+    if (attention == nullptr || !attention->relative_bias) return 0;
+    return attention->relative_bias->buckets * attention->heads;
+  }
+
   std::int64_t of(const std::vector<models::block_spec>& blocks) const {
-    std::int64_t count = 0;
+    std::int64_t count = shared_biases(blocks.front());
     std::string last_norm;  // parallel halves may share one
     for (const auto& block : blocks) {
       count += std::visit([this](const auto& what) { return of(what); }, block.what);

@@ -42,17 +42,12 @@ at::Tensor values_of(const activations& qkv, const models::attention_spec& shape
   return heads_at(qkv, shape.heads + shape.kv_heads, shape);
 }
 
-/// Keys and values of one slot with the mask of its new queries, and the heads' logits of sinks.
+/// Keys and values of one slot with the mask of its new queries.
 struct remembered {
   at::Tensor k;     // [kv_heads, length, head_dim] float32
   at::Tensor v;     // [kv_heads, length, value_dim] float32
   at::Tensor mask;  // [count, length] bool
   cache::kv_extent extent;
-  std::span<const float> sink_logits = {};
-
-  float sink_logit(std::int64_t head) const {
-    return sink_logits.empty() ? -infinity : sink_logits[static_cast<std::size_t>(head)];
-  }
 
   /// Of the `index`-th key.
   std::int64_t position(std::int64_t index) const {
@@ -101,16 +96,27 @@ void soften(std::span<float> scores, const bool* seen, float sink_logit) {
   for (auto& score : scores) score /= sum;
 }
 
+float sink_logit(const scored_heads& how, std::int64_t head) {
+  return how.sink_logits.empty() ? -infinity : how.sink_logits[static_cast<std::size_t>(head)];
+}
+
 /// `distance` is the key's position minus the query's.
-float adjusted(float score, std::int64_t distance, const models::attention_spec& spec, std::int64_t head) {
+float adjusted(float score, std::int64_t distance, const scored_heads& how, std::int64_t head) {
+  const auto& spec = how.spec;
   if (spec.softcap > 0) score = spec.softcap * std::tanh(score / spec.softcap);
   if (spec.alibi) score += spec.alibi->slopes[static_cast<std::size_t>(head)] * static_cast<float>(distance);
+  if (spec.relative_bias) {
+    const auto most = spec.relative_bias->max_distance;
+    const auto place = head * (2 * most + 1) + most + std::clamp(distance, -most, most);
+    score += how.distance_biases[static_cast<std::size_t>(place)];
+  }
   return score;
 }
 
 /// One query of one head: the first of `q` [head_dim] are replaced by the weighted values.
 void attend_one(float* q, std::int64_t position, std::int64_t head, const bool* seen, const remembered& held,
-                const models::attention_spec& spec, std::span<float> scores) {
+                const scored_heads& how, std::span<float> scores) {
+  const auto& spec = how.spec;
   const auto width = spec.head_dim;
   const auto length = static_cast<std::int64_t>(scores.size());
   const auto value_width = held.v.size(2);
@@ -120,9 +126,9 @@ void attend_one(float* q, std::int64_t position, std::int64_t head, const bool* 
   const auto scale = static_cast<float>(spec.scale);
   for (std::int64_t j = 0; j < length; ++j) {
     const float score = scale * dot(q, keys + j * width, width);
-    scores[static_cast<std::size_t>(j)] = adjusted(score, held.position(j) - position, spec, head);
+    scores[static_cast<std::size_t>(j)] = adjusted(score, held.position(j) - position, how, head);
   }
-  soften(scores, seen, held.sink_logit(head));
+  soften(scores, seen, sink_logit(how, head));
   std::fill_n(q, value_width, 0.0F);
   for (std::int64_t j = 0; j < length; ++j) {
     const float* value = values + j * value_width;
@@ -131,7 +137,8 @@ void attend_one(float* q, std::int64_t position, std::int64_t head, const bool* 
 }
 
 void attend_row(const forward_context& context, const kernels::token_rows& row, const remembered& held,
-                const models::attention_spec& spec, const activations& qkv) {
+                const scored_heads& how, const activations& qkv) {
+  const auto& spec = how.spec;
   const auto length = held.k.size(1);
   const auto* seen = held.mask.const_data_ptr<bool>();
   context.run.workers->parallel(row.count * spec.heads, [&](std::int64_t task, int) {
@@ -139,7 +146,7 @@ void attend_row(const forward_context& context, const kernels::token_rows& row, 
     const auto head = task % spec.heads;
     std::vector<float> scores(static_cast<std::size_t>(length));
     attend_one(qkv.row(row.first + query) + head * spec.head_dim, row.offset + query, head, seen + query * length, held,
-               spec, scores);
+               how, scores);
   });
 }
 
@@ -162,16 +169,14 @@ void rotate_queries_and_keys(const forward_context& context, const kernels::rope
 }
 
 void attend_generically(const forward_context& context, cache::layer& layer, const kernels::rope_table* rope,
-                        const models::attention_spec& shape, const activations& qkv,
-                        std::span<const float> sink_logits) {
+                        const scored_heads& how, const activations& qkv) {
+  const auto& shape = how.spec;
   if (rope != nullptr) rotate_queries_and_keys(context, *rope, shape, qkv);
   layer.append(context.step, keys_of(qkv, shape), values_of(qkv, shape));
   const auto slots = context.step.rows();
   for (std::size_t index = 0; index < slots.size(); ++index) {
     const auto& row = context.rows[index];
-    auto held = recall(layer, slots[index].slot, row);
-    held.sink_logits = sink_logits;
-    attend_row(context, row, held, shape, qkv);
+    attend_row(context, row, recall(layer, slots[index].slot, row), how, qkv);
   }
 }
 

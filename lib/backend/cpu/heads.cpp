@@ -47,7 +47,10 @@ void grow(const forward_context& context, const models::query_growth_spec& by, c
 }  // namespace
 
 heads::heads(const models::attention_spec& spec, const weights::head_numbers& numbers, std::shared_ptr<const rope> rope)
-    : spec_(spec), rope_(std::move(rope)), sink_logits_(numbers.sink_logits) {
+    : spec_(spec),
+      rope_(std::move(rope)),
+      sink_logits_(numbers.sink_logits),
+      distance_biases_(numbers.distance_biases) {
   if (spec.qk_norm) norm_.emplace(spec, numbers.q_norm, numbers.k_norm);
 }
 
@@ -59,7 +62,7 @@ activations heads::attend(const forward_context& context, int layer, const activ
   if (set_views(context, memory))
     attend_in_place(context, memory, left, qkv);
   else
-    attend_generically(context, memory, left, spec_, qkv, sink_logits_);
+    attend_generically(context, memory, left, {spec_, sink_logits_, distance_biases_}, qkv);
   if (spec_.output_gate) gate(context, qkv);
   return qkv.columns_from(0, spec_.q_width());
 }
@@ -109,6 +112,8 @@ void heads::attend_in_place(const forward_context& context, cache::layer& memory
                       .softcap = spec_.softcap,
                       .slopes = spec_.alibi ? spec_.alibi->slopes.data() : nullptr,
                       .sink_logits = sink_logits_.empty() ? nullptr : sink_logits_.data(),
+                      .distance_biases = spec_.relative_bias ? distance_biases_.data() : nullptr,
+                      .max_distance = spec_.relative_bias ? spec_.relative_bias->max_distance : 0,
                       .sink_q = sink_q.data,
                       .sink_q_stride = sink_q.stride});
 }

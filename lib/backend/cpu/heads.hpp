@@ -48,6 +48,7 @@ class heads {
   std::shared_ptr<const rope> rope_;
   std::optional<qk_norm> norm_;
   std::vector<float> sink_logits_;
+  std::vector<float> distance_biases_;
 };
 
 }  // namespace cogen::cpu

@@ -84,13 +84,20 @@ at::Tensor spread(const cache::device_layer& layer, int plane, std::int64_t slot
 
 at::Tensor capped(const at::Tensor& x, float cap) { return cap > 0 ? at::tanh(x / cap) * cap : x; }
 
+/// The biases of keys at some distances from their queries, [heads, …]. distances [queries, keys]
+at::Tensor biases_at(const at::Tensor& distances, const attention_shape& shape) {
+  const auto most = shape.distance_biases.size(1) / 2;
+  const auto columns = distances.clamp(-most, most) + most;
+  return at::index_select(shape.distance_biases, 1, columns.flatten()).unflatten(1, columns.sizes());
+}
+
 /// A query [heads, 1, head_dim] at `position` against keys [heads, keys, head_dim] from position `first` on.
 at::Tensor scores(const at::Tensor& query, const at::Tensor& keys, const attention_shape& shape, std::int64_t position,
                   std::int64_t first) {
   auto all = capped(at::matmul(query, keys.transpose(1, 2)) * shape.scale, shape.softcap);
-  if (!shape.slopes.defined()) return all;
-  const auto distances = at::arange(first - position, first - position + keys.size(1), all.options());
-  return all + shape.slopes.view({-1, 1, 1}) * distances;
+  const auto distances = at::arange(first - position, first - position + keys.size(1), at::kLong).unsqueeze(0);
+  if (shape.distance_biases.defined()) all = all + biases_at(distances, shape);
+  return shape.slopes.defined() ? all + shape.slopes.view({-1, 1, 1}) * distances.to(at::kFloat) : all;
 }
 
 /// Columns [first, first + heads * head_dim) of some rows, once for each head of queries: [heads, rows, head_dim].
@@ -99,10 +106,13 @@ at::Tensor heads_of(const at::Tensor& rows, std::int64_t first, std::int64_t hea
   return own.repeat_interleave(shape.heads / heads, 1).transpose(0, 1);
 }
 
-/// What queries find in keys and values, all [heads, rows, head_dim], as [rows, heads * head_dim].
+/// What queries find in all keys and values, [heads, rows, head_dim] each, as [rows, heads * head_dim]. Both begin at
+/// position 0, if distances count.
 at::Tensor found_in_all(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const attention_shape& shape) {
-  const auto weights = at::softmax(capped(at::matmul(q, k.transpose(1, 2)) * shape.scale, shape.softcap), -1);
-  return at::matmul(weights, v).transpose(0, 1).flatten(1);
+  auto all = capped(at::matmul(q, k.transpose(1, 2)) * shape.scale, shape.softcap);
+  if (shape.distance_biases.defined())
+    all = all + biases_at(at::arange(k.size(1)).unsqueeze(0) - at::arange(q.size(1)).unsqueeze(1), shape);
+  return at::matmul(at::softmax(all, -1), v).transpose(0, 1).flatten(1);
 }
 
 /// Softmax of scores [heads, 1, keys], beside which each head may have a score without a value.
