@@ -57,31 +57,25 @@ mamba2_spec scaled_mixer(const load::config_fields& fields, const load::model_co
 /// everywhere.
 model_spec falcon_h1(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Falcon-H1's is silu");
-  const auto attends = scaled_attention(fields, config);
-  const auto mixes = scaled_mixer(fields, config);
   const auto of_mlp = multipliers(fields, "mlp_multipliers", 2);
   auto feeds = gated_mlp(config);
   feeds.gate_scale = of_mlp[0];
-  const auto in_and_out =
-      multiplier(fields, "attention_in_multiplier") * multiplier(fields, "attention_out_multiplier");
+  const block_spec mixer{.what = scaled_mixer(fields, config),
+                         .prefix = "mamba.",
+                         .before = rms_norm(config, "input_layernorm"),
+                         .residual_scale = multiplier(fields, "ssm_out_multiplier")};
+  const block_spec attention{
+      .what = scaled_attention(fields, config),
+      .prefix = "self_attn.",
+      .before = mixer.before,
+      .residual_scale = multiplier(fields, "attention_in_multiplier") * multiplier(fields, "attention_out_multiplier"),
+      .parallel = true};
+  const block_spec mlp{.what = std::move(feeds),
+                       .prefix = "feed_forward.",
+                       .before = rms_norm(config, "pre_ff_layernorm"),
+                       .residual_scale = of_mlp[1]};
   auto spec = decoder(config, rms_norm(config, "model.final_layernorm"));
-  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    const auto prefix = layer_prefix(layer);
-    const auto before = rms_norm(config, prefix + "input_layernorm");
-    spec.blocks.push_back({.what = mixes,
-                           .prefix = prefix + "mamba.",
-                           .before = before,
-                           .residual_scale = multiplier(fields, "ssm_out_multiplier")});
-    spec.blocks.push_back({.what = attends,
-                           .prefix = prefix + "self_attn.",
-                           .before = before,
-                           .residual_scale = in_and_out,
-                           .parallel = true});
-    spec.blocks.push_back({.what = feeds,
-                           .prefix = prefix + "feed_forward.",
-                           .before = rms_norm(config, prefix + "pre_ff_layernorm"),
-                           .residual_scale = of_mlp[1]});
-  }
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) add_blocks(spec, layer, {mixer, attention, mlp});
   spec.embedding.scale = multiplier(fields, "embedding_multiplier");
   spec.head.scale = multiplier(fields, "lm_head_multiplier");
   return spec;

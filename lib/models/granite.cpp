@@ -57,28 +57,24 @@ model_spec granitemoehybrid(const load::config_fields& fields, const load::model
   if (config.activation != "silu") fields.refuse("hidden_act", "a Granite's is silu");
   if (fields.integer("num_local_experts", {0}, is_gguf(fields) ? 0 : 8) != 0)
     fields.refuse("num_local_experts", "a hybrid Granite without experts is read, which says 0");
-  const auto mixes = mamba2_mixer(fields, load::read_granite_mamba2_fields(fields, config), config);
-  const auto attends = attending_layers(fields, config);
-  const mlp_spec feeds{.intermediate = fields.integer("shared_intermediate_size", load::inner_widths, 1024),
+  auto attends_by = scaled_attention(fields, config);
+  if (!rotates(fields)) attends_by.rope.reset();
+  const block_spec attention{
+      .what = std::move(attends_by), .prefix = "self_attn.", .before = rms_norm(config, "input_layernorm")};
+  const block_spec mixer{.what = mamba2_mixer(fields, load::read_granite_mamba2_fields(fields, config), config),
+                         .prefix = "mamba.",
+                         .before = attention.before};
+  const block_spec mlp{
+      .what = mlp_spec{.intermediate = fields.integer("shared_intermediate_size", load::inner_widths, 1024),
                        .gate = "input_linear",
                        .up = "input_linear",
-                       .down = "output_linear"};
+                       .down = "output_linear"},
+      .prefix = "shared_mlp.",
+      .before = rms_norm(config, "post_attention_layernorm")};
+  const auto attends = attending_layers(fields, config);
   auto spec = decoder(config);
-  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    const auto prefix = layer_prefix(layer);
-    block_spec mixer{
-        .what = mixes, .prefix = prefix + "mamba.", .before = rms_norm(config, prefix + "input_layernorm")};
-    if (attends[static_cast<std::size_t>(layer)]) {
-      auto made = scaled_attention(fields, config);
-      if (!rotates(fields)) made.rope.reset();
-      mixer.what = std::move(made);
-      mixer.prefix = prefix + "self_attn.";
-    }
-    spec.blocks.push_back(std::move(mixer));
-    spec.blocks.push_back({.what = feeds,
-                           .prefix = prefix + "shared_mlp.",
-                           .before = rms_norm(config, prefix + "post_attention_layernorm")});
-  }
+  for (std::int64_t layer = 0; layer < config.layers; ++layer)
+    add_blocks(spec, layer, {attends[static_cast<std::size_t>(layer)] ? attention : mixer, mlp});
   scale(fields, spec);
   return spec;
 }

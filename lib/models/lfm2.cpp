@@ -48,23 +48,18 @@ model_spec lfm2(const load::config_fields& fields, const load::model_config& con
   const short_convolution_spec convolves{.channels = config.hidden,
                                          .taps = fields.integer("conv_L_cache", {2, 1 << 8}, 3),
                                          .bias = fields.boolean("conv_bias", false)};
-  const mlp_spec feeds{.intermediate = inner_width(fields), .gate = "w1", .up = "w3", .down = "w2"};
+  const block_spec attention{
+      .what = attention_of(config), .prefix = "self_attn.", .before = rms_norm(config, "operator_norm")};
+  const block_spec convolution{.what = convolves, .prefix = "conv.", .before = attention.before};
+  const block_spec mlp{.what = mlp_spec{.intermediate = inner_width(fields), .gate = "w1", .up = "w3", .down = "w2"},
+                       .prefix = "feed_forward.",
+                       .before = rms_norm(config, "ffn_norm")};
   const auto attends = attending_layers(fields, config);
   auto ends = config;
   ends.tie_embeddings = fields.boolean("tie_embedding", config.tie_embeddings);
   auto spec = decoder(ends, rms_norm(config, "model.embedding_norm"));
-  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    const auto prefix = layer_prefix(layer);
-    block_spec mixer{
-        .what = convolves, .prefix = prefix + "conv.", .before = rms_norm(config, prefix + "operator_norm")};
-    if (attends[static_cast<std::size_t>(layer)]) {
-      mixer.what = attention_of(config);
-      mixer.prefix = prefix + "self_attn.";
-    }
-    spec.blocks.push_back(std::move(mixer));
-    spec.blocks.push_back(
-        {.what = feeds, .prefix = prefix + "feed_forward.", .before = rms_norm(config, prefix + "ffn_norm")});
-  }
+  for (std::int64_t layer = 0; layer < config.layers; ++layer)
+    add_blocks(spec, layer, {attends[static_cast<std::size_t>(layer)] ? attention : convolution, mlp});
   return spec;
 }
 

@@ -83,6 +83,15 @@ mlp_spec plain_mlp(const load::model_config& config, std::string up, std::string
   return mlp;
 }
 
+void add_blocks(model_spec& spec, std::int64_t layer, std::vector<block_spec> blocks) {
+  const auto prefix = layer_prefix(layer);
+  for (auto& block : blocks) {
+    block.prefix.insert(0, prefix);
+    if (block.before) block.before->name.insert(0, prefix);
+    spec.blocks.push_back(std::move(block));
+  }
+}
+
 void add_layer(model_spec& spec, const load::model_config& config, std::int64_t layer, attention_spec attention) {
   add_layer(spec, config, layer, std::move(attention), gated_mlp(config));
 }

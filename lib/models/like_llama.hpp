@@ -48,6 +48,9 @@ model_spec decoder(const load::model_config& config);
 /// Without a gate; weights are called UP and DOWN.
 mlp_spec plain_mlp(const load::model_config& config, std::string up, std::string down);
 
+/// Adds the blocks of a layer. Their names, and those of the norms before them, follow the layer's prefix.
+void add_blocks(model_spec& spec, std::int64_t layer, std::vector<block_spec> blocks);
+
 /// Adds what Llama's layers are made of: attention and feed-forward, each behind a norm.
 void add_layer(model_spec& spec, const load::model_config& config, std::int64_t layer, attention_spec attention);
 void add_layer(model_spec& spec, const load::model_config& config, std::int64_t layer, attention_spec attention,

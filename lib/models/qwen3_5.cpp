@@ -54,22 +54,15 @@ norm_spec zero_centered(const load::model_config& config, std::string name) {
 /// delta nets' count from 1.
 model_spec qwen3_5_text(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Qwen 3.5's is silu");
-  const auto net = delta_net(fields, config);
+  const block_spec attention{
+      .what = gated_attention(config), .prefix = "self_attn.", .before = zero_centered(config, "input_layernorm")};
+  const block_spec net{.what = delta_net(fields, config), .prefix = "linear_attn.", .before = attention.before};
+  const block_spec mlp{
+      .what = gated_mlp(config), .prefix = "mlp.", .before = zero_centered(config, "post_attention_layernorm")};
   const auto attends = attending_layers(fields, config);
   auto spec = decoder(config, zero_centered(config, "model.norm"));
-  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    const auto prefix = layer_prefix(layer);
-    block_spec mixer{
-        .what = net, .prefix = prefix + "linear_attn.", .before = zero_centered(config, prefix + "input_layernorm")};
-    if (attends[static_cast<std::size_t>(layer)]) {
-      mixer.what = gated_attention(config);
-      mixer.prefix = prefix + "self_attn.";
-    }
-    spec.blocks.push_back(std::move(mixer));
-    spec.blocks.push_back({.what = gated_mlp(config),
-                           .prefix = prefix + "mlp.",
-                           .before = zero_centered(config, prefix + "post_attention_layernorm")});
-  }
+  for (std::int64_t layer = 0; layer < config.layers; ++layer)
+    add_blocks(spec, layer, {attends[static_cast<std::size_t>(layer)] ? attention : net, mlp});
   spec.unread = {"mtp.*"};
   return spec;
 }
