@@ -185,16 +185,17 @@ BOOST_DATA_TEST_CASE(preempted_sequences_go_on, data::make({0, 1, 2, 3}), failin
 /// A sequence is swapped out to a file or to memory, saved from there, comes back, and is opened from what was saved.
 /// Whatever is lost on the way is computed again, or not opened. Returns whether there was something to lose: the
 /// failing one of the copies and allocations of host memory.
-bool swaps_survive(plain_backend& where, const std::shared_ptr<const model>& model, bool on_a_file, int failing) {
+bool swaps_survive(plain_backend& where, const std::shared_ptr<const model>& model,
+                   const std::shared_ptr<const cogen::model>& reference, bool on_a_file, int failing) {
   int calls = 0;
   where.before = {};
   auto options = small_engine(*model);
   options.batching.slots = 2;
+  options.policies.idle_timeout = std::chrono::milliseconds(0);
   if (on_a_file) {
     options.swap.bytes = 0;
     options.swap.directory = std::filesystem::temp_directory_path();
   }
-  const auto reference = golden_model("llama_default");
   const auto tokens = some_tokens(*reference, 90, 2);
   const auto next = loop_by_hand(*reference, tiny_engine(*reference), joined(tokens, {7}), 1).front();
   const session_path file;
@@ -224,11 +225,14 @@ bool swaps_survive(plain_backend& where, const std::shared_ptr<const model>& mod
   return calls >= failing;
 }
 
-BOOST_DATA_TEST_CASE(a_swap_that_fails_anywhere_is_computed_again, data::make({false, true}), on_a_file) {
+BOOST_DATA_TEST_CASE(a_swap_that_fails_anywhere_is_computed_again,
+                     data::make({"llama_default", "mamba_tiny", "mamba2_published", "qwen3_5_typed"}) *
+                         data::make({false, true}),
+                     golden, on_a_file) {
   const auto where = std::make_shared<plain_backend>();
-  const auto model = golden_model_on(where, "llama_default");
+  const auto model = golden_model_on(where, golden);
   int failing = 1;
-  while (swaps_survive(*where, model, on_a_file, failing)) ++failing;
+  while (swaps_survive(*where, model, golden_model(golden), on_a_file, failing)) ++failing;
   BOOST_TEST(failing > 7);  // two copies out and one in, with memory for each, and what was read
 }
 
