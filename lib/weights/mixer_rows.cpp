@@ -21,7 +21,7 @@ std::vector<row_run> kind_by_kind(std::int64_t groups, const std::vector<std::in
 }  // namespace
 
 std::vector<named_rows> in_rows(const models::short_convolution_spec& spec, const std::string& prefix) {
-  return {{.name = prefix + "in_proj", .rows = 3 * spec.channels}};
+  return {{.name = prefix + "in_proj", .rows = spec.in_width()}};
 }
 
 std::vector<named_rows> decision_rows(const models::short_convolution_spec&, const std::string&) { return {}; }
@@ -48,16 +48,14 @@ std::vector<named_rows> decision_rows(const models::delta_net_spec& spec, const 
 }
 
 std::vector<named_rows> in_rows(const models::mamba2_spec& spec, const std::string& prefix) {
-  const auto rows = spec.values() + spec.channels();
-  return {{.name = prefix + "in_proj", .rows = rows, .stored = rows + spec.heads}};
+  return {{.name = prefix + "in_proj", .rows = spec.in_width(), .stored = spec.in_width() + spec.decisions()}};
 }
 
 std::vector<named_rows> decision_rows(const models::mamba2_spec& spec, const std::string& prefix) {
-  const auto first = spec.values() + spec.channels();
   return {{.name = prefix + "in_proj",
-           .rows = spec.heads,
-           .stored = first + spec.heads,
-           .runs = {{.first = first, .count = spec.heads}}}};
+           .rows = spec.decisions(),
+           .stored = spec.in_width() + spec.decisions(),
+           .runs = {{.first = spec.in_width(), .count = spec.decisions()}}}};
 }
 
 }  // namespace cogen::weights

@@ -1,12 +1,12 @@
 #pragma once
 
 #include "backend/cpu/convolution.hpp"
+#include "backend/cpu/linear_attention.hpp"
 #include "backend/cpu/norm.hpp"
 #include "models/recurrent_specs.hpp"
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace cogen::cpu {
 
@@ -27,15 +27,13 @@ class delta_net {
   std::int64_t bytes() const;
 
  private:
-  void decide(const forward_context& context, const activations& rates, const activations& decays) const;
-  void attend(const forward_context& context, const activations& qkv, const activations& decisions) const;
+  void attend_to_states(const forward_context& context, const activations& qkv, const activations& decisions) const;
 
   models::delta_net_spec spec_;
   convolution convolution_;
   norm q_norm_;
   norm k_norm_;
-  std::vector<float> decay_;      // [heads]
-  std::vector<float> step_bias_;  // [heads]
+  head_decay decay_;
   norm norm_;
 };
 

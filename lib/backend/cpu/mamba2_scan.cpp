@@ -2,7 +2,6 @@
 
 #include "backend/cpu/layer_states.hpp"
 #include "backend/cpu/row_arithmetic.hpp"
-#include "kernels/linear_attention.hpp"
 
 #include <array>
 #include <cstddef>
@@ -28,8 +27,7 @@ mamba2_scan::mamba2_scan(weight_reader& weights, const std::string& prefix, cons
     : spec_(spec),
       convolution_(weights, prefix + "conv1d",
                    {.channels = spec.channels(), .taps = spec.taps, .bias = spec.convolution_bias}),
-      decay_(decays_of(weights.numbers(prefix + "A_log", {spec.heads}))),
-      step_bias_(weights.numbers(prefix + "dt_bias", {spec.heads})),
+      decay_(weights, prefix, spec.heads),
       skip_(weights.numbers(prefix + "D", {spec.heads})),
       norms_(spec.norm == place::none ? std::vector<norm>() : read_norms(weights, prefix + "norm", spec)) {}
 
@@ -58,40 +56,23 @@ void mamba2_scan::scale(const forward_context& context, const activations& in, c
 void mamba2_scan::scan(const forward_context& context, const activations& xbc, const activations& steps) const {
   const arena::scope scratch(context.space);
   const auto decays = context.space.take(xbc.rows, spec_.heads);
-  kernels::head_decay(context.run, {.x = steps.data,
-                                    .x_stride = steps.stride,
-                                    .bias = step_bias_.data(),
-                                    .rate = decay_.data(),
-                                    .step = steps.data,
-                                    .step_stride = steps.stride,
-                                    .decay = decays.data,
-                                    .decay_stride = decays.stride,
-                                    .tokens = xbc.rows,
-                                    .heads = spec_.heads});
-  kernels::linear_attention(context.run, context.rows,
-                            {.q = xbc.data + spec_.values() + spec_.keys(),
-                             .q_stride = xbc.stride,
-                             .k = xbc.data + spec_.values(),
-                             .k_stride = xbc.stride,
-                             .v = xbc.data,
-                             .v_stride = xbc.stride,
-                             .decay = decays.data,
-                             .decay_stride = decays.stride,
-                             .rate = steps.data,
-                             .rate_stride = steps.stride,
-                             .skip = skip_.data(),
-                             .out = xbc.data,
-                             .out_stride = xbc.stride,
-                             .heads = spec_.heads,
-                             .key_heads = spec_.groups,
-                             .key_width = spec_.states,
-                             .value_width = spec_.head_width,
-                             .state_offset = convolution_.state()});
+  decay_(context, steps, steps, decays);
+  attend(context,
+         {.q = xbc.columns_from(spec_.values() + spec_.keys(), spec_.keys()),
+          .k = xbc.columns_from(spec_.values(), spec_.keys()),
+          .v = xbc.columns_from(0, spec_.values()),
+          .decay = decays,
+          .rate = steps},
+         {.skip = skip_.data(),
+          .heads = spec_.heads,
+          .key_heads = spec_.groups,
+          .key_width = spec_.states,
+          .value_width = spec_.head_width,
+          .state_offset = convolution_.state()});
 }
 
 std::int64_t mamba2_scan::bytes() const {
-  std::int64_t bytes = convolution_.bytes();
-  for (const auto* numbers : {&decay_, &step_bias_, &skip_}) bytes += bytes_of(*numbers);
+  auto bytes = convolution_.bytes() + decay_.bytes() + bytes_of(skip_);
   for (const auto& each : norms_) bytes += each.bytes();
   return bytes;
 }

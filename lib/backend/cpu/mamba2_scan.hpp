@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backend/cpu/convolution.hpp"
+#include "backend/cpu/linear_attention.hpp"
 #include "backend/cpu/norm.hpp"
 #include "models/recurrent_specs.hpp"
 
@@ -32,10 +33,9 @@ class mamba2_scan {
 
   models::mamba2_spec spec_;
   convolution convolution_;
-  std::vector<float> decay_;      // [heads]
-  std::vector<float> step_bias_;  // [heads]
-  std::vector<float> skip_;       // [heads]
-  std::vector<norm> norms_;       // [groups], or none
+  head_decay decay_;
+  std::vector<float> skip_;  // [heads]
+  std::vector<norm> norms_;  // [groups], or none
 };
 
 }  // namespace cogen::cpu
