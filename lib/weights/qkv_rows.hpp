@@ -15,8 +15,8 @@ std::vector<named_rows> qkv_rows(const models::attention_spec& spec, const std::
 
 /// Numbers of attention that are in no matrix.
 struct head_numbers {
-  std::vector<float> q_norm, k_norm;    ///< as qk_norm_weights() returns them; empty: there are no norms
-  std::vector<float> sink_logits = {};  ///< [heads], or empty
+  std::vector<float> q_norm, k_norm;        ///< as qk_norm_weights() returns them; empty: there are no norms
+  std::vector<float> sink_logits = {};      ///< [heads], or empty
   std::vector<float> distance_biases = {};  ///< as distance_biases() returns them, or empty
 };
 head_numbers read_head_numbers(const models::attention_spec& spec, const std::string& prefix, const read_numbers& read);

@@ -118,8 +118,8 @@ class hand_written_loop {
     return rows_of(model_.forward({.step = step, .tokens = tokens, .outputs = all}, cache_, workspace_));
   }
 
-  /// In forwards of at most `longest` tokens, as an engine cuts a prompt into steps, the first of which reads the encoder
-  /// input, too: the bits of LibTorch's products depend on the number of rows.
+  /// In forwards of at most `longest` tokens, as an engine cuts a prompt into steps, the first of which reads the
+  /// encoder input, too: the bits of LibTorch's products depend on the number of rows.
   rows read(std::span<const token> tokens, int longest) {
     rows all;
     auto count = static_cast<std::size_t>(std::max(1, longest - cache_.encoder_length(slot_)));
