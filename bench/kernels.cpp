@@ -1,6 +1,6 @@
 // Speed of the kernels at the default model's shapes, beside this machine's memory bandwidth and multiply-add peak.
 // kernels [set] [threads] [repetitions] [kv: only attention by the kind of the cache | linear: only products |
-//   formats: products of each format of weights at one shape | experts: only products of 4 bits]
+//   formats: products of each format of weights at one shape]
 
 #include "kernels/attention.hpp"
 #include "kernels/causal_convolution.hpp"
@@ -115,12 +115,6 @@ constexpr model_shape shapes[] = {
     {"gate|up", weight_format::q4_1, 3072, 576},  {"down", weight_format::q4_1, 576, 1536},
     {"head", weight_format::q8_0, 49152, 576},    {"mamba in", weight_format::bf16, 3072, 768},
     {"mamba out", weight_format::bf16, 768, 1536}};
-
-// gpt-oss's experts, with 2816 inputs instead of 2880, which no block of 256 divides.
-constexpr model_shape expert_shapes[] = {{"mxfp4", weight_format::mxfp4, 2880, 2816},
-                                         {"q4_0", weight_format::q4_0, 2880, 2816},
-                                         {"q4_k", weight_format::q4_k, 2880, 2816},
-                                         {"iq4_nl", weight_format::iq4_nl, 2880, 2816}};
 
 #if defined(__x86_64__)
 // Products of bytes that one thread does on registers alone, two operations each.
@@ -372,10 +366,8 @@ int main(int count, char** arguments) try {
     bench_formats(run, peak);
     return 0;
   }
-  if (only != "experts")
-    for (const model_shape& shape : shapes) bench_linear(run, shape, peak);
-  for (const model_shape& shape : expert_shapes) bench_linear(run, shape, peak);
-  if (only == "linear" || only == "experts") return 0;
+  for (const model_shape& shape : shapes) bench_linear(run, shape, peak);
+  if (only == "linear") return 0;
   for (const std::int64_t sequences : {1, 32})
     for (const std::int64_t length : {100, 1000, 8000})
       if (sequences * length <= 40000) bench_attention(run, sequences, length, 1);
