@@ -17,9 +17,13 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view extension = ".prefix";
 
-std::string name_of(const scheduler::cached_prefix& what) {
-  const auto sum = load::checksum_of(std::as_bytes(std::span(what.tokens.data(), what.tokens.size())));
-  return fmt::format("{:016x}-{:016x}-{}{}", what.cache_salt, sum, what.tokens.size(), extension);
+/// Differs with the model, the kind of cache, the cache salt and the tokens.
+std::string name_of(const scheduler::cached_prefix& what, const session_limits& of) {
+  load::checksum sum;
+  sum.add(of.model);
+  sum.add(of.cache);
+  sum.add(std::as_bytes(std::span(what.tokens.data(), what.tokens.size())));
+  return fmt::format("{:016x}-{:016x}-{}{}", what.cache_salt, sum.value(), what.tokens.size(), extension);
 }
 
 void mark_as_used(const fs::path& path) {
@@ -83,8 +87,11 @@ void prefix_directory::forget(const stored_prefix& what) {
 
 diagnostics prefix_directory::write(const scheduler::cached_prefix& what, const kv_snapshot& snapshot) const noexcept
     try {
-  const auto path = where_ / name_of(what);
-  if (fs::exists(path)) return mark_as_used(path), diagnostics();
+  const auto path = where_ / name_of(what, of_);
+  if (std::ranges::find(found_, path, [](const auto& each) { return each->path; }) != found_.end()) {
+    mark_as_used(path);
+    return {};
+  }
   session saved;
   saved.model = of_.model;
   saved.cache = of_.cache;

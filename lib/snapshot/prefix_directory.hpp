@@ -22,8 +22,8 @@ struct stored_prefix {
 };
 
 /// Prefixes of ended sequences in a directory: a session file for each (see session_file.hpp, where `seed` has the
-/// cache salt), named after salt and tokens. Engines of several models and processes may use one directory at the same
-/// time: files are replaced as a whole, and one that has gone is not found.
+/// cache salt), named after all that it is of. Engines of several models and processes may use one directory at the
+/// same time: files are replaced as a whole, and one that has gone is not found.
 class prefix_directory {
  public:
   using log = std::function<void(std::string_view)>;
@@ -43,7 +43,7 @@ class prefix_directory {
   /// It is not found any more.
   void forget(const stored_prefix& what);
 
-  /// Writes the prefix, unless it is there already, and removes the files used longest ago until those that are left
+  /// Writes the prefix, unless it was found there, and removes the files used longest ago until those that are left
   /// take no more than the most bytes. Returns the error, if there was one.
   diagnostics write(const scheduler::cached_prefix& what, const kv_snapshot& snapshot) const noexcept;
 

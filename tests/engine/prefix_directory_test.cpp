@@ -152,6 +152,9 @@ BOOST_AUTO_TEST_CASE(other_salts_models_and_kinds_of_cache_find_nothing) {
   BOOST_TEST(all.serve({first}, 7).at(0) == 99);
   all.options().kv.dtype = cache::scalar::bf16;
   BOOST_TEST(all.serve({first}, 7).at(0) == 0);
+  BOOST_TEST(all.serve({first}, 7).at(0) == 99);
+  all.options().kv.dtype = cache::scalar::f32;
+  BOOST_TEST(all.serve({first}, 7).at(0) == 99);
   BOOST_TEST(all.logged.empty());
 }
 
@@ -172,11 +175,13 @@ BOOST_AUTO_TEST_CASE(damaged_files_are_reported_and_nothing_else_is_lost) {
   BOOST_TEST(all.serve({first}).at(0) == 0);
   BOOST_REQUIRE(all.logged.size() == 1u);
   BOOST_TEST(all.logged[0].find("its body is damaged") != std::string::npos);
-  damage(60);  // of the head
+  BOOST_TEST(all.serve({first}).at(0) == 99);  // it was written again
+  damage(60);                                  // of the head
   all.logged.clear();
   BOOST_TEST(all.serve({first}).at(0) == 0);
   BOOST_REQUIRE(all.logged.size() == 1u);
   BOOST_TEST(all.logged[0].find("its head is damaged") != std::string::npos);
+  BOOST_TEST(all.serve({first}).at(0) == 99);
 }
 
 BOOST_AUTO_TEST_CASE(a_file_that_is_gone_when_it_is_needed_is_reported) {
