@@ -120,8 +120,7 @@ struct limit_options {
   /// sinks; on a GPU without kv.bytes, what fits.
   std::optional<int> max_sequence_length = {};
 
-  /// Tokens that an encoder reads for one sequence. Each sequence reserves that memory. Empty: the model's limit, or
-  /// 512.
+  /// Tokens that an encoder reads for one sequence, which reserves that memory. Empty: the model's limit, or 512.
   std::optional<int> max_encoder_length = {};
 
   /// Sequences that the engine holds: running, idle and waiting. The next one fails with error::queue_full. A handle
