@@ -33,7 +33,7 @@ engine_loop::engine_loop(engine_parts parts, engine_options options)
                  std::move(parts_.allocation_policy)),
       metrics_(scheduler_, members_, parts_.limits.slots, std::move(options_.events),
                [this](std::string_view what, const std::exception_ptr& why) { log(what, why); }),
-      swap_completions_(2 * parts_.limits.all_slots(), [this] { wake(); }),
+      swap_completions_(2 * parts_.limits.all_slots(), [this] { wake(); }),  // and prefixes that are read
       admission_(options_.limits.max_sequences, options_.limits.max_waiting, [this] { notify_idle(); }),
       seed_(std::random_device{}()) {
   if (!options_.kv.prefix_cache_directory.empty()) prefixes_ = std::make_unique<stored_prefixes>(*this);
@@ -298,13 +298,10 @@ void engine_loop::fail(const std::exception_ptr& why) noexcept {
   stop_requested_.store(true);
 }
 
-void engine_loop::log_error(std::string_view what, const diagnostics& why) noexcept try {
-  if (options_.log) options_.log(fmt::format("{}: {}", what, why.message()));
-} catch (...) {  // as below
-}
+void engine_loop::log(std::string_view what, const std::exception_ptr& why) noexcept { log(what, sentence_of(why)); }
 
-void engine_loop::log(std::string_view what, const std::exception_ptr& why) noexcept try {
-  if (options_.log) options_.log(fmt::format("{}: {}", what, sentence_of(why)));
+void engine_loop::log(std::string_view what, std::string_view why) noexcept try {
+  if (options_.log) options_.log(fmt::format("{}: {}", what, why));
 } catch (...) {  // a log callback that throws must not stop the engine
 }
 

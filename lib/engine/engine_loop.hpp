@@ -75,7 +75,7 @@ class engine_loop {
   scheduler::scheduler& plans() noexcept { return scheduler_; }
   runner& device() noexcept { return *parts_.runner; }
   stored_prefixes* prefixes() noexcept { return prefixes_.get(); }  // null: there is no directory for them
-  void log_error(std::string_view what, const diagnostics& why) noexcept;
+  void log(std::string_view what, std::string_view why) noexcept;
   void join(scheduler::sequence_id id, std::shared_ptr<request_state> member);
   void leave(scheduler::sequence_id id) { members_.erase(id); }
   void wake_at(clock::time_point time, const std::shared_ptr<request_state>& one) { timers_.set(time, one); }

@@ -51,16 +51,16 @@ bool stored_prefixes::restore(std::span<const token> prompt, std::uint64_t cache
 /// On another thread. A waiter keeps the loop alive meanwhile.
 void stored_prefixes::read(place at) {
   loop_.offload([this, at, what = at->what, waiter = at->waiters.front()] {
-    auto next = std::make_shared<std::function<void()>>();
+    std::function<void()> next;
     try {
       auto found = std::make_shared<read_session>(directory_.read(*what));
-      *next = [this, at, found] { fill(at, std::move(*found)); };
+      next = [this, at, found] { fill(at, std::move(*found)); };
     } catch (const session_error& e) {
-      *next = [this, at, why = e.why()] { lose(at, why); };
+      next = [this, at, why = e.why()] { lose(at, why); };
     } catch (...) {
-      *next = [this, at, why = diagnostics_of(std::current_exception())] { lose(at, why); };
+      next = [this, at, why = diagnostics_of(std::current_exception())] { lose(at, why); };
     }
-    loop_.go_on([next] { (*next)(); });
+    loop_.go_on(std::move(next));
   });
 }
 
@@ -72,7 +72,7 @@ void stored_prefixes::fill(place at, read_session found) {
 }
 
 void stored_prefixes::lose(place at, const diagnostics& why) {
-  loop_.log_error("a prefix cannot be restored", why);
+  loop_.log("a prefix cannot be restored", why.message());
   directory_.forget(*at->what);
   end(at);
 }
@@ -92,7 +92,8 @@ void stored_prefixes::save(std::span<const scheduler::cached_prefix> copies, run
   for (const auto& each : copies) {
     const auto snapshot = from.snapshot(each.name);
     if (!snapshot) continue;
-    if (const auto why = directory_.write(each, *snapshot)) return loop_.log_error("prefixes cannot be stored", why);
+    if (const auto why = directory_.write(each, *snapshot))
+      return loop_.log("prefixes cannot be stored", why.message());
   }
 }
 

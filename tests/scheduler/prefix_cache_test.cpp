@@ -13,17 +13,6 @@ namespace {
 
 constexpr int anywhere = std::numeric_limits<int>::max();
 
-/// As many spare slots as slots, and blocks of 4 tokens of a byte each.
-limits sharing_limits(int slots, int max_rollback_tokens = anywhere) {
-  auto within = roomy();
-  within.slots = within.spare_slots = slots;
-  within.max_sequence_length = 2000;
-  within.max_batched_tokens = 512;
-  within.max_rollback_tokens = max_rollback_tokens;
-  within.prefix_caching = true;
-  return within;
-}
-
 /// The common tokens, and after them some that no other `whose` has.
 std::vector<token> prompt(int common, int own, int seq) { return joined(counting(common), counting(own, 5000 * seq)); }
 

@@ -13,16 +13,6 @@ namespace {
 
 constexpr int anywhere = std::numeric_limits<int>::max();
 
-limits sharing_limits(int slots, int max_rollback_tokens) {
-  auto within = roomy();
-  within.slots = within.spare_slots = slots;
-  within.max_sequence_length = 2000;
-  within.max_batched_tokens = 512;
-  within.max_rollback_tokens = max_rollback_tokens;
-  within.prefix_caching = true;
-  return within;
-}
-
 sequence_id ask(served& s, std::vector<token> tokens, std::uint64_t cache_salt = 0, std::vector<int> checkpoints = {}) {
   return s.sched.submit({.max_new_tokens = 2, .cache_salt = cache_salt, .release_at_end = true},
                         {.tokens = std::move(tokens), .credits = 2, .checkpoints = std::move(checkpoints)});

@@ -108,6 +108,16 @@ limits roomy() {
   return result;
 }
 
+limits sharing_limits(int slots, int max_rollback_tokens) {
+  auto within = roomy();
+  within.slots = within.spare_slots = slots;
+  within.max_sequence_length = 2000;
+  within.max_batched_tokens = 512;
+  within.max_rollback_tokens = max_rollback_tokens;
+  within.prefix_caching = true;
+  return within;
+}
+
 limits crowded(int slots) {
   auto within = roomy();
   within.slots = slots;

@@ -5,6 +5,7 @@
 #include <cogen/scheduler/scheduler.hpp>
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <span>
 #include <vector>
@@ -70,6 +71,9 @@ std::vector<token> alone(std::vector<token> prompt, int count, std::span<const t
 
 /// Limits with room for everything, blocks of 4 tokens of a byte each.
 limits roomy();
+
+/// roomy(), with shared prefixes and as many spare slots as slots.
+limits sharing_limits(int slots, int max_rollback_tokens = std::numeric_limits<int>::max());
 
 /// More tokens than a test waits for.
 inline constexpr int plenty = 1000;
