@@ -120,8 +120,8 @@ class part_reader {
         made.q = project({weights::query_rows(spec, prefix + spec.q_up)}, spec.q_rank, false);
       }
       for (int head = 0; head < spec.heads; ++head) {
-        made.absorb.push_back(exact(weights::absorbing_rows(spec, prefix, head), spec.nope_dim));
-        made.expand.push_back(exact(weights::expanding_rows(spec, prefix, head), spec.kv_rank));
+        made.absorb.push_back(project_as_stored({weights::absorbing_rows(spec, prefix, head)}, spec.nope_dim, false));
+        made.expand.push_back(project_as_stored({weights::expanding_rows(spec, prefix, head)}, spec.kv_rank, false));
       }
       return made;
     } else {
@@ -131,12 +131,6 @@ class part_reader {
 
   typename B::norm latent_norm(const models::latent_attention_spec& spec, std::string name, std::int64_t width) {
     return weights_.norm({.name = std::move(name), .epsilon = spec.norm_epsilon}, width);
-  }
-
-  /// A projection in the stored numbers.
-  projection exact(named_rows rows, std::int64_t inputs) {
-    rows.name += ".weight";
-    return {weights_.matrix(std::vector{std::move(rows)}, inputs)};
   }
 
   part cross(const models::attention_spec& spec, const std::string& prefix, int layer) {
