@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace cogen::load {
@@ -24,6 +25,7 @@ struct key_names {
 /// What llama.cpp calls a family, and what its converter does to it.
 struct gguf_traits {
   std::string_view architecture = "";  // empty: as the family
+  std::string_view also = "";          // another architecture of it
   bool known = true;                   // to llama.cpp
   bool interleaved = false;            // rows of queries and keys that rotate together stand side by side
 };
@@ -31,7 +33,7 @@ struct gguf_traits {
 /// How one family's config.json is read: its own names, and what its configuration class in Transformers takes for a
 /// key that is left out.
 struct family_fields {
-  std::string_view family;
+  std::string_view family = "";
   gguf_traits gguf = {};
   key_names keys = {};
   std::int64_t kv_heads = 0;  // 0: as many as heads
@@ -48,10 +50,13 @@ struct family_fields {
   std::int64_t decoder_start_token = -1;  // -1: no encoder
 };
 
-/// The line of that family; of one that has none the first.
+/// Those of all families. Defined where the families are: lib/models/families.cpp.
+std::span<const family_fields* const> known_families();
+
+/// Of that family; of one that is not known, the defaults.
 const family_fields& fields_of(std::string_view family);
 
-/// The family of the models whose general.architecture is this; without a line of its own, the same name.
+/// The family of the models whose general.architecture is this: of several the first; of none, the same name.
 std::string_view family_of_architecture(std::string_view architecture);
 
 /// gguf_traits::interleaved of that family.

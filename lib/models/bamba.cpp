@@ -6,10 +6,9 @@
 #include <vector>
 
 namespace cogen::models {
+namespace {
 
-/// IBM, Princeton, CMU and UIUC, 2024: Mamba-2 in most layers, Llama's attention, which rotates half of each head, in
-/// the others.
-model_spec bamba(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Bamba's is silu");
   std::vector<bool> attends(static_cast<std::size_t>(config.layers));
   for (const auto layer : fields.integers("attn_layer_indices", {0, config.layers - 1}))
@@ -25,5 +24,19 @@ model_spec bamba(const load::config_fields& fields, const load::model_config& co
               .before_mlp = "pre_ff_layernorm"});
   return spec;
 }
+
+}  // namespace
+
+/// IBM, Princeton, CMU and UIUC, 2024: Mamba-2 in most layers, Llama's attention, which rotates half of each head, in
+/// the others.
+const family bamba{.title = "Bamba",
+                   .fields = {.family = "bamba",
+                              .gguf = {.architecture = "granitehybrid"},
+                              .keys = no_window_keys,
+                              .kv_heads = 8,
+                              .max_positions = 262144,
+                              .rms_norm_eps = 1e-5,
+                              .partial_rotary = 0.5},
+                   .describe = describe};
 
 }  // namespace cogen::models

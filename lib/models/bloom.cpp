@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 namespace cogen::models {
+namespace {
 
-/// BigScience, arXiv:2211.05100: linear biases of attention, and a norm of the embeddings.
-model_spec bloom(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   if (fields.boolean("apply_residual_connection_post_layernorm", false))
     fields.refuse("apply_residual_connection_post_layernorm", "only false is known");
   auto spec =
@@ -30,5 +30,27 @@ model_spec bloom(const load::config_fields& fields, const load::model_config& co
   }
   return spec;
 }
+
+}  // namespace
+
+/// BigScience, arXiv:2211.05100: linear biases of attention, and a norm of the embeddings.
+const family bloom{.title = "BLOOM",
+                   .fields = {.family = "bloom",
+                              .keys = {.layers = "n_layer",
+                                       .heads = "n_head",
+                                       .kv_heads = "",
+                                       .head_dim = "",
+                                       .intermediate = "ffn_hidden_size",
+                                       .max_positions = "",
+                                       .rms_norm_eps = "layer_norm_epsilon",
+                                       .sliding_window = "",
+                                       .activation = "hidden_act"},
+                              .max_positions = load::unlimited_positions,
+                              .rms_norm_eps = 1e-5,
+                              .intermediate_factor = 4,
+                              .activation = "gelu_pytorch_tanh",
+                              .tie_embeddings = true,
+                              .rotary = false},
+                   .describe = describe};
 
 }  // namespace cogen::models

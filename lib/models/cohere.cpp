@@ -4,7 +4,6 @@
 #include <utility>
 
 namespace cogen::models {
-
 namespace {
 
 constexpr load::real_range scales{1e-9, 1e9};
@@ -27,10 +26,7 @@ void add(model_spec& spec, const load::model_config& config, std::int64_t layer,
                layer_norm(config, layer_prefix(layer) + "input_layernorm", false));
 }
 
-}  // namespace
-
-/// Command R: Cohere For AI, c4ai-command-r-v01.
-model_spec cohere(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_cohere(const load::config_fields& fields, const load::model_config& config) {
   auto spec = cohere_decoder(fields, config);
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     auto attends = cohere_attention(config);
@@ -42,8 +38,7 @@ model_spec cohere(const load::config_fields& fields, const load::model_config& c
   return spec;
 }
 
-/// Command R7B: windows in three of four layers; the others do not rotate.
-model_spec cohere2(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_cohere2(const load::config_fields& fields, const load::model_config& config) {
   const auto pattern = fields.integer("sliding_window_pattern", {1}, 4);
   const auto windows = sliding_layers(fields, config, [&](std::int64_t layer) { return (layer + 1) % pattern != 0; });
   auto spec = cohere_decoder(fields, config);
@@ -57,5 +52,28 @@ model_spec cohere2(const load::config_fields& fields, const load::model_config& 
   }
   return spec;
 }
+
+}  // namespace
+
+/// Command R: Cohere For AI, c4ai-command-r-v01.
+const family cohere{.title = "Command R (Cohere)",
+                    .fields = {.family = "cohere",
+                               .gguf = {.architecture = "command-r"},
+                               .keys = no_window_layer_norm_keys,
+                               .max_positions = 8192,
+                               .rms_norm_eps = 1e-5,
+                               .rope_theta = 10000,
+                               .tie_embeddings = true},
+                    .describe = describe_cohere};
+
+/// Command R7B: windows in three of four layers; the others do not rotate.
+const family cohere2{.title = "Command R7B (Cohere 2)",
+                     .fields = {.family = "cohere2",
+                                .keys = {.rms_norm_eps = "layer_norm_eps"},
+                                .max_positions = 8192,
+                                .sliding_window = 4096,
+                                .rms_norm_eps = 1e-5,
+                                .tie_embeddings = true},
+                     .describe = describe_cohere2};
 
 }  // namespace cogen::models

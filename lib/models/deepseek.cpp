@@ -6,7 +6,6 @@
 #include <algorithm>
 
 namespace cogen::models {
-
 namespace {
 
 bool is_gguf(const load::config_fields& fields) { return fields.origin() == load::config_fields::source::gguf; }
@@ -25,11 +24,7 @@ bool scores_by_softmax(const load::config_fields& fields) {
   return is_gguf(fields) && fields.integer("expert_gating_func", {softmax, sigmoid}) == softmax;
 }
 
-}  // namespace
-
-/// DeepSeek-V2 (DeepSeek-AI, arXiv:2405.04434): latent attention, and experts by softmax in all but the first layers,
-/// those of groups with the best experts where the configuration says so.
-model_spec deepseek_v2(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_deepseek_v2(const load::config_fields& fields, const load::model_config& config) {
   const bool has_groups = is_gguf(fields) && fields.has("n_group");
   const auto method = fields.string("topk_method", has_groups ? "group_limited_greedy" : "greedy");
   if (method != "greedy" && method != "group_limited_greedy")
@@ -39,23 +34,19 @@ model_spec deepseek_v2(const load::config_fields& fields, const load::model_conf
                       fields.integer("first_k_dense_replace", {0, config.layers}, 0));
 }
 
-/// DeepSeek-V3 and R1 (DeepSeek-AI, arXiv:2412.19437): latent attention, and experts by sigmoids in all but the first
-/// layers. A layer more, which guesses further tokens, is not read.
-model_spec deepseek_v3(const load::config_fields& fields, const load::model_config& config) {
-  if (scores_by_softmax(fields)) return deepseek_v2(fields, config);
+model_spec describe_deepseek_v3(const load::config_fields& fields, const load::model_config& config) {
+  if (scores_by_softmax(fields)) return deepseek_v2.describe(fields, config);
   auto experts = sigmoid_mixture(fields, config, {.experts = 256, .top_k = 8, .width = 2048});
   experts.router.renormalized = fields.boolean("norm_topk_prob", !is_gguf(fields));
   return with_experts(config, latent_attention(fields, config), experts,
                       fields.integer("first_k_dense_replace", {0, config.layers}, 3));
 }
 
-/// Kimi K2 (Kimi Team, arXiv:2507.20534): DeepSeek-V3 with more experts in one group.
-model_spec kimi_k2(const load::config_fields& fields, const load::model_config& config) {
-  return deepseek_v3(fields, config);
+model_spec describe_kimi_k2(const load::config_fields& fields, const load::model_config& config) {
+  return deepseek_v3.describe(fields, config);
 }
 
-/// GLM-4.7 Flash: DeepSeek-V3 whose layers say whether they have experts.
-model_spec glm4_moe_lite(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_glm4_moe_lite(const load::config_fields& fields, const load::model_config& config) {
   auto experts = sigmoid_mixture(fields, config, {.experts = 64, .top_k = 4, .width = 1536}, 1.8);
   experts.router.renormalized = fields.boolean("norm_topk_prob", true);
   const auto attention = latent_attention(fields, config, {.nope_dim = 192, .value_dim = 256, .q_rank = 768});
@@ -68,9 +59,7 @@ model_spec glm4_moe_lite(const load::config_fields& fields, const load::model_co
   return with_experts(config, attention, experts, types.empty() ? 1 : dense);
 }
 
-/// Mistral 4: DeepSeek-V3's attention, whose queries grow with their position, and experts by softmax, whose shares are
-/// renormalized. One tensor holds all experts of a layer.
-model_spec mistral4(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_mistral4(const load::config_fields& fields, const load::model_config& config) {
   if (!fields.has("rope_parameters")) fields.refuse("rope_parameters", "a Mistral 4 has some");
   auto experts = softmax_mixture(fields, config, {.experts = 128, .top_k = 4, .width = 2048}, true);
   experts.expert.gate = experts.expert.up = "experts.gate_up_proj";
@@ -85,5 +74,54 @@ model_spec mistral4(const load::config_fields& fields, const load::model_config&
     attention.query_growth = {.beta = beta, .length = config.rope.original_positions};
   return with_experts(config, attention, experts, fields.integer("first_k_dense_replace", {0, config.layers}, 0));
 }
+
+}  // namespace
+
+/// DeepSeek-V2 (DeepSeek-AI, arXiv:2405.04434): latent attention, and experts by softmax in all but the first layers,
+/// those of groups with the best experts where the configuration says so.
+const family deepseek_v2{
+    .title = "DeepSeek-V2",
+    .fields = {.family = "deepseek_v2", .gguf = {.architecture = "deepseek2"}, .keys = latent_keys, .head_dim = 64},
+    .describe = describe_deepseek_v2};
+
+/// DeepSeek-V3 and R1 (DeepSeek-AI, arXiv:2412.19437): latent attention, and experts by sigmoids in all but the first
+/// layers. A layer more, which guesses further tokens, is not read.
+const family deepseek_v3{.title = "DeepSeek-V3, R1",
+                         .fields = {.family = "deepseek_v3",
+                                    .gguf = {.architecture = "deepseek2"},
+                                    .keys = latent_keys,
+                                    .head_dim = 64,
+                                    .max_positions = 4096},
+                         .describe = describe_deepseek_v3};
+
+/// Kimi K2 (Kimi Team, arXiv:2507.20534): DeepSeek-V3 with more experts in one group.
+const family kimi_k2{.title = "Kimi K2",
+                     .fields = {.family = "kimi_k2",
+                                .gguf = {.architecture = "deepseek2"},
+                                .keys = latent_keys,
+                                .head_dim = 64,
+                                .max_positions = 131072},
+                     .describe = describe_kimi_k2};
+
+/// GLM-4.7 Flash: DeepSeek-V3 whose layers say whether they have experts.
+const family glm4_moe_lite{.title = "GLM-4.7 Flash",
+                           .fields = {.family = "glm4_moe_lite",
+                                      .gguf = {.architecture = "deepseek2"},
+                                      .keys = latent_keys,
+                                      .head_dim = 64,
+                                      .max_positions = 202752,
+                                      .rms_norm_eps = 1e-5},
+                           .describe = describe_glm4_moe_lite};
+
+/// Mistral 4: DeepSeek-V3's attention, whose queries grow with their position, and experts by softmax, whose shares are
+/// renormalized. One tensor holds all experts of a layer.
+const family mistral4{.title = "Mistral 4",
+                      .fields = {.family = "mistral4",
+                                 .gguf = {.known = false},
+                                 .keys = {.kv_heads = "", .sliding_window = ""},
+                                 .head_dim = 128,
+                                 .max_positions = 1048576,
+                                 .partial_rotary = 0.5},
+                      .describe = describe_mistral4};
 
 }  // namespace cogen::models

@@ -3,10 +3,9 @@
 #include "models/mixture.hpp"
 
 namespace cogen::models {
+namespace {
 
-/// dots.llm1 (Huo et al., arXiv:2506.05767): Qwen 3's attention, a window from some layer on, and DeepSeek-V3's experts
-/// in all but the first layers.
-model_spec dots1(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   auto experts = sigmoid_mixture(fields, config, {.experts = 128, .top_k = 6, .width = 1408});
   experts.router.renormalized = fields.boolean("norm_topk_prob", false);
   const auto first_window = fields.integer("max_window_layers", {0}, 62);
@@ -22,5 +21,12 @@ model_spec dots1(const load::config_fields& fields, const load::model_config& co
   put_experts(spec, experts, "mlp.", [&](std::int64_t layer) { return layer >= dense; });
   return spec;
 }
+
+}  // namespace
+
+/// dots.llm1 (Huo et al., arXiv:2506.05767): Qwen 3's attention, a window from some layer on, and DeepSeek-V3's experts
+/// in all but the first layers.
+const family dots1{
+    .title = "dots.llm1", .fields = {.family = "dots1", .kv_heads = 32, .sliding_window = 4096}, .describe = describe};
 
 }  // namespace cogen::models

@@ -2,10 +2,9 @@
 #include "models/like_llama.hpp"
 
 namespace cogen::models {
+namespace {
 
-/// LG AI Research, arXiv:2507.11407: norms behind each half and of each head's queries and keys. Where layers have
-/// windows, the others do not rotate.
-model_spec exaone4(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   constexpr std::string_view key = "sliding_window_pattern";
   const auto pattern = fields.is(key, "LLLG") ? 4 : fields.integer(key, {1}, 4);  // three windows, then none
   const auto windows = sliding_layers(
@@ -22,5 +21,13 @@ model_spec exaone4(const load::config_fields& fields, const load::model_config& 
   }
   return spec;
 }
+
+}  // namespace
+
+/// LG AI Research, arXiv:2507.11407: norms behind each half and of each head's queries and keys. Where layers have
+/// windows, the others do not rotate.
+const family exaone4{.title = "EXAONE 4",
+                     .fields = {.family = "exaone4", .kv_heads = 32, .sliding_window = 4096, .rms_norm_eps = 1e-5},
+                     .describe = describe};
 
 }  // namespace cogen::models

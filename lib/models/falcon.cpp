@@ -4,10 +4,9 @@
 #include <fmt/format.h>
 
 namespace cogen::models {
+namespace {
 
-/// Almazrouei et al., arXiv:2311.16867. Three kinds: one norm and one key head (7B), two norms and groups (40B, 180B),
-/// and sequential halves with linear biases of attention (RW).
-model_spec falcon(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   const bool grouped = fields.boolean("new_decoder_architecture", false);
   const bool parallel = grouped || fields.boolean("parallel_attn", true);
   const auto norms = fields.integer("num_ln_in_parallel_attn", {1, 2}, grouped ? 2 : 1);
@@ -43,5 +42,23 @@ model_spec falcon(const load::config_fields& fields, const load::model_config& c
   }
   return spec;
 }
+
+}  // namespace
+
+/// Almazrouei et al., arXiv:2311.16867. Three kinds: one norm and one key head (7B), two norms and groups (40B, 180B),
+/// and sequential halves with linear biases of attention (RW).
+const family falcon{.title = "Falcon",
+                    .fields = {.family = "falcon",
+                               .keys = {.kv_heads = "",
+                                        .head_dim = "",
+                                        .intermediate = "ffn_hidden_size",
+                                        .rms_norm_eps = "layer_norm_epsilon",
+                                        .sliding_window = "",
+                                        .activation = "activation"},
+                               .rms_norm_eps = 1e-5,
+                               .intermediate_factor = 4,
+                               .activation = "gelu",
+                               .tie_embeddings = true},
+                    .describe = describe};
 
 }  // namespace cogen::models

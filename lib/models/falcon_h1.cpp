@@ -10,7 +10,6 @@
 #include <vector>
 
 namespace cogen::models {
-
 namespace {
 
 constexpr load::real_range factors{-1e9, 1e9};
@@ -51,11 +50,7 @@ mamba2_spec scaled_mixer(const load::config_fields& fields, const load::model_co
   return made;
 }
 
-}  // namespace
-
-/// Falcon LLM Team, arXiv:2507.22448: Mamba-2 and attention beside each other in every layer, and multipliers
-/// everywhere.
-model_spec falcon_h1(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Falcon-H1's is silu");
   const auto attends = scaled_attention(fields, config);
   const auto mixes = scaled_mixer(fields, config);
@@ -86,5 +81,18 @@ model_spec falcon_h1(const load::config_fields& fields, const load::model_config
   spec.head.scale = multiplier(fields, "lm_head_multiplier");
   return spec;
 }
+
+}  // namespace
+
+/// Falcon LLM Team, arXiv:2507.22448: Mamba-2 and attention beside each other in every layer, and multipliers
+/// everywhere.
+const family falcon_h1{.title = "Falcon-H1",
+                       .fields = {.family = "falcon_h1",
+                                  .gguf = {.architecture = "falcon-h1"},
+                                  .keys = no_window_keys,
+                                  .kv_heads = 8,
+                                  .max_positions = 8192,
+                                  .rms_norm_eps = 1e-5},
+                       .describe = describe};
 
 }  // namespace cogen::models

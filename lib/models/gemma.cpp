@@ -5,9 +5,9 @@
 #include <cmath>
 
 namespace cogen::models {
-
 namespace {
 
+constexpr load::key_names keys{.activation = "hidden_activation"};
 constexpr float norm_offset = 1;
 constexpr load::real_range query_scalars{1e-6, 1e6};
 constexpr load::real_range caps{1e-6, 1e6};
@@ -25,10 +25,7 @@ float cap(const load::config_fields& fields, std::string_view key, double fallba
   return static_cast<float>(fields.has(key) ? fields.real(key, caps) : fallback);
 }
 
-}  // namespace
-
-/// Gemma Team, arXiv:2403.08295.
-model_spec gemma(const load::config_fields&, const load::model_config& config) {
+model_spec describe_gemma(const load::config_fields&, const load::model_config& config) {
   auto spec = gemma_decoder(config);
   for (std::int64_t layer = 0; layer < config.layers; ++layer)
     add_sandwich(spec, config, layer, attention(config), gated_mlp(config),
@@ -36,8 +33,7 @@ model_spec gemma(const load::config_fields&, const load::model_config& config) {
   return spec;
 }
 
-/// Gemma Team, arXiv:2408.00118: norms before and after each half, a window in every other layer, capped scores.
-model_spec gemma2(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_gemma2(const load::config_fields& fields, const load::model_config& config) {
   auto spec = gemma_decoder(config);
   spec.head.softcap = cap(fields, "final_logit_softcapping", 30);
   const auto windows = sliding_layers(fields, config, [](std::int64_t layer) { return layer % 2 == 0; });
@@ -51,8 +47,7 @@ model_spec gemma2(const load::config_fields& fields, const load::model_config& c
   return spec;
 }
 
-/// Gemma Team, arXiv:2503.19786: norms of queries and keys, and windows in most layers, which rotate otherwise.
-model_spec gemma3(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_gemma3(const load::config_fields& fields, const load::model_config& config) {
   const auto own = load::read_gemma3_fields(fields, config);
   auto spec = gemma_decoder(config);
   spec.head.softcap = static_cast<float>(own.logit_cap);
@@ -68,5 +63,44 @@ model_spec gemma3(const load::config_fields& fields, const load::model_config& c
   }
   return spec;
 }
+
+}  // namespace
+
+/// Gemma Team, arXiv:2403.08295.
+const family gemma{.title = "Gemma",
+                   .fields = {.family = "gemma",
+                              .keys = {.sliding_window = "", .activation = "hidden_activation"},
+                              .kv_heads = 16,
+                              .head_dim = 256,
+                              .max_positions = 8192,
+                              .activation = "gelu_pytorch_tanh",
+                              .tie_embeddings = true},
+                   .describe = describe_gemma};
+
+/// Gemma Team, arXiv:2408.00118: norms before and after each half, a window in every other layer, capped scores.
+const family gemma2{.title = "Gemma 2",
+                    .fields = {.family = "gemma2",
+                               .keys = keys,
+                               .kv_heads = 4,
+                               .head_dim = 256,
+                               .max_positions = 8192,
+                               .sliding_window = 4096,
+                               .activation = "gelu_pytorch_tanh",
+                               .tie_embeddings = true},
+                    .describe = describe_gemma2};
+
+/// Gemma Team, arXiv:2503.19786: norms of queries and keys, and windows in most layers, which rotate otherwise.
+const family gemma3_text{.title = "Gemma 3 (text)",
+                         .fields = {.family = "gemma3_text",
+                                    .gguf = {.architecture = "gemma3"},
+                                    .keys = keys,
+                                    .kv_heads = 4,
+                                    .head_dim = 256,
+                                    .max_positions = 131072,
+                                    .sliding_window = 4096,
+                                    .rope_theta = 1e6,
+                                    .activation = "gelu_pytorch_tanh",
+                                    .tie_embeddings = true},
+                         .describe = describe_gemma3};
 
 }  // namespace cogen::models

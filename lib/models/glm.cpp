@@ -3,7 +3,6 @@
 #include "models/mixture.hpp"
 
 namespace cogen::models {
-
 namespace {
 
 attention_spec glm_attention(const load::model_config& config) {
@@ -19,18 +18,14 @@ mlp_spec glm_mlp(const load::model_config& config) {
   return made;
 }
 
-}  // namespace
-
-/// GLM-4-9B (GLM Team, arXiv:2406.12793): Llama that rotates neighbors in half of each head.
-model_spec glm(const load::config_fields&, const load::model_config& config) {
+model_spec describe_glm(const load::config_fields&, const load::model_config& config) {
   auto spec = decoder(config);
   for (std::int64_t layer = 0; layer < config.layers; ++layer)
     add_layer(spec, config, layer, glm_attention(config), glm_mlp(config));
   return spec;
 }
 
-/// GLM-4-0414: the same with norms before and after each half.
-model_spec glm4(const load::config_fields&, const load::model_config& config) {
+model_spec describe_glm4(const load::config_fields&, const load::model_config& config) {
   auto spec = decoder(config);
   for (std::int64_t layer = 0; layer < config.layers; ++layer)
     add_sandwich(spec, config, layer, glm_attention(config), glm_mlp(config),
@@ -40,9 +35,7 @@ model_spec glm4(const load::config_fields&, const load::model_config& config) {
   return spec;
 }
 
-/// GLM-4.5 (GLM-4.5 Team, arXiv:2508.06471): Llama that rotates part of each head, with DeepSeek-V3's experts in all
-/// but the first layers. A layer more, which guesses further tokens, is not read.
-model_spec glm4_moe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_glm4_moe(const load::config_fields& fields, const load::model_config& config) {
   auto experts = sigmoid_mixture(fields, config, {.experts = 128, .top_k = 8, .width = 1408});
   experts.router.renormalized = fields.boolean("norm_topk_prob", true);
   auto spec = like_llama(config, [&](std::int64_t) {
@@ -56,5 +49,42 @@ model_spec glm4_moe(const load::config_fields& fields, const load::model_config&
   spec.unread.push_back(layer_prefix(config.layers) + "*");
   return spec;
 }
+
+}  // namespace
+
+/// GLM-4-9B (GLM Team, arXiv:2406.12793): Llama that rotates neighbors in half of each head.
+const family glm{.title = "GLM-4-9B",
+                 .fields = {.family = "glm",
+                            .gguf = {.known = false},
+                            .keys = no_window_keys,
+                            .kv_heads = 2,
+                            .head_dim = 128,
+                            .max_positions = 131072,
+                            .rms_norm_eps = 1.5625e-07,
+                            .partial_rotary = 0.5},
+                 .describe = describe_glm};
+
+/// GLM-4-0414: the same with norms before and after each half.
+const family glm4{.title = "GLM-4-0414",
+                  .fields = {.family = "glm4",
+                             .keys = no_window_keys,
+                             .kv_heads = 2,
+                             .head_dim = 128,
+                             .max_positions = 131072,
+                             .rms_norm_eps = 1.5625e-07,
+                             .partial_rotary = 0.5},
+                  .describe = describe_glm4};
+
+/// GLM-4.5 (GLM-4.5 Team, arXiv:2508.06471): Llama that rotates part of each head, with DeepSeek-V3's experts in all
+/// but the first layers. A layer more, which guesses further tokens, is not read.
+const family glm4_moe{.title = "GLM-4.5",
+                      .fields = {.family = "glm4_moe",
+                                 .gguf = {.architecture = "glm4moe"},
+                                 .keys = no_window_keys,
+                                 .kv_heads = 8,
+                                 .max_positions = 131072,
+                                 .rms_norm_eps = 1e-5,
+                                 .partial_rotary = 0.5},
+                      .describe = describe_glm4_moe};
 
 }  // namespace cogen::models

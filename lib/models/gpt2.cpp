@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 namespace cogen::models {
+namespace {
 
-/// Radford et al., 2019: learned positions, layer norms, biases everywhere; matrices are stored [inputs, outputs].
-model_spec gpt2(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   const bool shrinks = fields.boolean("scale_attn_by_inverse_layer_idx", false);
   auto spec = decoder(config, layer_norm(config, "transformer.ln_f"), {.base = "transformer.", .embedding = "wte"});
   spec.embedding.positions = position_table_spec{"transformer.wpe"};
@@ -29,5 +29,19 @@ model_spec gpt2(const load::config_fields& fields, const load::model_config& con
   }
   return spec;
 }
+
+}  // namespace
+
+/// Radford et al., 2019: learned positions, layer norms, biases everywhere; matrices are stored [inputs, outputs].
+const family gpt2{.title = "GPT-2",
+                  .fields = {.family = "gpt2",
+                             .keys = gpt2_keys,
+                             .max_positions = 1024,
+                             .rms_norm_eps = 1e-5,
+                             .intermediate_factor = 4,
+                             .activation = "gelu_new",
+                             .tie_embeddings = true,
+                             .rotary = false},
+                  .describe = describe};
 
 }  // namespace cogen::models

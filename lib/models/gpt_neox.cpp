@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 namespace cogen::models {
+namespace {
 
-/// Black et al., arXiv:2204.06745, and Pythia: queries, keys and values of a head lie together in one matrix.
-model_spec gpt_neox(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   auto spec = decoder(config, layer_norm(config, "gpt_neox.final_layer_norm"),
                       {.base = "gpt_neox.", .embedding = "embed_in", .head = "embed_out"});
   auto attends = attention(config);
@@ -35,5 +35,18 @@ model_spec gpt_neox(const load::config_fields& fields, const load::model_config&
   }
   return spec;
 }
+
+}  // namespace
+
+/// Black et al., arXiv:2204.06745, and Pythia: queries, keys and values of a head lie together in one matrix.
+const family gpt_neox{
+    .title = "GPT-NeoX (Pythia)",
+    .fields = {.family = "gpt_neox",
+               .gguf = {.architecture = "gptneox"},
+               .keys = {.kv_heads = "", .head_dim = "", .rms_norm_eps = "layer_norm_eps", .sliding_window = ""},
+               .rms_norm_eps = 1e-5,
+               .partial_rotary = 0.25,
+               .activation = "gelu"},
+    .describe = describe};
 
 }  // namespace cogen::models

@@ -3,7 +3,6 @@
 #include "models/mixture.hpp"
 
 namespace cogen::models {
-
 namespace {
 
 constexpr load::real_range factors{1e-3, 1e3};
@@ -26,11 +25,7 @@ moe_spec gpt_oss_experts(const load::config_fields& fields, const load::model_co
   return made;
 }
 
-}  // namespace
-
-/// OpenAI, arXiv:2508.10925: a logit of a sink in each head's softmax, a window in every second layer, and experts with
-/// a SwiGLU of their own.
-model_spec gpt_oss(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   const auto windows = sliding_layers(fields, config, [](std::int64_t layer) { return layer % 2 == 0; });
   auto spec = like_llama(config, [&](std::int64_t layer) {
     auto made = attention(config);
@@ -43,5 +38,19 @@ model_spec gpt_oss(const load::config_fields& fields, const load::model_config& 
   put_experts(spec, gpt_oss_experts(fields, config));
   return spec;
 }
+
+}  // namespace
+
+/// OpenAI, arXiv:2508.10925: a logit of a sink in each head's softmax, a window in every second layer, and experts with
+/// a SwiGLU of their own.
+const family gpt_oss{.title = "gpt-oss",
+                     .fields = {.family = "gpt_oss",
+                                .gguf = {.architecture = "gpt-oss"},
+                                .kv_heads = 8,
+                                .head_dim = 64,
+                                .max_positions = 131072,
+                                .sliding_window = 128,
+                                .rms_norm_eps = 1e-5},
+                     .describe = describe};
 
 }  // namespace cogen::models

@@ -6,10 +6,9 @@
 #include <algorithm>
 
 namespace cogen::models {
+namespace {
 
-/// Wang and Komatsuzaki, 2021: attention and feed-forward read one layer norm; neighbors are rotated in the first
-/// rotary_dim dimensions of each head.
-model_spec gptj(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   auto spec = decoder(config, layer_norm(config, "transformer.ln_f"), {.base = "transformer.", .embedding = "wte"});
   spec.head.bias = "lm_head.bias";
   auto attends = attention(config);
@@ -29,5 +28,18 @@ model_spec gptj(const load::config_fields& fields, const load::model_config& con
   }
   return spec;
 }
+
+}  // namespace
+
+/// Wang and Komatsuzaki, 2021: attention and feed-forward read one layer norm; neighbors are rotated in the first
+/// rotary_dim dimensions of each head.
+const family gptj{.title = "GPT-J",
+                  .fields = {.family = "gptj",
+                             .gguf = {.known = false},
+                             .keys = gpt2_keys,
+                             .rms_norm_eps = 1e-5,
+                             .intermediate_factor = 4,
+                             .activation = "gelu_new"},
+                  .describe = describe};
 
 }  // namespace cogen::models

@@ -8,7 +8,6 @@
 #include <utility>
 
 namespace cogen::models {
-
 namespace {
 
 constexpr load::real_range multipliers{1e-9, 1e9};
@@ -55,18 +54,13 @@ std::vector<bool> attending_layers(const load::config_fields& fields, const load
   return layers_of_type(fields, config, "full_attention", "linear_attention");
 }
 
-}  // namespace
-
-/// Granite Team, IBM: Llama with four multipliers. Logits are divided by theirs.
-model_spec granite(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_granite(const load::config_fields& fields, const load::model_config& config) {
   auto spec = like_llama(config, [&](std::int64_t) { return scaled_attention(fields, config); });
   scale(fields, spec);
   return spec;
 }
 
-/// Granite Team, IBM: Mamba-2 in most layers, attention in the others, and Granite's multipliers. A feed-forward for
-/// all rows stands beside experts or alone.
-model_spec granitemoehybrid(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_granitemoehybrid(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Granite's is silu");
   const mlp_spec shared{.intermediate = fields.integer("shared_intermediate_size", load::inner_widths, 1024),
                         .gate = "shared_mlp.input_linear",
@@ -91,11 +85,30 @@ model_spec granitemoehybrid(const load::config_fields& fields, const load::model
   return spec;
 }
 
-/// Granite 3 with experts.
-model_spec granitemoe(const load::config_fields& fields, const load::model_config& config) {
-  auto spec = granite(fields, config);
+model_spec describe_granitemoe(const load::config_fields& fields, const load::model_config& config) {
+  auto spec = granite.describe(fields, config);
   put_experts(spec, stacked_experts(fields, config), "");
   return spec;
 }
+
+}  // namespace
+
+/// Granite Team, IBM: Llama with four multipliers. Logits are divided by theirs.
+const family granite{.title = "Granite 3",
+                     .fields = {.family = "granite", .gguf = {.interleaved = true}, .keys = no_window_keys},
+                     .describe = describe_granite};
+
+/// Granite Team, IBM: Mamba-2 in most layers, attention in the others, and Granite's multipliers. A feed-forward for
+/// all rows stands beside experts or alone.
+const family granitemoehybrid{.title = "Granite 4 hybrid",
+                              .fields = {.family = "granitemoehybrid",
+                                         .gguf = {.architecture = "granitehybrid", .interleaved = true},
+                                         .keys = no_window_keys},
+                              .describe = describe_granitemoehybrid};
+
+/// Granite 3 with experts.
+const family granitemoe{.title = "Granite 3 with experts",
+                        .fields = {.family = "granitemoe", .gguf = {.interleaved = true}, .keys = no_window_keys},
+                        .describe = describe_granitemoe};
 
 }  // namespace cogen::models

@@ -8,7 +8,6 @@
 #include <vector>
 
 namespace cogen::models {
-
 namespace {
 
 mamba_spec normed_mixer(const load::jamba_fields& own, const load::model_config& config) {
@@ -23,11 +22,7 @@ attention_spec without_positions(const load::model_config& config) {
   return made;
 }
 
-}  // namespace
-
-/// Lieber et al., arXiv:2403.19887: attention without positions in some layers and scans in the others, experts in some
-/// of both.
-model_spec jamba(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Jamba's is silu");
   const auto own = load::read_jamba_fields(fields, config);
   auto spec = decoder(config, rms_norm(config, "model.final_layernorm"));
@@ -47,5 +42,14 @@ model_spec jamba(const load::config_fields& fields, const load::model_config& co
               [&](std::int64_t layer) { return own.experts > 1 && layer % own.expert_period == own.expert_offset; });
   return spec;
 }
+
+}  // namespace
+
+/// Lieber et al., arXiv:2403.19887: attention without positions in some layers and scans in the others, experts in some
+/// of both.
+const family jamba{
+    .title = "Jamba",
+    .fields = {.family = "jamba", .keys = no_window_keys, .kv_heads = 8, .max_positions = 262144, .rotary = false},
+    .describe = describe};
 
 }  // namespace cogen::models

@@ -1,11 +1,15 @@
 #pragma once
 
 #include "load/config_fields.hpp"
+#include "load/family_fields.hpp"
 #include "models/model_spec.hpp"
 
 #include <cstdint>
 
 namespace cogen::models {
+
+/// The part of a head that is rotated stands for the head.
+inline constexpr load::key_names latent_keys{.kv_heads = "", .head_dim = "qk_rope_head_dim", .sliding_window = ""};
 
 /// What a family's configurations mean where they leave sizes out.
 struct latent_defaults {

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 namespace cogen::models {
-
 namespace {
 
 /// GGUF files have the width itself. Others may have one that is cut to two thirds and rounded up.
@@ -68,15 +67,11 @@ model_spec with_inner_width(std::int64_t width, const load::config_fields& field
   return spec;
 }
 
-}  // namespace
-
-/// Liquid AI, arXiv:2511.23404: short convolutions in most layers, attention in the others.
-model_spec lfm2(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_lfm2(const load::config_fields& fields, const load::model_config& config) {
   return with_inner_width(inner_width(fields), fields, config);
 }
 
-/// The same with experts in all but the first layers.
-model_spec lfm2_moe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_lfm2_moe(const load::config_fields& fields, const load::model_config& config) {
   auto experts = mixture(fields, config, {.experts = 32, .top_k = 4, .width = 1792});
   name_weights(experts.expert);
   auto& router = experts.router;
@@ -90,5 +85,30 @@ model_spec lfm2_moe(const load::config_fields& fields, const load::model_config&
   put_experts(spec, experts, "feed_forward.", [&](std::int64_t layer) { return layer >= dense; });
   return spec;
 }
+
+}  // namespace
+
+/// Liquid AI, arXiv:2511.23404: short convolutions in most layers, attention in the others.
+const family lfm2{.title = "LFM 2",
+                  .fields = {.family = "lfm2",
+                             .keys = {.intermediate = "", .rms_norm_eps = "norm_eps", .sliding_window = ""},
+                             .kv_heads = 8,
+                             .max_positions = 128000,
+                             .rms_norm_eps = 1e-5,
+                             .rope_theta = 1e6,
+                             .tie_embeddings = true},
+                  .describe = describe_lfm2};
+
+/// The same with experts in all but the first layers.
+const family lfm2_moe{.title = "LFM 2 with experts",
+                      .fields = {.family = "lfm2_moe",
+                                 .gguf = {.architecture = "lfm2moe"},
+                                 .keys = no_window_norm_eps_keys,
+                                 .kv_heads = 8,
+                                 .max_positions = 128000,
+                                 .rms_norm_eps = 1e-5,
+                                 .rope_theta = 1e6,
+                                 .tie_embeddings = true},
+                      .describe = describe_lfm2_moe};
 
 }  // namespace cogen::models

@@ -93,6 +93,15 @@ void add_layer(model_spec& spec, const load::model_config& config, std::int64_t 
                {.after_attention = "", .before_mlp = "post_attention_layernorm", .after_mlp = ""});
 }
 
+void add_layer_normed(model_spec& spec, const load::model_config& config, std::int64_t layer, attention_spec attention,
+                      mlp_spec mlp, float weight_offset) {
+  add_layer(spec, config, layer, std::move(attention), std::move(mlp));
+  for (auto* block : {&*(spec.blocks.end() - 2), &spec.blocks.back()}) {
+    block->before = layer_norm(config, block->before->name);
+    block->before->weight_offset = weight_offset;
+  }
+}
+
 void add_sandwich(model_spec& spec, const load::model_config& config, std::int64_t layer, attention_spec attention,
                   mlp_spec mlp, const sandwich_norms& names, float weight_offset) {
   const auto prefix = layer_prefix(layer);

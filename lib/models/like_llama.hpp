@@ -53,6 +53,10 @@ void add_layer(model_spec& spec, const load::model_config& config, std::int64_t 
 void add_layer(model_spec& spec, const load::model_config& config, std::int64_t layer, attention_spec attention,
                mlp_spec mlp);
 
+/// The same with layer norms, whose weights get the offset.
+void add_layer_normed(model_spec& spec, const load::model_config& config, std::int64_t layer, attention_spec attention,
+                      mlp_spec mlp, float weight_offset = 0);
+
 /// Adds the same with norms before and after each half, in order of their names.
 struct sandwich_norms {
   std::string_view before_attention = "input_layernorm";

@@ -2,15 +2,20 @@
 #include "models/like_llama.hpp"
 
 namespace cogen::models {
+namespace {
 
-model_spec mixtral(const load::config_fields& fields, const load::model_config& config);
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+  if (fields.origin() == load::config_fields::source::gguf && fields.integer("expert_count", {0}, 0) > 0)
+    return mixtral.describe(fields, config);
+  return like_llama(config, [&](std::int64_t) { return attention(config); });
+}
+
+}  // namespace
 
 /// Llama 1 to 3 and the many models of the same shape: Touvron et al., arXiv:2302.13971 and arXiv:2307.09288. GGUF
 /// files of Mixtral have its name, and experts.
-model_spec llama(const load::config_fields& fields, const load::model_config& config) {
-  if (fields.origin() == load::config_fields::source::gguf && fields.integer("expert_count", {0}, 0) > 0)
-    return mixtral(fields, config);
-  return like_llama(config, [&](std::int64_t) { return attention(config); });
-}
+const family llama{.title = "Llama (SmolLM, Yi and others of its shape)",
+                   .fields = {.family = "llama", .gguf = {.architecture = "llama", .interleaved = true}},
+                   .describe = describe};
 
 }  // namespace cogen::models

@@ -4,10 +4,9 @@
 #include <cmath>
 
 namespace cogen::models {
+namespace {
 
-/// MiniCPM 3 (Hu et al., arXiv:2404.06395): latent attention in which halves are rotated, and three multipliers. GGUF
-/// files have the published ones, which are the defaults.
-model_spec minicpm3(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   constexpr load::real_range multipliers{1e-9, 1e9};
   auto attention =
       latent_attention(fields, config, {.nope_dim = 64, .rope_dim = 32, .value_dim = 0, .kv_rank = 256, .q_rank = 768});
@@ -22,5 +21,18 @@ model_spec minicpm3(const load::config_fields& fields, const load::model_config&
   for (auto& block : spec.blocks) block.residual_scale = static_cast<float>(residual);
   return spec;
 }
+
+}  // namespace
+
+/// MiniCPM 3 (Hu et al., arXiv:2404.06395): latent attention in which halves are rotated, and three multipliers. GGUF
+/// files have the published ones, which are the defaults.
+const family minicpm3{.title = "MiniCPM 3",
+                      .fields = {.family = "minicpm3",
+                                 .keys = latent_keys,
+                                 .head_dim = 32,
+                                 .max_positions = 32768,
+                                 .rms_norm_eps = 1e-5,
+                                 .tie_embeddings = true},
+                      .describe = describe};
 
 }  // namespace cogen::models

@@ -3,7 +3,6 @@
 #include "models/mixture.hpp"
 
 namespace cogen::models {
-
 namespace {
 
 moe_spec experts_of(const load::config_fields& fields, const load::model_config& config) {
@@ -25,11 +24,7 @@ rope_spec rotation(const load::config_fields& fields, const load::model_config& 
   return made;
 }
 
-}  // namespace
-
-/// MiniMax: Llama with norms of queries and keys over all heads together, which rotates part of each head, and experts
-/// that sigmoids and a bias choose.
-model_spec minimax_m2(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   auto spec = like_llama(config, [&](std::int64_t) {
     auto made = attention(config);
     made.qkv_bias = made.output_bias = false;
@@ -40,5 +35,19 @@ model_spec minimax_m2(const load::config_fields& fields, const load::model_confi
   put_experts(spec, experts_of(fields, config), "block_sparse_moe.");
   return spec;
 }
+
+}  // namespace
+
+/// MiniMax: Llama with norms of queries and keys over all heads together, which rotates part of each head, and experts
+/// that sigmoids and a bias choose.
+const family minimax_m2{.title = "MiniMax M2",
+                        .fields = {.family = "minimax_m2",
+                                   .gguf = {.architecture = "minimax-m2"},
+                                   .keys = no_window_keys,
+                                   .kv_heads = 8,
+                                   .head_dim = 128,
+                                   .max_positions = 196608,
+                                   .rope_theta = 5e6},
+                        .describe = describe};
 
 }  // namespace cogen::models

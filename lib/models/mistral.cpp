@@ -2,14 +2,21 @@
 #include "models/like_llama.hpp"
 
 namespace cogen::models {
+namespace {
 
-/// Jiang et al., arXiv:2310.06825: Llama with a window in every layer.
-model_spec mistral(const load::config_fields&, const load::model_config& config) {
+model_spec describe(const load::config_fields&, const load::model_config& config) {
   return like_llama(config, [&](std::int64_t) {
     auto made = attention(config);
     if (config.sliding_window) made.kv = sliding(config, *config.sliding_window);
     return made;
   });
 }
+
+}  // namespace
+
+/// Jiang et al., arXiv:2310.06825: Llama with a window in every layer.
+const family mistral{.title = "Mistral",
+                     .fields = {.family = "mistral", .kv_heads = 8, .max_positions = 131072, .sliding_window = 4096},
+                     .describe = describe};
 
 }  // namespace cogen::models

@@ -7,7 +7,6 @@
 #include <cmath>
 
 namespace cogen::models {
-
 namespace {
 
 /// Unlike others, MPT takes every other slope of the next power of two first, and cuts the list.
@@ -25,10 +24,7 @@ alibi_spec mpt_alibi(int heads) {
   return spec;
 }
 
-}  // namespace
-
-/// MosaicML, 2023: linear biases of attention, layer norms without biases.
-model_spec mpt(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   constexpr load::real_range clips{1e-6, 1e6};
   auto spec =
       decoder(config, layer_norm(config, "transformer.norm_f", false), {.base = "transformer.", .embedding = "wte"});
@@ -50,5 +46,27 @@ model_spec mpt(const load::config_fields& fields, const load::model_config& conf
   }
   return spec;
 }
+
+}  // namespace
+
+/// MosaicML, 2023: linear biases of attention, layer norms without biases.
+const family mpt{.title = "MPT",
+                 .fields = {.family = "mpt",
+                            .keys = {.hidden = "d_model",
+                                     .layers = "n_layers",
+                                     .heads = "n_heads",
+                                     .kv_heads = "",
+                                     .head_dim = "",
+                                     .intermediate = "ffn_hidden_size",
+                                     .max_positions = "max_seq_len",
+                                     .rms_norm_eps = "layer_norm_epsilon",
+                                     .sliding_window = "",
+                                     .activation = "hidden_act"},
+                            .rms_norm_eps = 1e-5,
+                            .intermediate_factor = 4,
+                            .activation = "gelu",
+                            .tie_embeddings = true,
+                            .rotary = false},
+                 .describe = describe};
 
 }  // namespace cogen::models

@@ -12,7 +12,6 @@
 #include <string>
 
 namespace cogen::models {
-
 namespace {
 
 /// What a layer is: its letter in "hybrid_override_pattern", its names in "layers_block_type".
@@ -72,11 +71,7 @@ moe_spec experts_of(const load::config_fields& fields, const load::model_config&
   return made;
 }
 
-}  // namespace
-
-/// NVIDIA, arXiv:2504.03624: layers of one part each, which is a Mamba-2 mixer, attention without positions, a
-/// feed-forward or experts. Time steps of prompts are not raised to "time_step_min", as those of later tokens are not.
-model_spec nemotron_h(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   const auto mixes = mamba2_mixer(fields, load::read_nemotron_mamba2_fields(fields, config), config);
   auto spec = decoder(config, rms_norm(config, "backbone.norm_f"), {.base = "backbone.", .embedding = "embeddings"});
   std::int64_t layer = 0;
@@ -91,5 +86,24 @@ model_spec nemotron_h(const load::config_fields& fields, const load::model_confi
   spec.unread = {"mtp.*"};
   return spec;
 }
+
+}  // namespace
+
+/// NVIDIA, arXiv:2504.03624: layers of one part each, which is a Mamba-2 mixer, attention without positions, a
+/// feed-forward or experts. Time steps of prompts are not raised to "time_step_min", as those of later tokens are not.
+const family nemotron_h{.title = "Nemotron-H, Nemotron 3",
+                        .fields = {.family = "nemotron_h",
+                                   .gguf = {.architecture = "nemotron_h", .also = "nemotron_h_moe"},
+                                   .keys = {.intermediate = "",
+                                            .rms_norm_eps = "layer_norm_epsilon",
+                                            .sliding_window = "",
+                                            .activation = "mlp_hidden_act"},
+                                   .kv_heads = 8,
+                                   .head_dim = 128,
+                                   .max_positions = 4096,
+                                   .rms_norm_eps = 1e-5,
+                                   .activation = "relu2",
+                                   .rotary = false},
+                        .describe = describe};
 
 }  // namespace cogen::models

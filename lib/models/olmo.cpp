@@ -4,7 +4,6 @@
 #include "models/mixture.hpp"
 
 namespace cogen::models {
-
 namespace {
 
 /// Norms only behind each half, and of all queries and all keys as one vector.
@@ -20,21 +19,15 @@ attention_spec olmo_attention(const load::model_config& config) {
   return made;
 }
 
-}  // namespace
-
-model_spec olmo3(const load::config_fields& fields, const load::model_config& config);
-
-/// OLMo Team, arXiv:2501.00656. GGUF files of OLMo 3 have its name, and a window.
-model_spec olmo2(const load::config_fields& fields, const load::model_config& config) {
-  if (config.sliding_window) return olmo3(fields, config);
+model_spec describe_olmo2(const load::config_fields& fields, const load::model_config& config) {
+  if (config.sliding_window) return olmo3.describe(fields, config);
   auto spec = decoder(config);
   for (std::int64_t layer = 0; layer < config.layers; ++layer)
     add_sandwich(spec, config, layer, olmo_attention(config), gated_mlp(config), behind);
   return spec;
 }
 
-/// The same with a window in three of four layers. Only layers of full attention scale their rotations.
-model_spec olmo3(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_olmo3(const load::config_fields& fields, const load::model_config& config) {
   const auto windows = sliding_layers(fields, config, [](std::int64_t layer) { return (layer + 1) % 4 != 0; });
   auto spec = decoder(config);
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
@@ -50,8 +43,7 @@ model_spec olmo3(const load::config_fields& fields, const load::model_config& co
   return spec;
 }
 
-/// Muennighoff et al., arXiv:2409.02060: Llama with OLMo 2's norm of queries and keys, and experts.
-model_spec olmoe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_olmoe(const load::config_fields& fields, const load::model_config& config) {
   auto experts = mixture(fields, config, {.experts = 64, .top_k = 8});
   experts.router.renormalized = fields.boolean("norm_topk_prob", false);
   auto attends = olmo_attention(config);
@@ -60,5 +52,22 @@ model_spec olmoe(const load::config_fields& fields, const load::model_config& co
   put_experts(spec, experts);
   return spec;
 }
+
+}  // namespace
+
+/// OLMo Team, arXiv:2501.00656. GGUF files of OLMo 3 have its name, and a window.
+const family olmo2{.title = "OLMo 2",
+                   .fields = {.family = "olmo2", .keys = no_window_keys, .rms_norm_eps = 1e-5},
+                   .describe = describe_olmo2};
+
+/// The same with a window in three of four layers. Only layers of full attention scale their rotations.
+const family olmo3{.title = "OLMo 3",
+                   .fields = {.family = "olmo3", .sliding_window = 4096, .rms_norm_eps = 1e-5},
+                   .describe = describe_olmo3};
+
+/// Muennighoff et al., arXiv:2409.02060: Llama with OLMo 2's norm of queries and keys, and experts.
+const family olmoe{.title = "OLMoE",
+                   .fields = {.family = "olmoe", .keys = no_window_keys, .max_positions = 4096, .rms_norm_eps = 1e-5},
+                   .describe = describe_olmoe};
 
 }  // namespace cogen::models

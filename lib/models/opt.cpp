@@ -6,10 +6,9 @@
 #include <utility>
 
 namespace cogen::models {
+namespace {
 
-/// Zhang et al., arXiv:2205.01068: learned positions that begin at row 2. The 350M model has its norms behind each
-/// half, and narrower embeddings.
-model_spec opt(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   const bool before = fields.boolean("do_layer_norm_before", true);
   const bool bias = fields.boolean("enable_bias", true);
   const auto width = fields.integer("word_embed_proj_dim", {1, 1 << 20}, config.hidden);
@@ -41,5 +40,24 @@ model_spec opt(const load::config_fields& fields, const load::model_config& conf
   }
   return spec;
 }
+
+}  // namespace
+
+/// Zhang et al., arXiv:2205.01068: learned positions that begin at row 2. The 350M model has its norms behind each
+/// half, and narrower embeddings.
+const family opt{.title = "OPT",
+                 .fields = {.family = "opt",
+                            .gguf = {.known = false},
+                            .keys = {.kv_heads = "",
+                                     .head_dim = "",
+                                     .intermediate = "ffn_dim",
+                                     .rms_norm_eps = "",
+                                     .sliding_window = "",
+                                     .activation = "activation_function"},
+                            .rms_norm_eps = 1e-5,
+                            .activation = "relu",
+                            .tie_embeddings = true,
+                            .rotary = false},
+                 .describe = describe};
 
 }  // namespace cogen::models

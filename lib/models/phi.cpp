@@ -2,10 +2,9 @@
 #include "models/like_llama.hpp"
 
 namespace cogen::models {
+namespace {
 
-/// Phi-1 to Phi-2 (Li et al., arXiv:2309.05463): attention and feed-forward read one layer norm, and biases are
-/// everywhere.
-model_spec phi(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   if (fields.boolean("qk_layernorm", false)) fields.refuse("qk_layernorm", "only false is known");
   auto spec = decoder(config, layer_norm(config, "model.final_layernorm"));
   spec.head.bias = "lm_head.bias";
@@ -18,5 +17,18 @@ model_spec phi(const load::config_fields& fields, const load::model_config& conf
     add_parallel(spec, layer, attends, mlp, layer_norm(config, layer_prefix(layer) + "input_layernorm"));
   return spec;
 }
+
+}  // namespace
+
+/// Phi-1 to Phi-2 (Li et al., arXiv:2309.05463): attention and feed-forward read one layer norm, and biases are
+/// everywhere.
+const family phi{.title = "Phi-1 to Phi-2",
+                 .fields = {.family = "phi",
+                            .gguf = {.architecture = "phi2"},
+                            .keys = no_window_layer_norm_keys,
+                            .rms_norm_eps = 1e-5,
+                            .partial_rotary = 0.5,
+                            .activation = "gelu_new"},
+                 .describe = describe};
 
 }  // namespace cogen::models

@@ -2,9 +2,9 @@
 #include "models/like_llama.hpp"
 
 namespace cogen::models {
+namespace {
 
-/// Abdin et al., arXiv:2404.14219: Llama with q | k | v and gate | up as one matrix each.
-model_spec phi3(const load::config_fields&, const load::model_config& config) {
+model_spec describe(const load::config_fields&, const load::model_config& config) {
   auto spec = decoder(config);
   auto attends = attention(config);
   attends.qkv = {"qkv_proj"};
@@ -14,5 +14,12 @@ model_spec phi3(const load::config_fields&, const load::model_config& config) {
   for (std::int64_t layer = 0; layer < config.layers; ++layer) add_layer(spec, config, layer, attends, mlp);
   return spec;
 }
+
+}  // namespace
+
+/// Abdin et al., arXiv:2404.14219: Llama with q | k | v and gate | up as one matrix each.
+const family phi3{.title = "Phi-3, Phi-4",
+                  .fields = {.family = "phi3", .max_positions = 4096, .rms_norm_eps = 1e-5},
+                  .describe = describe};
 
 }  // namespace cogen::models

@@ -2,7 +2,6 @@
 #include "models/like_llama.hpp"
 
 namespace cogen::models {
-
 namespace {
 
 attention_spec qwen_attention(const load::config_fields& fields, const load::model_config& config, bool slides) {
@@ -18,10 +17,7 @@ std::vector<bool> qwen_windows(const load::config_fields& fields, const load::mo
   return sliding_layers(fields, config, [&](std::int64_t layer) { return any && layer >= first; });
 }
 
-}  // namespace
-
-/// Yang et al., arXiv:2407.10671: Llama with biases of queries, keys and values.
-model_spec qwen2(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_qwen2(const load::config_fields& fields, const load::model_config& config) {
   const auto windows = qwen_windows(fields, config);
   return like_llama(config, [&](std::int64_t layer) {
     auto made = qwen_attention(fields, config, windows[static_cast<std::size_t>(layer)]);
@@ -32,8 +28,7 @@ model_spec qwen2(const load::config_fields& fields, const load::model_config& co
 }
 
 //[qwen3
-/// Yang et al., arXiv:2505.09388: Llama with a norm of each head's queries and keys.
-model_spec qwen3(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_qwen3(const load::config_fields& fields, const load::model_config& config) {
   const auto windows = qwen_windows(fields, config);
   return like_llama(config, [&](std::int64_t layer) {
     auto made = qwen_attention(fields, config, windows[static_cast<std::size_t>(layer)]);
@@ -41,6 +36,21 @@ model_spec qwen3(const load::config_fields& fields, const load::model_config& co
     return made;
   });
 }
+//]
+
+}  // namespace
+
+/// Yang et al., arXiv:2407.10671: Llama with biases of queries, keys and values.
+const family qwen2{.title = "Qwen 2, Qwen 2.5",
+                   .fields = {.family = "qwen2", .kv_heads = 32, .max_positions = 32768, .sliding_window = 4096},
+                   .describe = describe_qwen2};
+
+//[qwen3-family
+/// Yang et al., arXiv:2505.09388: Llama with a norm of each head's queries and keys.
+const family qwen3{
+    .title = "Qwen 3",
+    .fields = {.family = "qwen3", .kv_heads = 32, .head_dim = 128, .max_positions = 32768, .sliding_window = 4096},
+    .describe = describe_qwen3};
 //]
 
 }  // namespace cogen::models

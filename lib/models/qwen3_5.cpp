@@ -1,5 +1,6 @@
+#include "models/qwen3_5.hpp"
+
 #include "load/field_ranges.hpp"
-#include "models/families.hpp"
 #include "models/like_llama.hpp"
 
 #include <fmt/format.h>
@@ -7,7 +8,6 @@
 #include <utility>
 
 namespace cogen::models {
-
 namespace {
 
 constexpr float norm_offset = 1;
@@ -48,11 +48,7 @@ norm_spec zero_centered(const load::model_config& config, std::string name) {
   return made;
 }
 
-}  // namespace
-
-/// Qwen Team: gated delta nets in most layers, attention with gated outputs in the others. Weights of all norms but the
-/// delta nets' count from 1.
-model_spec qwen3_5_text(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_qwen3_5_text(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Qwen 3.5's is silu");
   auto spec = decoder(config, zero_centered(config, "model.norm"));
   add_layers(spec, config,
@@ -66,15 +62,25 @@ model_spec qwen3_5_text(const load::config_fields& fields, const load::model_con
   return spec;
 }
 
-/// As checkpoints are published, with an encoder of images, which is not read.
+model_spec describe_qwen3_5(const load::config_fields& fields, const load::model_config& config) {
+  return beside_images(qwen3_5_text.describe(fields, config));
+}
+
+}  // namespace
+
 model_spec beside_images(model_spec spec) {
   put_under("model.language_model.", spec);
   spec.unread.emplace_back("model.visual.*");
   return spec;
 }
 
-model_spec qwen3_5(const load::config_fields& fields, const load::model_config& config) {
-  return beside_images(qwen3_5_text(fields, config));
-}
+/// Qwen Team: gated delta nets in most layers, attention with gated outputs in the others. Weights of all norms but the
+/// delta nets' count from 1.
+const family qwen3_5_text{.title = "Qwen 3.5 dense (text)",
+                          .fields = qwen3_5_fields("qwen3_5_text", "qwen35", 4),
+                          .describe = describe_qwen3_5_text};
+
+const family qwen3_5{
+    .title = "Qwen 3.5 dense", .fields = qwen3_5_fields("qwen3_5", "", 4), .describe = describe_qwen3_5};
 
 }  // namespace cogen::models

@@ -1,17 +1,12 @@
 #include "models/families.hpp"
 #include "models/like_llama.hpp"
 #include "models/mixture.hpp"
+#include "models/qwen3_5.hpp"
 
 #include <algorithm>
 #include <variant>
 
 namespace cogen::models {
-
-model_spec qwen2(const load::config_fields& fields, const load::model_config& config);
-model_spec qwen3(const load::config_fields& fields, const load::model_config& config);
-model_spec qwen3_5_text(const load::config_fields& fields, const load::model_config& config);
-model_spec beside_images(model_spec spec);
-
 namespace {
 
 /// Every `decoder_sparse_step`-th layer has experts, but for those of a list.
@@ -33,49 +28,76 @@ moe_spec with_shared_expert(const load::config_fields& fields, const load::model
   return experts;
 }
 
-}  // namespace
-
-/// Yang et al., arXiv:2407.10671: Qwen 2 with experts, of which one is for all rows.
-model_spec qwen2_moe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_qwen2_moe(const load::config_fields& fields, const load::model_config& config) {
   auto experts = with_shared_expert(fields, config, {.experts = 60, .top_k = 4, .width = 1408}, 5632);
   experts.router.renormalized = fields.boolean("norm_topk_prob", false);
-  auto spec = qwen2(fields, config);
+  auto spec = qwen2.describe(fields, config);
   put_experts(fields, config, experts, spec);
   return spec;
 }
 
-/// Yang et al., arXiv:2505.09388: Qwen 3 with experts. GGUF files do not say that shares are renormalized.
-model_spec qwen3_moe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_qwen3_moe(const load::config_fields& fields, const load::model_config& config) {
   auto experts = mixture(fields, config, {.experts = 128, .top_k = 8, .width = 768});
   const bool is_gguf = fields.origin() == load::config_fields::source::gguf;
   experts.router.renormalized = fields.boolean("norm_topk_prob", is_gguf);
-  auto spec = qwen3(fields, config);
+  auto spec = qwen3.describe(fields, config);
   put_experts(fields, config, experts, spec);
   return spec;
 }
 
-/// Qwen Team: Qwen 3.5's mixers, with experts in most layers.
-model_spec qwen3_next(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_qwen3_next(const load::config_fields& fields, const load::model_config& config) {
   auto experts = with_shared_expert(fields, config, {.experts = 512, .top_k = 10, .width = 512}, 512);
   experts.router.renormalized = fields.boolean("norm_topk_prob", true);
-  auto spec = qwen3_5_text(fields, config);
+  auto spec = qwen3_5_text.describe(fields, config);
   for (auto& block : spec.blocks)
     if (auto* net = std::get_if<delta_net_spec>(&block.what)) net->grouped_qkvz = net->grouped_ba = true;
   put_experts(fields, config, experts, spec);
   return spec;
 }
 
-/// The same mixers, with experts in all layers.
-model_spec qwen3_5_moe_text(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_qwen3_5_moe_text(const load::config_fields& fields, const load::model_config& config) {
   auto experts = with_shared_expert(fields, config, {.experts = 256, .top_k = 8, .width = 512}, 512);
   experts.router.renormalized = true;
-  auto spec = qwen3_5_text(fields, config);
+  auto spec = qwen3_5_text.describe(fields, config);
   put_experts(spec, experts);
   return spec;
 }
 
-model_spec qwen3_5_moe(const load::config_fields& fields, const load::model_config& config) {
-  return beside_images(qwen3_5_moe_text(fields, config));
+model_spec describe_qwen3_5_moe(const load::config_fields& fields, const load::model_config& config) {
+  return beside_images(qwen3_5_moe_text.describe(fields, config));
 }
+
+}  // namespace
+
+/// Yang et al., arXiv:2407.10671: Qwen 2 with experts, of which one is for all rows.
+const family qwen2_moe{.title = "Qwen 1.5 and 2 with experts",
+                       .fields = {.family = "qwen2_moe",
+                                  .gguf = {.architecture = "qwen2moe"},
+                                  .kv_heads = 16,
+                                  .max_positions = 32768,
+                                  .sliding_window = 4096},
+                       .describe = describe_qwen2_moe};
+
+/// Yang et al., arXiv:2505.09388: Qwen 3 with experts. GGUF files do not say that shares are renormalized.
+const family qwen3_moe{.title = "Qwen 3 with experts",
+                       .fields = {.family = "qwen3_moe",
+                                  .gguf = {.architecture = "qwen3moe"},
+                                  .kv_heads = 4,
+                                  .max_positions = 32768,
+                                  .sliding_window = 4096},
+                       .describe = describe_qwen3_moe};
+
+/// Qwen Team: Qwen 3.5's mixers, with experts in most layers.
+const family qwen3_next{
+    .title = "Qwen 3-Next", .fields = qwen3_5_fields("qwen3_next", "qwen3next", 2), .describe = describe_qwen3_next};
+
+/// The same mixers, with experts in all layers.
+const family qwen3_5_moe_text{.title = "Qwen 3.5 with experts (text)",
+                              .fields = qwen3_5_fields("qwen3_5_moe_text", "qwen35moe", 2, qwen3_5_moe_keys),
+                              .describe = describe_qwen3_5_moe_text};
+
+const family qwen3_5_moe{.title = "Qwen 3.5 with experts",
+                         .fields = qwen3_5_fields("qwen3_5_moe", "", 2, qwen3_5_moe_keys),
+                         .describe = describe_qwen3_5_moe};
 
 }  // namespace cogen::models

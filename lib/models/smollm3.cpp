@@ -2,10 +2,9 @@
 #include "models/like_llama.hpp"
 
 namespace cogen::models {
+namespace {
 
-/// SmolLM3: Llama with layers that do not rotate, every fourth unless the file lists them (Yang et al.,
-/// arXiv:2501.18795).
-model_spec smollm3(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   const auto listed = fields.integers("no_rope_layers", {0, 1});
   const auto interval = fields.integer("no_rope_layer_interval", {1}, 4);
   if (!listed.empty() && static_cast<std::int64_t>(listed.size()) != config.layers)
@@ -23,5 +22,18 @@ model_spec smollm3(const load::config_fields& fields, const load::model_config& 
     return made;
   });
 }
+
+}  // namespace
+
+/// SmolLM3: Llama with layers that do not rotate, every fourth unless the file lists them (Yang et al.,
+/// arXiv:2501.18795).
+const family smollm3{.title = "SmolLM 3",
+                     .fields = {.family = "smollm3",
+                                .gguf = {.interleaved = true},
+                                .kv_heads = 4,
+                                .max_positions = 32768,
+                                .rope_theta = 2e6,
+                                .tie_embeddings = true},
+                     .describe = describe};
 
 }  // namespace cogen::models

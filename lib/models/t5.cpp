@@ -7,7 +7,6 @@
 #include <cmath>
 
 namespace cogen::models {
-
 namespace {
 
 /// Adds the blocks of one half of the model: of "encoder.", or of "decoder.".
@@ -70,10 +69,7 @@ class half_maker {
   const std::string name_;
 };
 
-}  // namespace
-
-/// Raffel et al., arXiv:1910.10683; with gates as version 1.1 (Shazeer, arXiv:2002.05202).
-model_spec t5(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   using kind = cache::layer_kind;
   const auto own = load::read_t5_fields(fields, config);
   const half_maker encoder(config, own, "encoder."), decoder(config, own, "decoder.");
@@ -101,5 +97,29 @@ model_spec t5(const load::config_fields& fields, const load::model_config& confi
   }
   return spec;
 }
+
+}  // namespace
+
+/// Raffel et al., arXiv:1910.10683; with gates as version 1.1 (Shazeer, arXiv:2002.05202).
+const family t5{.title = "T5, Flan-T5",
+                .fields = {.family = "t5",
+                           .gguf = {.known = false},
+                           .keys = {.hidden = "d_model",
+                                    .layers = "num_decoder_layers",
+                                    .layers_otherwise = "num_layers",
+                                    .heads = "num_heads",
+                                    .kv_heads = "",
+                                    .head_dim = "d_kv",
+                                    .intermediate = "d_ff",
+                                    .max_positions = "",
+                                    .rms_norm_eps = "layer_norm_epsilon",
+                                    .sliding_window = "",
+                                    .activation = ""},
+                           .head_dim = 64,
+                           .max_positions = load::unlimited_positions,
+                           .tie_embeddings = true,
+                           .rotary = false,
+                           .decoder_start_token = 0},
+                .describe = describe};
 
 }  // namespace cogen::models

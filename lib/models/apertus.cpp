@@ -1,0 +1,33 @@
+#include "models/families.hpp"
+#include "models/like_llama.hpp"
+
+namespace cogen::models {
+namespace {
+
+model_spec describe(const load::config_fields&, const load::model_config& config) {
+  auto spec = decoder(config);
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    auto attends = attention(config);
+    attends.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps};
+    add_sandwich(spec, config, layer, attends, plain_mlp(config, "up_proj", "down_proj"),
+                 {.before_attention = "attention_layernorm",
+                  .after_attention = "",
+                  .before_mlp = "feedforward_layernorm",
+                  .after_mlp = ""});
+  }
+  return spec;
+}
+
+}  // namespace
+
+/// Swiss AI, arXiv:2509.14233: feed-forwards without a gate, whose activation has parameters of its own.
+const family apertus{.title = "Apertus",
+                     .fields = {.family = "apertus",
+                                .keys = no_window_keys,
+                                .max_positions = 65536,
+                                .rms_norm_eps = 1e-5,
+                                .rope_theta = 12e6,
+                                .activation = "xielu"},
+                     .describe = describe};
+
+}  // namespace cogen::models

@@ -1,0 +1,26 @@
+#include "models/families.hpp"
+#include "models/like_llama.hpp"
+
+namespace cogen::models {
+namespace {
+
+model_spec describe(const load::config_fields&, const load::model_config& config) {
+  auto spec = decoder(config);
+  for (std::int64_t layer = 0; layer < config.layers; ++layer)
+    add_layer(spec, config, layer, attention(config), plain_mlp(config, "up_proj", "down_proj"));
+  return spec;
+}
+
+}  // namespace
+
+/// Arcee AI: feed-forwards without a gate.
+const family arcee{.title = "Arcee (AFM)",
+                   .fields = {.family = "arcee",
+                              .gguf = {.interleaved = true},
+                              .keys = no_window_keys,
+                              .max_positions = 4096,
+                              .rms_norm_eps = 1e-5,
+                              .activation = "relu2"},
+                   .describe = describe};
+
+}  // namespace cogen::models
