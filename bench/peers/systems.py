@@ -109,6 +109,16 @@ def rewritten(given, form):
     return path
 
 
+def exported(given, form):
+    """The model as OpenVINO's own files, in a folder."""
+    path = given.rewritten / f"{given.model.stem}.openvino-{form}"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([path_of("python", "openvino-export"), HERE / "openvino_export.py", "--model", given.model, "--to",
+                        form, "--out", path], check=True)
+    return path
+
+
 def cogen(given, key, name, *more, environment=()):
     return System(key, name, (given.cogen, "--serve", *more), given.model, ("--prefix-caching",), tuple(environment))
 
@@ -118,11 +128,12 @@ def llama(given, key, name, form=None, **more):
                   **more)
 
 
-def openvino(given, key, name, *properties, form=None, batch=512, **more):
+def openvino(given, key, name, *properties, form=None, model=None, batch=512, **more):
     command = [path_of("python", "openvino"), HERE / "openvino_serve.py", "--batch", batch]
     for each in properties:
         command += ["--property", each]
-    return System(key, name, tuple(command), rewritten(given, form) if form else given.model, ("--prefix-caching",), **more)
+    model = model or (rewritten(given, form) if form else given.model)
+    return System(key, name, tuple(command), model, ("--prefix-caching",), **more)
 
 
 def transformers(given, key, name, dtype):
@@ -153,6 +164,8 @@ MAKERS = {
                                                  largest=MEDIUM),
     "openvino-f16": lambda given, key: openvino(given, key, "OpenVINO, F16", form="F16",
                                                 largest=MEDIUM),
+    "openvino-int8": lambda given, key: openvino(given, key, "OpenVINO, exported int8", model=exported(given, "int8")),
+    "openvino-int4": lambda given, key: openvino(given, key, "OpenVINO, exported int4", model=exported(given, "int4")),
     "transformers-bf16": lambda given, key: transformers(given, key, "Transformers bf16", "bfloat16"),
     "transformers-f32": lambda given, key: transformers(given, key, "Transformers f32", "float32"),
 }
