@@ -114,14 +114,14 @@ int encoder_limit(const engine_options& options, std::int64_t positions) {
   return length;
 }
 
-int length_limit(const engine_options& options, std::int64_t positions) {
-  if (options.kv.sinks) positions = load::unlimited_positions;
+int length_limit(const engine_options& options, std::int64_t positions, bool endless) {
+  if (endless) positions = load::unlimited_positions;
   if (const auto length = options.limits.max_sequence_length) {
     if (*length < 1 || *length > positions)
       refuse("limits.max_sequence_length is {}; this model holds {} positions", *length, positions);
     return *length;
   }
-  if (options.kv.sinks) return length_of_endless;
+  if (endless) return length_of_endless;
   return positions == load::unlimited_positions ? length_of_unlimited : static_cast<int>(positions);
 }
 

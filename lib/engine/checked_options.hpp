@@ -23,7 +23,8 @@ void check_on_device(const engine_options& options, const nn::device_model& mode
 /// Tokens of an encoder input, of a model that reads `positions`. Throws std::invalid_argument.
 int encoder_limit(const engine_options& options, std::int64_t positions);
 
-/// The most tokens of a sequence: as the options say, or what is the default for a model of that many positions.
-int length_limit(const engine_options& options, std::int64_t positions);
+/// The most tokens of a sequence: as the options say, or what is the default for a model of that many positions, which
+/// do not count where the cache forgets old tokens and the model can go on (`endless`).
+int length_limit(const engine_options& options, std::int64_t positions, bool endless);
 
 }  // namespace cogen::detail

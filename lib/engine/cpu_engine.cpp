@@ -60,7 +60,7 @@ cache::options cache_options(const model& model, const engine_options& options) 
   cache::options kept;
   kept.type = options.kv.dtype.value_or(cache_type_of(model));
   kept.slots = options.batching.slots + spare_slots(options);
-  kept.max_sequence_length = length_limit(options, model.config().max_positions);
+  kept.max_sequence_length = length_limit(options, model.config().max_positions, options.kv.sinks.has_value());
   if (model.has_encoder()) kept.max_encoder_length = encoder_limit(options, model.config().max_positions);
   kept.kv_quantization = options.kv.quantization;
   kept.sinks = options.kv.sinks;

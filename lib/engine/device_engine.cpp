@@ -125,7 +125,8 @@ void put_on_device(engine_parts& parts, const model& model, const engine_options
                    const device_switches& switches) {
   const auto& place = *model.on_device();
   check_on_device(options, place);
-  const int longest = length_limit(options, model.config().max_positions);
+  const bool endless = options.kv.sinks && !place.network->has_position_table();
+  const int longest = length_limit(options, model.config().max_positions, endless);
   const int longest_input = model.has_encoder() ? encoder_limit(options, model.config().max_positions) : 0;
   auto layout = layout_of(place, options, longest, longest_input);
   layout.max_sequence_length = length_that_fits(place, layout, options, longest);

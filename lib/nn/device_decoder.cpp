@@ -68,6 +68,7 @@ class device_decoder final : public device_network {
   }
 
   bool has_encoder() const noexcept override { return encoder_.has_value(); }
+  bool has_position_table() const noexcept override { return embedding_.positions.defined(); }
 
   void encode(device::operators& by, const device::step_rows& rows, const at::Tensor& last, const device_memory& memory,
               const device_scratch& scratch) const override {

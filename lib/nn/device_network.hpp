@@ -74,6 +74,7 @@ class device_network {
                              const device_scratch& scratch) const = 0;
 
   virtual bool has_encoder() const noexcept { return false; }
+  virtual bool has_position_table() const noexcept { return false; }
 
   /// Enqueues the encoder over the step's rows, each a whole encoder input. Writes what cross layers keep of them to
   /// the cache, where they do not count yet. Arguments are as those of forward(). Throws std::logic_error if there is

@@ -29,6 +29,7 @@ class network_on_device final : public network {
   cache::cache make_cache(const cache::options& options, const cache::layer_factory& own) const override;
   void forward(const batch& batch, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const override;
   bool has_encoder() const noexcept override { return model_.network->has_encoder(); }
+  bool has_position_table() const noexcept override { return model_.network->has_position_table(); }
   void encode(const encoder_batch& batch, cache::cache& cache, scratch& scratch) const override;
   std::int64_t weight_bytes() const noexcept override { return model_.network->weight_bytes(); }
   std::string_view weight_type() const noexcept override;

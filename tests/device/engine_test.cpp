@@ -575,6 +575,17 @@ BOOST_AUTO_TEST_CASE(options_that_have_no_meaning_there_are_refused) {
              std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(sequences_end_with_a_table_of_positions_whatever_a_cache_forgets) {
+  const auto model = golden_model("gpt2_published", "reference");
+  engine_options options{.batching = {.slots = 1}, .kv = {.sinks = cache::sink_window{.sinks = 4, .window = 12}}};
+  options.limits.max_sequence_length = 64;
+  BOOST_CHECK_NO_THROW(engine(model, options));
+  options.limits.max_sequence_length = 65;
+  BOOST_CHECK_EXCEPTION(engine(model, options), std::invalid_argument, [](const auto& error) {
+    return std::string(error.what()).ends_with("max_sequence_length is 65; this model holds 64 positions");
+  });
+}
+
 BOOST_AUTO_TEST_CASE(devices_that_are_not_there_are_named) {
   const auto said_of = [](const char* name) {
     try {

@@ -110,6 +110,13 @@ class hand_written_loop {
     model_.encode({.step = step, .tokens = input}, cache_, workspace_);
   }
 
+  /// Its slot holds this prompt and nothing else.
+  void begin_again(std::span<const token> prompt) {
+    cache_.clear(slot_);
+    begin();
+    read(prompt);
+  }
+
   rows read(std::span<const token> tokens) {
     const int count = static_cast<int>(tokens.size());
     std::vector<int> all(tokens.size());
@@ -290,6 +297,21 @@ BOOST_AUTO_TEST_CASE(a_workspace_serves_models_on_different_devices) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_table_of_positions_ends_whatever_a_cache_forgets) {
+  const std::vector<token> tokens(65, 3);
+  for (const auto* device : {"cpu", "reference"}) {
+    const auto model = golden_model("gpt2_published", device);
+    auto cache = model->make_cache({.max_sequence_length = 128, .sinks = cache::sink_window{.sinks = 4, .window = 12}});
+    BOOST_TEST(model->config().max_positions == 64);
+    BOOST_TEST(model->max_sequence_length(cache) == 64);
+    BOOST_CHECK_THROW(model->forward(tokens, cache), std::length_error);
+    BOOST_TEST(cache.length(0) == 0);
+    BOOST_CHECK_NO_THROW(model->forward(std::span(tokens).first(64), cache));
+    BOOST_CHECK_THROW(model->forward(std::span(tokens).first(1), cache), std::length_error);
+    BOOST_TEST(cache.length(0) == 64);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_cache_that_is_elsewhere_is_refused) {
   const auto here = golden_model("llama_default"), there = golden_model("llama_default", "reference");
   auto of_host = here->make_cache({.max_sequence_length = 64}),
@@ -388,11 +410,7 @@ BOOST_DATA_TEST_CASE(a_failing_device_leaves_slots_as_they_were, data::make(memo
   loop.begin();
   loop.read(prompt);
   const auto expected = loop.read(more);
-  const auto begin_again = [&] {
-    cache.clear(0);
-    loop.begin();
-    loop.read(prompt);
-  };
+  const auto begin_again = [&] { loop.begin_again(prompt); };
   begin_again();
   const auto failures = fail_at_each_call(
       *where, 1, [&] { loop.read(more); },
@@ -425,11 +443,7 @@ BOOST_DATA_TEST_CASE(a_device_that_fails_twice_leaves_slots_as_they_were_or_empt
   loop.begin();
   loop.read(prompt);
   const auto expected = loop.read(more);
-  const auto begin_again = [&] {
-    cache.clear(0);
-    loop.begin();
-    loop.read(prompt);
-  };
+  const auto begin_again = [&] { loop.begin_again(prompt); };
   begin_again();
   const auto failures = fail_at_each_call(
       *where, 2, [&] { loop.read(more); },
