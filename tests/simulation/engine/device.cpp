@@ -296,6 +296,8 @@ void device::describe(const scheduler::step& step) const {
     line += fmt::format(" [sequence {} slot {} x{}{}{}{}]", static_cast<std::uint64_t>(each.sequence), each.slot,
                         each.count, each.encoder_input ? " encoder input" : "", each.chained ? " chained" : "",
                         each.wanted == scheduler::output::sample ? " sample" : "");
+  if (const auto allowed = model_ ? model_->allocations_in(step.number) : std::nullopt)
+    line += fmt::format(" with {} allocations", *allowed);
   log_(line);
 }
 

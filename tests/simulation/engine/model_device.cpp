@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -80,12 +79,16 @@ void model_device::run(step& outer) {
   for (std::size_t i = 0; i < outer.rows.size(); ++i) outer.set_output(i, std::move(inner.output_of(i)));
 }
 
+std::optional<int> model_device::allocations_in(std::uint64_t step) const {
+  random chance(settings_.refusals ^ step);
+  return chance.chance(settings_.refusing) ? std::optional(chance.between(0, 60)) : std::nullopt;
+}
+
 void model_device::launch(step& inner) {
   std::optional<scheduler::no_memory> none;
-  random chance(settings_.refusals ^ inner.number);
-  if (chance.chance(settings_.refusing)) {
+  if (const auto allowed = allocations_in(inner.number)) {
     refused_memory_ = true;
-    none.emplace(chance.between(0, 60));
+    none.emplace(*allowed);
   }
   runner_.launch(inner);
 }

@@ -8,8 +8,11 @@
 #include <cogen/extend/runner.hpp>
 
 #include <cstddef>
+#include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -38,6 +41,9 @@ class model_device {
 
   /// Ends the transfer that began first, with an error if there is one.
   void end_transfer(std::exception_ptr error);
+
+  /// How many allocations the step of this number is allowed, if not any number.
+  std::optional<int> allocations_in(std::uint64_t step) const;
 
   /// Some step was refused memory that it asked for.
   bool refused_memory() const { return refused_memory_; }

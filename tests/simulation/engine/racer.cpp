@@ -130,7 +130,8 @@ class race_of_forks final : public racer {
   }
 
   void take(branch& seq, token sampled, std::optional<token> expected) const {
-    require(expected && sampled == *expected, "a branch sampled what it would not have sampled alone");
+    require(expected && sampled == *expected,
+            fmt::format("a branch sampled {}; alone it would have sampled {}", sampled, expected.value_or(-1)));
     seq.held.tokens.push_back(sampled);
     seq.held.history.append_generated(sampled);
   }
