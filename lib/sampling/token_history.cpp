@@ -27,9 +27,16 @@ void token_history::extend(const scheduler::token_list& all) {
 
 void token_history::append_generated(token id) { append(id, true); }
 
+/// Where memory is short, nothing has changed but for an entry of 0.
 void token_history::append(token id, bool generated) {
-  tokens_.push_back(id);
+  if (counting_) entry(id);
   was_generated_.push_back(generated);
+  try {
+    tokens_.push_back(id);
+  } catch (...) {
+    was_generated_.pop_back();
+    throw;
+  }
   generated_ += generated ? 1 : 0;
   if (counting_) add(id, generated, 1);
 }
@@ -54,8 +61,10 @@ token_history token_history::first(std::size_t length) const {
 
 std::span<const token_count> token_history::counts() {
   if (!counting_) {
-    counting_ = true;
+    counts_.clear();  // of an attempt that memory was too short for
+    buckets_.clear();
     for (std::size_t i = 0; i < length(); ++i) add(tokens()[i], was_generated_[i], 1);
+    counting_ = true;
   }
   return counts_;
 }
@@ -71,8 +80,9 @@ token_count& token_history::entry(token id) {
   std::size_t bucket = first_bucket(id, buckets_.size());
   for (; buckets_[bucket] != 0; bucket = (bucket + 1) & (buckets_.size() - 1))
     if (token_count& found = counts_[buckets_[bucket] - 1]; found.id == id) return found;
-  buckets_[bucket] = static_cast<std::uint32_t>(counts_.size() + 1);
-  return counts_.emplace_back(token_count{id, 0, 0});
+  token_count& added = counts_.emplace_back(token_count{id, 0, 0});
+  buckets_[bucket] = static_cast<std::uint32_t>(counts_.size());
+  return added;
 }
 
 void token_history::rehash(std::size_t buckets) {

@@ -1,9 +1,11 @@
 #include "sampling/random_stream.hpp"
 #include "sampling/token_history.hpp"
+#include "scheduler/no_memory.hpp"
 
 #include <boost/test/unit_test.hpp>
 
 #include <map>
+#include <new>
 
 using namespace cogen;
 
@@ -72,6 +74,43 @@ BOOST_AUTO_TEST_CASE(counts_follow_any_history_of_appends_truncations_and_forks)
     }
   }
   BOOST_TEST(history.length() == plain.tokens.size());
+}
+
+BOOST_AUTO_TEST_CASE(counts_refused_memory_are_right_the_next_time) {
+  const auto count_with = [](int allowed) {
+    token_history history;
+    for (token id = 0; id < 80; ++id) history.append_given(std::vector<token>{id, 3});
+    try {
+      const scheduler::no_memory refused(allowed);
+      history.counts();
+    } catch (const std::bad_alloc&) {
+    }
+    return counts_of(history);
+  };
+  const auto right = count_with(1000);
+  BOOST_TEST(right.size() == 80U);
+  for (int allowed = 0; allowed < 12; ++allowed) BOOST_TEST((count_with(allowed) == right), allowed << " allocations");
+}
+
+BOOST_AUTO_TEST_CASE(an_append_refused_memory_changes_nothing) {
+  for (int allowed = 0; allowed < 4; ++allowed) {
+    token_history history;
+    plain_history plain;
+    for (token id = 0; id < 300; ++id) {
+      history.counts();
+      try {
+        {
+          const scheduler::no_memory refused(allowed);
+          history.append_generated(id);
+        }
+        plain.tokens.emplace_back(id, true);
+      } catch (const std::bad_alloc&) {
+      }
+      BOOST_REQUIRE_EQUAL(history.length(), plain.tokens.size());
+      BOOST_REQUIRE_EQUAL(history.generated(), plain.tokens.size());
+      BOOST_REQUIRE(counts_of(history) == plain.count());
+    }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(truncating_beyond_the_end_changes_nothing_and_to_nothing_empties) {

@@ -67,6 +67,9 @@ class cache {
   std::vector<token> content(int slot) const;
   const std::vector<token>& encoder_input(int slot) const { return at(slot).encoder_input; }
 
+  /// A transfer on its way fills it.
+  bool filling(int slot) const { return at(slot).filling; }
+
   /// Something of what it holds comes from a snapshot that was not exact.
   bool altered(int slot) const { return at(slot).altered; }
 

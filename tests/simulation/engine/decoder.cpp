@@ -395,6 +395,7 @@ void decoder::hear_failure(error_code code, bool nothing_to_sample) {
     stage_.seen().visit(feature::queue_full);
     return require(stage_.of().max_sequences < 100, "the queue was not full");
   }
+  if (code == error::out_of_memory && stage_.hardware().refused_memory()) return;
   if (code == error::bad_logits) {
     stage_.seen().visit(feature::bad_logits);
     return require(nothing_to_sample, "there were good logits");

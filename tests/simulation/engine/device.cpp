@@ -68,6 +68,7 @@ class device::face final : public runner {
   ~face() override {
     device_->held_.clear();
     device_->listener_ = nullptr;
+    device_->model_.reset();
   }
 
   int vocabulary() const override { return device_->settings_.spoken.vocabulary(); }
@@ -78,13 +79,17 @@ class device::face final : public runner {
     const auto& from = device_->cache_;
     if (!from.keeps(name)) return nullptr;
     const auto& kept = device_->kept_;
-    return std::make_shared<toy_snapshot>(from.kept(name), kept ? kept->snapshot(name) : kept_cache::bytes());
+    const auto& model = device_->model_;
+    return std::make_shared<toy_snapshot>(from.kept(name), kept    ? kept->snapshot(name)
+                                                           : model ? model->snapshot(name)
+                                                                   : kept_cache::bytes());
   }
   void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) override {
     device_->seen_.visit(feature::snapshot_opened);
     const auto& snapshot = dynamic_cast<const toy_snapshot&>(*what);
     device_->cache_.keep(name, snapshot.what());
     if (device_->kept_) device_->kept_->keep(name, snapshot.kept());
+    if (device_->model_) device_->model_->keep(name, snapshot.kept(), snapshot.encoder_input());
   }
   std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte> bytes, int encoder_input) const override {
     return std::make_shared<toy_snapshot>(std::move(bytes), encoder_input);
@@ -97,6 +102,7 @@ class device::face final : public runner {
 device::device(const settings& of, coverage& seen, const simulation::log& received)
     : settings_(of), seen_(seen), log_(received), cache_(of.within, of.rings) {
   if (of.kept.kind != cache_kind::none) kept_.emplace(of.kept, of.within);
+  if (of.over) model_.emplace(of, [this](scheduler::swap_id name, bool ok) { cache_.end(name, ok); });
 }
 
 std::unique_ptr<runner> device::runner_on(std::shared_ptr<device> self) {
@@ -132,6 +138,7 @@ bool device::release(std::exception_ptr error) {
 }
 
 bool device::end_transfer(simulation::random& chance) {
+  if (model_) return end_model_transfer(chance);
   const auto names = cache_.on_their_way();
   if (names.empty() || !listener_) return false;
   const auto name = names[static_cast<std::size_t>(chance.between(0, static_cast<int>(names.size()) - 1))];
@@ -144,18 +151,42 @@ bool device::end_transfer(simulation::random& chance) {
   return true;
 }
 
+/// In order, as a real one's end.
+bool device::end_model_transfer(simulation::random& chance) {
+  if (!model_->transfers()) return false;
+  const bool ok = !chance.chance(settings_.losing);
+  if (log_) log_(fmt::format("  a transfer {}", ok ? "ends" : "fails"));
+  seen_.visit(ok ? feature::transferred : feature::lost);
+  model_->end_transfer(ok ? nullptr : std::make_exception_ptr(std::runtime_error(lost)));
+  return true;
+}
+
 void device::carry_out(step& step) {
   cache_.apply(step);
   if (kept_) kept_->apply(step);
   listener_ = &step.swaps();
   sampled_before_ = std::exchange(sampled_, {});
-  for (std::size_t i = 0; i < step.rows.size(); ++i) run(step, i);
+  for (std::size_t i = 0; i < step.rows.size(); ++i) append(step, i);
+  if (model_) run_model(step);
+  for (std::size_t i = 0; i < step.rows.size() && !model_; ++i) set_output(step, i);
   if (kept_) kept_->run(step, cache_);
   described_.erase(step.number);
   if (cache_.bytes() > settings_.within.memory_bytes) throw std::logic_error("the cache takes more memory than it may");
 }
 
-void device::run(step& step, std::size_t index) {
+/// What memory is refused to may fail, and so may the engine.
+void device::run_model(step& step) {
+  try {
+    model_->run(step);
+  } catch (...) {
+    refused_memory_ |= model_->refused_memory();
+    throw;
+  }
+  refused_memory_ |= model_->refused_memory();
+  model_->check(cache_);
+}
+
+void device::append(const step& step, std::size_t index) {
   const auto& row = step.rows[index];
   if (row.encoder_input) {
     cache_.read(row.slot, *row.encoder_input);
@@ -163,6 +194,10 @@ void device::run(step& step, std::size_t index) {
   }
   if (row.chained) seen_.visit(feature::chained);
   cache_.append(row.slot, row.chained ? std::span(&sampled_before_.at(row.sequence), 1) : step.tokens_of(row));
+}
+
+void device::set_output(step& step, std::size_t index) {
+  const auto& row = step.rows[index];
   const auto content = cache_.content(row.slot);
   const auto& encoder_input = cache_.encoder_input(row.slot);
   const auto scores = [&](std::size_t length) {
@@ -261,6 +296,8 @@ void device::describe(const scheduler::step& step) const {
     line += fmt::format(" [sequence {} slot {} x{}{}{}{}]", static_cast<std::uint64_t>(each.sequence), each.slot,
                         each.count, each.encoder_input ? " encoder input" : "", each.chained ? " chained" : "",
                         each.wanted == scheduler::output::sample ? " sample" : "");
+  if (const auto allowed = model_ ? model_->allocations_in(step.number) : std::nullopt)
+    line += fmt::format(" with {} allocations", *allowed);
   log_(line);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "simulation/engine/coverage.hpp"
+#include "simulation/engine/model_device.hpp"
 #include "simulation/engine/settings.hpp"
 #include "simulation/random.hpp"
 #include "simulation/script.hpp"
@@ -45,6 +46,9 @@ class device {
   int filled_slots() const;
 
   const scheduler::toy::cache& cache() const { return cache_; }
+  /// Requests may fail for want of memory, and the engine with them.
+  bool refused_memory() const { return refused_memory_; }
+
   int held() const { return static_cast<int>(held_.size()); }
 
  private:
@@ -57,7 +61,10 @@ class device {
 
   void launch(step& step);
   void carry_out(step& step);
-  void run(step& step, std::size_t index);
+  void append(const step& step, std::size_t index);
+  void set_output(step& step, std::size_t index);
+  void run_model(step& step);
+  bool end_model_transfer(simulation::random& chance);
   void describe_sampling(step& step);
   row_output sample(step& step, std::size_t index, std::vector<float> scores);
   void check(const scheduler::step& step) const;
@@ -68,6 +75,7 @@ class device {
   const simulation::log& log_;
   scheduler::toy::cache cache_;
   std::optional<kept_cache> kept_;
+  std::optional<model_device> model_;  // lives with the engine
   std::deque<step*> held_;
   std::map<scheduler::sequence_id, token> sampled_, sampled_before_;  // by the last two steps that were carried out
   std::map<std::uint64_t, described_rows> described_;                 // of the steps in flight, by the plan's number
@@ -75,6 +83,7 @@ class device {
   std::exception_ptr breaks_;
   swap_listener* listener_ = nullptr;  // where there is an engine
   bool holds_ = false;
+  bool refused_memory_ = false;
 };
 
 }  // namespace cogen::engine_simulation

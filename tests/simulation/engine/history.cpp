@@ -110,14 +110,15 @@ class player {
 
 }  // namespace
 
-int actions_of(std::uint64_t seed) {
+int actions_of(std::uint64_t seed, const std::shared_ptr<const model>& over) {
   random chance(seed);
-  return draw(chance).actions;
+  return draw(chance, over).actions;
 }
 
-void play(const simulation::script& what, coverage& seen, const simulation::log& log) {
+void play(const simulation::script& what, coverage& seen, const simulation::log& log,
+          const std::shared_ptr<const model>& over) {
   random chance(what.seed);
-  const auto sampled = draw(chance);
+  const auto sampled = draw(chance, over);
   world stage(sampled, seen, log);
   stage.say("{}", describe(sampled));
   player client(stage, chance);

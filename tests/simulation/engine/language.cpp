@@ -6,6 +6,7 @@
 namespace cogen::engine_simulation {
 
 std::vector<float> language::scores(std::span<const token> before, std::span<const token> encoder_input) const {
+  if (alone) return alone->scores(before, encoder_input);
   std::vector<float> result(static_cast<std::size_t>(vocabulary()), -8);
   if (poison && std::ranges::find(before, *poison) != before.end()) {
     result.assign(result.size(), std::numeric_limits<float>::quiet_NaN());

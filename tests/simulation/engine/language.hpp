@@ -2,24 +2,27 @@
 
 #include "sampling/random_stream.hpp"
 #include "sampling/sampler.hpp"
+#include "simulation/engine/lone_model.hpp"
 #include "simulation/toy_model.hpp"
 
 #include <cogen/error.hpp>
 #include <cogen/metrics.hpp>
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 namespace cogen::engine_simulation {
 
-/// The toy model as an engine sees it: scores instead of tokens.
+/// The toy model as an engine sees it, with scores instead of tokens; or a real model.
 struct language {
   static constexpr int tags =
       64;  ///< tokens after the model's words, which say whose a sequence is; hardly ever sampled
 
   scheduler::toy::model model;
-  std::optional<token> poison;  ///< a sequence that holds it gets NaN for scores
+  std::optional<token> poison;        ///< a sequence that holds it gets NaN for scores
+  std::shared_ptr<lone_model> alone;  ///< whose scores these are, where there is one
 
   int words() const { return model.vocabulary; }
   int vocabulary() const { return words() + tags; }

@@ -28,7 +28,9 @@ class racer : public client {
   /// Throws what ends a branch that has lost; other failures must have their reasons.
   void lose(error_code code, bool excused) const {
     if (code == net::error::operation_aborted) throw boost::system::system_error(code);
-    require(stage_.is_death(code) || code == error::queue_full || excused, "a branch failed with " + code.message());
+    require(stage_.is_death(code) || code == error::queue_full || excused ||
+                (code == error::out_of_memory && stage_.hardware().refused_memory()),
+            "a branch failed with " + code.message());
   }
 };
 
@@ -128,7 +130,8 @@ class race_of_forks final : public racer {
   }
 
   void take(branch& seq, token sampled, std::optional<token> expected) const {
-    require(expected && sampled == *expected, "a branch sampled what it would not have sampled alone");
+    require(expected && sampled == *expected,
+            fmt::format("a branch sampled {}; alone it would have sampled {}", sampled, expected.value_or(-1)));
     seq.held.tokens.push_back(sampled);
     seq.held.history.append_generated(sampled);
   }

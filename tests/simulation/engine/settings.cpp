@@ -85,12 +85,71 @@ void add_real_cache(settings& sampled, random& from) {
   within.max_rollback_tokens = make_cache(sampled.kept, within).max_rollback_tokens();
 }
 
+/// What a cache of the model takes.
+scheduler::footprint usage_of(const cache::memory_terms& terms) {
+  scheduler::footprint usage{.fixed = terms.fixed, .per_block = terms.per_block, .block = terms.block};
+  for (const auto& term : terms.capped) usage.capped.push_back({term.per_block, term.blocks});
+  return usage;
+}
+
+cache::options draw_model_cache(const settings& sampled, random& from) {
+  const auto& within = sampled.within;
+  cache::options kept{.type = from.chance(50) ? cache::scalar::f32 : cache::scalar::bf16,
+                      .slots = within.all_slots(),
+                      .max_sequence_length = within.max_sequence_length,
+                      .longest_step = within.max_batched_tokens,
+                      .max_rollback_tokens = from.between(0, 20)};
+  if (from.chance(20)) (kept.kv_quantization = cache::int8())->residual = 8;
+  if (from.chance(20)) kept.kv_offload = std::make_shared<cache::immediate_transfer>();
+  if (sampled.encoder_inputs) kept.max_encoder_length = sampled.encoder_inputs->longest;
+  return kept;
+}
+
+/// Long enough to share blocks: prefixes of a block or more, often whole messages, and room to go on.
+void lengthen(settings& sampled, int limit, random& from) {
+  auto& within = sampled.within;
+  within.max_batched_tokens = from.between(8, 64);
+  within.max_sequence_length = from.between(cache::block_tokens + 20, limit);
+  within.prefix_caching = from.chance(80);
+  for (auto& each : sampled.prefixes) {
+    while (static_cast<int>(each.size()) < from.between(cache::block_tokens, cache::block_tokens + 10))
+      each.push_back(static_cast<token>(from.between(0, sampled.spoken.words() - 1)));
+    if (!sampled.end_tokens.empty()) each.back() = sampled.end_tokens.front();
+  }
+}
+
+void put_over(settings& sampled, const std::shared_ptr<const model>& over, random& from) {
+  auto& within = sampled.within;
+  sampled.over = over;
+  sampled.spoken.poison.reset();
+  sampled.late = sampled.sampling = false;  // as the CPU's runner
+  within.depth = 1;
+  sampled.actions = from.between(80, 300);
+  sampled.misfortunes = from.chance(30);
+  sampled.encoder_inputs.reset();
+  if (over->has_encoder())
+    sampled.encoder_inputs = {.start = *over->config().decoder_start, .longest = from.between(1, 20)};
+  if (from.chance(50))
+    lengthen(sampled, static_cast<int>(std::min<std::int64_t>(over->config().max_positions, 200)), from);
+  sampled.kept_by_model = draw_model_cache(sampled, from);
+  const auto cache = over->make_cache(sampled.kept_by_model);
+  within.usage = usage_of(cache.footprint_terms());
+  within.max_rollback_tokens = cache.max_rollback_tokens();
+  const auto whole = static_cast<int>(within.usage(within.max_sequence_length));
+  if (within.memory_bytes < scheduler::limits().memory_bytes)
+    within.memory_bytes = from.between(whole, whole * std::max(2, within.slots));
+  if (within.swap_bytes > 0) within.swap_bytes = from.between(1, 4 * whole);
+  if (from.chance(25)) sampled.refusing = from.between(1, 5);
+  sampled.refusals = from.next();
+  sampled.spoken.alone = std::make_shared<lone_model>(over, sampled.kept_by_model);
+}
+
 }  // namespace
 
-settings draw(random& from) {
+settings draw(random& from, const std::shared_ptr<const model>& over) {
   settings result;
   result.within = draw_limits(from);
-  result.spoken.model.vocabulary = from.between(4, 40);
+  result.spoken.model.vocabulary = over ? over->config().vocabulary - language::tags : from.between(4, 40);
   const auto word = [&] { return static_cast<token>(from.between(0, result.spoken.words() - 1)); };
   if (from.chance(30)) result.spoken.poison = word();
   for (int i = from.between(0, 2); i > 0; --i) result.end_tokens.push_back(word());
@@ -111,12 +170,23 @@ settings draw(random& from) {
       if (added.push_back(word()); from.chance(10)) break;
   result.snapshots = from.chance(60);
   result.sampling = from.chance(50);
+  if (over) {
+    put_over(result, over, from);
+    return result;
+  }
   random aside = from;  // histories without windows stay what they were
   if (aside.chance(50))
     add_rings(result, aside);
   else if (aside.chance(50))
     add_real_cache(result, aside);
   return result;
+}
+
+std::string describe_model(const settings& of) {
+  const auto& kept = of.kept_by_model;
+  return fmt::format(", over a real model (rollback limit {}{}{}), {} % of the steps refused memory",
+                     kept.max_rollback_tokens, kept.kv_quantization ? ", quantized" : "",
+                     kept.kv_offload ? ", offloaded" : "", of.refusing);
 }
 
 std::string describe(const settings& of) {
@@ -128,7 +198,7 @@ std::string describe(const settings& of) {
       "slots {}, max_sequence_length {}, max_batched_tokens {}, depth {}, usage {} + {} per {}, rollback limit {}, "
       "idle timeout {} ns, memory {}, "
       "swapped out {}, {} % lost, words {}, poison {}, {} end tokens, {}, max_sequences {}, {} % of the steps "
-      "held{}{}{}{}{}{}{}{}{}",
+      "held{}{}{}{}{}{}{}{}{}{}",
       within.slots, within.max_sequence_length, within.max_batched_tokens, within.depth, within.usage.fixed,
       within.usage.per_block, within.usage.block,
       limited(within.max_rollback_tokens, scheduler::limits().max_rollback_tokens),
@@ -145,7 +215,8 @@ std::string describe(const settings& of) {
                           : "",
       of.kept.kind != cache_kind::none ? fmt::format(", over a real cache ({}, window {}, rollback limit {})",
                                                      name_of(of.kept.kind), of.kept.window, of.kept.max_rollback_tokens)
-                                       : "");
+                                       : "",
+      of.over ? describe_model(of) : "");
 }
 
 }  // namespace cogen::engine_simulation

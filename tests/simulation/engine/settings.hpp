@@ -6,7 +6,10 @@
 #include "simulation/toy_cache.hpp"
 
 #include <cogen/extend/runner.hpp>
+#include <cogen/model.hpp>
 
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,6 +25,10 @@ struct settings {
   scheduler::limits within;
   scheduler::toy::ring rings;
   kept_options kept;
+  std::shared_ptr<const model> over;  ///< what computes, instead of the toy model
+  cache::options kept_by_model;       ///< its cache
+  std::uint64_t refusals = 0;         ///< says which of its steps
+  int refusing = 0;                   ///< percent of them are refused memory
   language spoken;
   std::vector<token> end_tokens;
   std::optional<encoder_spec> encoder_inputs;
@@ -40,7 +47,8 @@ struct settings {
   bool misfortunes = false;                           ///< the device may fail, the engine be stopped or destroyed
 };
 
-settings draw(random& from);
+/// Over the toy model, or a real one.
+settings draw(random& from, const std::shared_ptr<const model>& over = nullptr);
 
 std::string describe(const settings& of);
 

@@ -50,7 +50,7 @@ engine world::make_engine() {
   options.limits.max_sequences = settings_.max_sequences;
   options.log = [this](std::string_view line) {
     say("  log: {}", line);
-    if (line.ends_with(device::lost)) return;
+    if (line.ends_with(device::lost) || device_->refused_memory()) return;
     if (!doomed_ || !line.ends_with(fire))
       blame(std::make_exception_ptr(std::logic_error("the engine says: " + std::string(line))));
   };
@@ -103,7 +103,7 @@ void world::stop_engine() {
 }
 
 void world::befall(misfortune what) {
-  if (!engine_ || (doomed_ && what != misfortune::engine_destroyed)) return;
+  if (!engine_ || ((doomed_ || engine_->error()) && what != misfortune::engine_destroyed)) return;
   if (what == misfortune::step_fails && device_->held() == 0) what = misfortune::launch_fails;
   for (const auto& each : clients_) each->meet(what);
   switch (what) {
