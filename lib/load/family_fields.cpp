@@ -111,6 +111,17 @@ constexpr family_fields qwen3_5_fields(std::string_view family, std::string_view
           .partial_rotary = 0.25};
 }
 
+constexpr family_fields llama4_fields(std::string_view family, std::string_view architecture) {
+  return {.family = family,
+          .gguf = {.architecture = architecture},
+          .keys = no_window_keys,
+          .kv_heads = 8,
+          .head_dim = 128,
+          .max_positions = 131072,
+          .rms_norm_eps = 1e-5,
+          .rope_theta = 500000};
+}
+
 constexpr family_fields bart_like(std::string_view family, std::string_view activation, std::int64_t start) {
   return {.family = family,
           .gguf = {.known = false},
@@ -157,6 +168,8 @@ constexpr std::array families{
                   .kv_heads = 4,
                   .max_positions = 32768,
                   .sliding_window = 4096},
+    llama4_fields("llama4_text", "llama4"),
+    llama4_fields("llama4", ""),
     family_fields{.family = "olmoe", .keys = no_window_keys, .max_positions = 4096, .rms_norm_eps = 1e-5},
     family_fields{.family = "granitemoe", .gguf = {.interleaved = true}, .keys = no_window_keys},
     family_fields{.family = "gemma",

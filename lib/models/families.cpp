@@ -78,6 +78,8 @@ model_spec qwen3_5_moe_text(const load::config_fields& fields, const load::model
 model_spec qwen3_moe(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3_next(const load::config_fields& fields, const load::model_config& config);
 model_spec seed_oss(const load::config_fields& fields, const load::model_config& config);
+model_spec llama4(const load::config_fields& fields, const load::model_config& config);
+model_spec llama4_text(const load::config_fields& fields, const load::model_config& config);
 model_spec smollm3(const load::config_fields& fields, const load::model_config& config);
 model_spec stablelm(const load::config_fields& fields, const load::model_config& config);
 model_spec starcoder2(const load::config_fields& fields, const load::model_config& config);
@@ -126,6 +128,8 @@ constexpr std::array families{
     family{"lfm2", "LFM 2", lfm2},
     family{"lfm2_moe", "LFM 2 with experts", lfm2_moe},
     family{"llama", "Llama (SmolLM, Yi and others of its shape)", llama},
+    family{"llama4", "Llama 4", llama4},
+    family{"llama4_text", "Llama 4 (text)", llama4_text},
     family{"m2m_100", "M2M-100, NLLB (dense)", m2m_100},
     family{"mamba", "Mamba", mamba},
     family{"mamba2", "Mamba-2", mamba2},
