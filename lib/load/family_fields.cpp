@@ -170,6 +170,7 @@ constexpr std::array families{
                   .sliding_window = 4096},
     llama4_fields("llama4_text", "llama4"),
     llama4_fields("llama4", ""),
+    family_fields{.family = "phimoe", .kv_heads = 8, .max_positions = 131072, .rms_norm_eps = 1e-5, .rope_theta = 1e6},
     family_fields{.family = "olmoe", .keys = no_window_keys, .max_positions = 4096, .rms_norm_eps = 1e-5},
     family_fields{.family = "granitemoe", .gguf = {.interleaved = true}, .keys = no_window_keys},
     family_fields{.family = "gemma",

@@ -80,6 +80,7 @@ model_spec qwen3_next(const load::config_fields& fields, const load::model_confi
 model_spec seed_oss(const load::config_fields& fields, const load::model_config& config);
 model_spec llama4(const load::config_fields& fields, const load::model_config& config);
 model_spec llama4_text(const load::config_fields& fields, const load::model_config& config);
+model_spec phimoe(const load::config_fields& fields, const load::model_config& config);
 model_spec smollm3(const load::config_fields& fields, const load::model_config& config);
 model_spec stablelm(const load::config_fields& fields, const load::model_config& config);
 model_spec starcoder2(const load::config_fields& fields, const load::model_config& config);
@@ -150,6 +151,7 @@ constexpr std::array families{
     family{"pegasus", "Pegasus", pegasus},
     family{"phi", "Phi-1 to Phi-2", phi},
     family{"phi3", "Phi-3, Phi-4", phi3},
+    family{"phimoe", "Phi-3.5 with experts", phimoe},
     family{"qwen2", "Qwen 2, Qwen 2.5", qwen2},
     family{"qwen2_moe", "Qwen 1.5 and 2 with experts", qwen2_moe},
     family{"qwen3", "Qwen 3", qwen3},

@@ -48,6 +48,7 @@ import olmo
 import opt
 import pegasus
 import phi
+import phimoe
 import qwen
 import qwen3_5
 import smollm3
@@ -60,7 +61,7 @@ HERE = pathlib.Path(__file__).parent.parent
 DECODERS = (
     qwen, gemma, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
     falcon, alibi, moe, lfm2, qwen3_5, granite_hybrid, falcon_h1, hybrid_moe, nemotron_h, bamba, latent, t5,
-    llama4)
+    llama4, phimoe)
 FAMILIES = {name: family
             for family in (llama, mistral, gemma3, mamba, mamba2, jamba, bart, pegasus, m2m_100,
                            *(f for d in DECODERS for f in d.FAMILIES))
