@@ -40,8 +40,6 @@ void check_layers(std::span<const kv_cache_spec> shapes) {
     check(shape);
     if (is_recurrent(shape)) continue;
     const auto layer = "device cache: layer " + to_string(index);
-    if (shape.kind == layer_kind::chunked)
-      throw std::invalid_argument(layer + " attends in chunks, which are not kept");
     if (shape.kv_heads != shapes[first].kv_heads || shape.head_dim != shapes[first].head_dim ||
         shape.latent_dim != shapes[first].latent_dim)
       throw std::invalid_argument(layer + " has " + heads_of(shape) + " where layer " + to_string(first) + " has " +
@@ -57,9 +55,10 @@ void check_at_least_one(const char* name, int value) {
 
 void check_quantization(std::span<const kv_cache_spec> shapes, const device_options& options) {
   for (std::size_t index = 0; index < shapes.size(); ++index)
-    if (const auto window = span_of(shapes[index], options.sinks).window; window > 0)
-      throw std::invalid_argument("device cache: layer " + to_string(index) + " has a window of " + to_string(window) +
-                                  ", and is not packed");
+    if (const auto span = span_of(shapes[index], options.sinks); span.window > 0 || span.chunk > 0)
+      throw std::invalid_argument("device cache: layer " + to_string(index) +
+                                  (span.window > 0 ? " has a window of " : " attends in chunks of ") +
+                                  to_string(std::max(span.window, span.chunk)) + ", and is not packed");
   const auto residual = options.quantization->residual;
   if (residual < 0)
     throw std::invalid_argument("device cache: residual is " + to_string(residual) + ", it must be at least 0");

@@ -36,6 +36,7 @@ attention_shape shape_of(const models::attention_spec& spec) {
   if (spec.query_growth) {
     made.growth = spec.query_growth->beta;
     made.growth_length = spec.query_growth->length;
+    made.growth_offset = spec.query_growth->offset;
   }
   return made;
 }

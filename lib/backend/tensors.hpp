@@ -49,8 +49,10 @@ struct attention_shape {
   head_norm q_norm = {};  ///< without a weight there is none
   head_norm k_norm = {};
   bool norms_after_rotation = false;
-  double growth = 0;  ///< queries are multiplied by 1 + growth * log(1 + floor(position / growth_length))
+  /// Queries are multiplied by 1 + growth * log(1 + floor((position + growth_offset) / growth_length)).
+  double growth = 0;
   std::int64_t growth_length = 1;
+  std::int64_t growth_offset = 0;
 
   /// The heads' outputs are multiplied by sigmoid(gate), whose rows [heads * head_dim] follow the values.
   bool output_gate = false;

@@ -101,6 +101,7 @@ constexpr std::array aliases{
     key_alias{"ssm_state_size", "ssm.state_size"},
     key_alias{"mamba_num_heads", "ssm.time_step_rank"},
     key_alias{"intermediate_size", "feed_forward_length"},
+    key_alias{"intermediate_size_mlp", "feed_forward_length"},
     key_alias{"moe_shared_expert_intermediate_size", "expert_shared_feed_forward_length"},
     key_alias{"n_group", "expert_group_count"},
     key_alias{"topk_group", "expert_group_used_count"},

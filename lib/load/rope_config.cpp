@@ -90,9 +90,9 @@ class rope_reader {
     rope.low_freq_factor = fields_.real(own("low_freq_factor"), factors);
     rope.high_freq_factor = fields_.real(own("high_freq_factor"), factors);
     rope.original_positions = original_positions();
-    if (rope.high_freq_factor <= rope.low_freq_factor) {
+    if (rope.high_freq_factor < rope.low_freq_factor) {
       fields_.refuse(own("high_freq_factor"),
-                     fmt::format("it must be above low_freq_factor = {}", rope.low_freq_factor));
+                     fmt::format("it must not be below low_freq_factor = {}", rope.low_freq_factor));
     }
   }
 
@@ -127,6 +127,15 @@ class rope_reader {
         own("factor"), factors,
         std::max(1.0, static_cast<double>(shape_.max_positions) / static_cast<double>(rope.original_positions)));
     if (has_own("attention_factor")) rope.attention_factor = fields_.real(own("attention_factor"), attention_factors);
+    if (has_own("short_mscale")) read_mscales(rope);
+  }
+
+  // One of short texts and one of long ones.
+  void read_mscales(rope_config& rope) const {
+    const auto factor = fields_.real(own("short_mscale"), attention_factors);
+    if (fields_.real(own("long_mscale"), attention_factors, factor) != factor)
+      fields_.refuse(own("long_mscale"), fmt::format("it must be short_mscale = {}", factor));
+    rope.attention_factor = factor;
   }
 
   // theta * alpha^(d / (d - 2)), of HunYuan models.

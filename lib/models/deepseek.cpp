@@ -65,7 +65,6 @@ model_spec describe_mistral4(const load::config_fields& fields, const load::mode
   experts.expert.gate = experts.expert.up = "experts.gate_up_proj";
   experts.expert.down = "experts.down_proj";
   experts.stacked = true;
-  experts.weight.clear();
   experts.router.groups_by = router_spec::group_scoring::two_best;
   experts.router.renormalized = fields.boolean("norm_topk_prob", true);
   auto attention = latent_attention(fields, config, {.nope_dim = 64, .kv_rank = 256, .q_rank = 1024});

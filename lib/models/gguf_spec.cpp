@@ -116,8 +116,8 @@ class gguf_namer {
     attends.output_bias = output_bias_;
     if (!attends.sink_logits.empty()) attends.sink_logits = "attn_sinks.weight";
     if (!attends.qk_norm) return;
-    attends.qk_norm->q = "attn_q_norm";
-    attends.qk_norm->k = "attn_k_norm";
+    if (!attends.qk_norm->q.empty()) attends.qk_norm->q = "attn_q_norm";
+    if (!attends.qk_norm->k.empty()) attends.qk_norm->k = "attn_k_norm";
     attends.qk_norm->weight_offset = 0;
   }
 
@@ -152,7 +152,6 @@ class gguf_namer {
     rename(moe.expert, "_exps");
     if (fused_experts_) moe.expert.gate = moe.expert.up = "ffn_gate_up_exps";
     moe.stacked = true;
-    moe.weight = ".weight";
     moe.bias = ".bias";
     moe.expert.bias = expert_bias_;
     moe.router.name = "ffn_gate_inp";

@@ -20,7 +20,6 @@ moe_spec gpt_oss_experts(const load::config_fields& fields, const load::model_co
   made.expert.interleaved = made.expert.bias = true;
   made.expert.transposed = !fields.is("quantization_config.quant_method", "mxfp4");
   made.stacked = true;
-  made.weight = "";
   made.bias = "_bias";
   return made;
 }

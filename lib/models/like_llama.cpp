@@ -50,6 +50,12 @@ cache::kv_cache_spec sliding(const load::model_config& config, std::int64_t wind
   return kv;
 }
 
+cache::kv_cache_spec chunked(const load::model_config& config, std::int64_t chunk) {
+  auto kv = sliding(config, chunk);
+  if (kv.window > 0) kv.kind = cache::layer_kind::chunked;
+  return kv;
+}
+
 attention_spec attention(const load::model_config& config) {
   return {.heads = static_cast<int>(config.heads),
           .kv_heads = static_cast<int>(config.kv_heads),
@@ -162,6 +168,17 @@ std::vector<bool> sliding_layers(const load::config_fields& fields, const load::
   if (!config.sliding_window && std::ranges::find(slides, true) != slides.end())
     fields.refuse("sliding_window", "layers of sliding_attention need one");
   return slides;
+}
+
+std::vector<bool> rotating_layers(const load::config_fields& fields, const load::model_config& config) {
+  const auto listed = fields.integers("no_rope_layers", {0, 1});
+  const auto interval = fields.integer("no_rope_layer_interval", {1}, 4);
+  if (!listed.empty() && static_cast<std::int64_t>(listed.size()) != config.layers)
+    fields.refuse("no_rope_layers", "it must have a 0 or 1 for each layer");
+  std::vector<bool> rotates;
+  for (std::int64_t layer = 0; layer < config.layers; ++layer)
+    rotates.push_back(listed.empty() ? (layer + 1) % interval != 0 : listed[static_cast<std::size_t>(layer)] != 0);
+  return rotates;
 }
 
 void put_under(const std::string& base, model_spec& spec) {

@@ -28,6 +28,8 @@ attention_spec attention(const load::model_config& config);
 /// as none.
 cache::kv_cache_spec sliding(const load::model_config& config, std::int64_t window);
 cache::kv_cache_spec full(const load::model_config& config);
+/// The same of one that attends to earlier tokens of its own chunk.
+cache::kv_cache_spec chunked(const load::model_config& config, std::int64_t chunk);
 
 mlp_spec gated_mlp(const load::model_config& config);
 
@@ -90,6 +92,10 @@ void add_parallel(model_spec& spec, std::int64_t layer, attention_spec attention
 /// Throws load::load_error for a type that is not known, or a window that is missing.
 std::vector<bool> sliding_layers(const load::config_fields& fields, const load::model_config& config,
                                  const std::function<bool(std::int64_t)>& fallback);
+
+/// For each layer whether it rotates: by "no_rope_layers", which has a 0 or 1 for each, or all but every
+/// "no_rope_layer_interval"-th, every fourth if nothing is said. Throws load::load_error.
+std::vector<bool> rotating_layers(const load::config_fields& fields, const load::model_config& config);
 
 /// Gives all names another base.
 void put_under(const std::string& base, model_spec& spec);

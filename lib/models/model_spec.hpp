@@ -30,7 +30,7 @@ struct norm_spec {
   bool bias = false;  ///< of a layer norm
 };
 
-/// A norm of queries and keys, before they are rotated unless `after_rope`.
+/// A norm of queries and keys, before they are rotated unless `after_rope`. Without names it has no weights.
 struct qk_norm_spec {
   /// What is normed by itself: each head, with the same weights; each head with weights of its own; all heads as one.
   enum class scope : std::uint8_t { head, each_head, width };
@@ -63,10 +63,11 @@ struct relative_bias_spec {
   bool both_ways = false;           ///< half of the buckets are for keys behind the query
 };
 
-/// Queries of later positions are scaled up: by 1 + beta * log(1 + floor(position / length)).
+/// Queries of later positions are scaled up: by 1 + beta * log(1 + floor((position + offset) / length)).
 struct query_growth_spec {
   double beta = 0;
   std::int64_t length = 1;
+  std::int64_t offset = 0;
 };
 
 struct attention_spec {
@@ -154,7 +155,11 @@ struct mlp_spec {
 /// How a router's logits become the shares that a few experts have in a row's result: those with the largest scores,
 /// their shares are these scores. A softmax over all experts that is renormalized is one over the chosen ones.
 struct router_spec {
-  enum class scoring : std::uint8_t { softmax, sigmoid };
+  enum class scoring : std::uint8_t {
+    softmax,
+    sigmoid,
+    sparsemixer,  ///< one after the other: a softmax over those left whose logits are near the best (arXiv:2409.12136)
+  };
   enum class group_scoring : std::uint8_t { best, two_best };  ///< a group's score is the sum of that many
 
   std::string name = "router";
@@ -166,7 +171,9 @@ struct router_spec {
   group_scoring groups_by = group_scoring::best;
   bool renormalized = false;  ///< shares are divided by their sum
   double added_to_sum = 1e-20;
-  double scale = 1;  ///< of shares, after that
+  double scale = 1;           ///< of shares, after that
+  double jitter = 0;          ///< of sparsemixer: near is within twice that, relative to the larger of two logits
+  bool scales_input = false;  ///< shares multiply what experts read, not their results
 };
 
 /// A feed-forward for all rows beside the chosen ones. Names follow the block's prefix.
@@ -181,8 +188,8 @@ struct moe_spec {
   std::int64_t experts = 0;
   std::int64_t top_k = 0;
   router_spec router = {};
-  bool stacked = false;  ///< one tensor [experts, outputs, inputs] for all; else names follow "experts.E."
-  std::string weight = ".weight", bias = ".bias";  ///< what experts' tensors end in
+  bool stacked = false;        ///< one tensor [experts, outputs, inputs] for all; else names follow "experts.E."
+  std::string bias = ".bias";  ///< what the names of experts' biases end in
   std::optional<shared_expert_spec> shared = {};
 };
 

@@ -74,7 +74,7 @@ class part_check {
 
   void check(const models::attention_spec& attention) const {
     refuse(attention.kv.kind == cache::layer_kind::cross, "attention to an encoder input");
-    refuse_always(attention.kv.kind == cache::layer_kind::chunked, "attention in chunks");
+    refuse(attention.kv.kind == cache::layer_kind::chunked, "attention in chunks");
     refuse(attention.output_gate, "attention with gated outputs");
     refuse(!attention.rope, "attention without rotary positions");
     refuse(attention.qk_norm.has_value(), "norms of queries and keys");

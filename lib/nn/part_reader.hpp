@@ -210,7 +210,7 @@ class part_reader {
   parts::mlp<B> expert(const models::moe_spec& spec, const std::string& prefix, std::int64_t index) {
     const auto width = spec.expert.intermediate;
     const auto read = [&](const std::vector<named_rows>& rows, std::int64_t inputs) {
-      return project(rows, inputs, spec.expert.bias, spec.weight, spec.bias);
+      return project(rows, inputs, spec.expert.bias, spec.bias);
     };
     return {.up = read(weights::up_rows(spec, prefix, index), config_.hidden),
             .activation = activation(spec.expert, prefix),
@@ -225,8 +225,8 @@ class part_reader {
 
   /// NAME + ".weight" of each part and, where `bias` says so, NAME + ".bias".
   projection project(const std::vector<named_rows>& parts, std::int64_t inputs, bool bias,
-                     const std::string& weight_end = ".weight", const std::string& bias_end = ".bias") {
-    return with_bias(weights_.projection(named(parts, weight_end), inputs), parts, bias, bias_end);
+                     const std::string& bias_end = ".bias") {
+    return with_bias(weights_.projection(named(parts, ".weight"), inputs), parts, bias, bias_end);
   }
 
   /// The same in the stored numbers.

@@ -47,10 +47,13 @@ named_rows rows_of(const models::attention_spec& spec, const std::string& name, 
   return part;
 }
 
-/// One head's weights, or those of all heads one after the other: of one tensor, or of one tensor for each head.
-std::vector<float> stored_norm_weights(const models::attention_spec& spec, const std::string& tensor, int heads,
+/// One head's weights, or those of all heads one after the other: of one tensor, or of one tensor for each head. Where
+/// the norm has no weights, ones.
+std::vector<float> stored_norm_weights(const models::attention_spec& spec, const std::string& name, int heads,
                                        const read_numbers& read) {
   using scope = models::qk_norm_spec::scope;
+  const auto tensor = name + ".weight";
+  if (name.empty()) return std::vector<float>(static_cast<std::size_t>(spec.head_dim), 1);
   if (spec.qk_norm->over == scope::head) return read(tensor, {spec.head_dim});
   if (spec.qk_norm->over == scope::width) return read(tensor, {std::int64_t{heads} * spec.head_dim});
   if (tensor.find("{}") == std::string::npos) return read(tensor, {heads, spec.head_dim});
@@ -94,7 +97,7 @@ std::vector<named_rows> qkv_rows(const models::attention_spec& spec, const std::
 
 std::vector<float> qk_norm_weights(const models::attention_spec& spec, const std::string& name, int heads,
                                    const read_numbers& read) {
-  const auto stored = stored_norm_weights(spec, name + ".weight", heads, read);
+  const auto stored = stored_norm_weights(spec, name, heads, read);
   std::vector<float> values;
   for (auto head = stored.begin(); head != stored.end(); head += spec.head_dim)
     for (const auto& run : head_order(spec))
@@ -106,8 +109,9 @@ head_numbers read_head_numbers(const models::attention_spec& spec, const std::st
                                const read_numbers& read) {
   head_numbers found;
   if (spec.qk_norm) {
-    found.q_norm = qk_norm_weights(spec, prefix + spec.qk_norm->q, spec.heads, read);
-    found.k_norm = qk_norm_weights(spec, prefix + spec.qk_norm->k, spec.kv_heads, read);
+    const auto complete = [&](const std::string& name) { return name.empty() ? name : prefix + name; };
+    found.q_norm = qk_norm_weights(spec, complete(spec.qk_norm->q), spec.heads, read);
+    found.k_norm = qk_norm_weights(spec, complete(spec.qk_norm->k), spec.kv_heads, read);
   }
   if (!spec.sink_logits.empty()) found.sink_logits = read(prefix + spec.sink_logits, {spec.heads});
   found.distance_biases = distance_biases(spec, read);

@@ -22,7 +22,7 @@ struct head_numbers {
 head_numbers read_head_numbers(const models::attention_spec& spec, const std::string& prefix, const read_numbers& read);
 
 /// The weights of the norm of queries, or of keys, whose name it is, in the order of those rows: [heads * head_dim], or
-/// [head_dim] if all heads have the same.
+/// [head_dim] if all heads have the same. Without a name they are ones, [head_dim].
 std::vector<float> qk_norm_weights(const models::attention_spec& spec, const std::string& name, int heads,
                                    const read_numbers& read);
 

@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(what_a_device_cannot_keep_is_named) {
   other[2] = {.kind = layer_kind::cross, .kv_heads = 2, .head_dim = 4};
   refused(other, small(), "device cache: max_encoder_length is 0, it must be at least 1");
   other[2] = {.kind = layer_kind::chunked, .kv_heads = 2, .head_dim = 4, .window = 5};
-  refused(other, small(), "device cache: layer 2 attends in chunks, which are not kept");
+  refused(other, with_quantization(), "device cache: layer 2 attends in chunks of 5, and is not packed");
   other = shapes;
   other[0].kind = layer_kind::sliding;
   other[0].window = 5;

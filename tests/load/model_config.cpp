@@ -134,6 +134,9 @@ BOOST_AUTO_TEST_CASE(published_configs_say_rope_theta_and_rope_scaling) {
   BOOST_TEST(yarn.rope.mscale_all_dim.value() == 1.0);
   BOOST_TEST(yarn.rope.attention_factor.value() == 1.25);
   BOOST_TEST(!yarn.rope.truncate);
+  const auto longrope = read(llama({{"rope_scaling", R"({"type":"longrope","short_factor":[1,1,1,1],
+                                    "long_factor":[2,2,2,2],"short_mscale":1.2,"long_mscale":1.2})"}}));
+  BOOST_TEST(longrope.rope.attention_factor.value() == 1.2);
 }
 
 BOOST_AUTO_TEST_CASE(the_original_length_is_where_transformers_looks_for_it) {
@@ -249,8 +252,11 @@ BOOST_AUTO_TEST_CASE(wrong_rotations_are_refused) {
   BOOST_TEST(says(config_refusal({{"rope_scaling", R"({"type":"yarn","factor":2,"attention_factor":-1})"}}),
                   "attention_factor is -1"));
   BOOST_TEST(says(config_refusal({{"rope_parameters",
-                                   R"({"rope_type":"llama3","factor":8,"low_freq_factor":4,"high_freq_factor":4})"}}),
-                  "rope_parameters.high_freq_factor is 4; it must be above low_freq_factor = 4"));
+                                   R"({"rope_type":"llama3","factor":8,"low_freq_factor":4,"high_freq_factor":3})"}}),
+                  "rope_parameters.high_freq_factor is 3; it must not be below low_freq_factor = 4"));
+  BOOST_TEST(says(config_refusal({{"rope_scaling", R"({"type":"longrope","short_factor":[1,1,1,1],
+                                  "long_factor":[2,2,2,2],"short_mscale":1.2,"long_mscale":1.3})"}}),
+                  "rope_scaling.long_mscale is 1.3E0; it must be short_mscale = 1.2"));
 }
 
 BOOST_AUTO_TEST_CASE(gguf_metadata_are_read) {

@@ -184,7 +184,6 @@ BOOST_AUTO_TEST_CASE(gpt_oss_has_sinks_and_experts_with_biases) {
   BOOST_TEST(experts.expert.gate == "ffn_gate_exps");
   BOOST_TEST(experts.expert.up == "ffn_up_exps");
   BOOST_TEST((experts.expert.bias && experts.router.bias));
-  BOOST_TEST(experts.weight == ".weight");
   BOOST_TEST((!experts.expert.transposed && !experts.expert.interleaved));
 }
 
@@ -342,6 +341,22 @@ BOOST_AUTO_TEST_CASE(an_olmo_with_a_window_is_the_third) {
   const auto kind = [](const model_spec& spec) { return attention_of(spec).kv.kind; };
   BOOST_TEST((kind(spec_of("olmo2")) == cache::layer_kind::sliding));
   BOOST_TEST((kind(spec_of("olmo2", {}, {}, 0)) == cache::layer_kind::full));
+}
+
+BOOST_AUTO_TEST_CASE(a_llama_4_of_128_experts_has_no_norms_of_queries) {
+  const auto described = [](std::uint32_t experts) {
+    return spec_of("llama4", {entry_u32("llama4.expert_count", experts), entry_u32("llama4.expert_used_count", 1),
+                              entry_u32("llama4.expert_feed_forward_length", 3),
+                              entry_u32("llama4.interleave_moe_layer_step", 2)});
+  };
+  const auto spec = described(16);
+  BOOST_TEST(attention_of(spec).qk_norm->q.empty());
+  BOOST_TEST(!attention_of(described(128)).qk_norm);
+  BOOST_TEST(std::holds_alternative<mlp_spec>(spec.blocks.at(1).what));
+  const auto& experts = std::get<moe_spec>(spec.blocks.at(3).what);
+  BOOST_TEST(experts.expert.gate == "ffn_gate_exps");
+  BOOST_TEST(!experts.expert.transposed);
+  BOOST_TEST(experts.expert.intermediate == 3);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -323,7 +323,8 @@ BOOST_AUTO_TEST_CASE(experts_that_their_configuration_does_not_fit) {
   refused("gpt_oss_published", "attention_bias", false, {"self_attn.k_proj.bias"});
   refused("gpt_oss_mxfp4", "num_local_experts", 9, {"mlp.router.weight", "8", "9"});
   refused("gpt_oss_mxfp4", "intermediate_size", 96, {"mlp.experts.gate_up_proj", "[8, 128, 32]", "[8, 192, 32]"});
-  refused("gpt_oss_mxfp4", "quantization_config", nullptr, {"mlp.experts.gate_up_proj'", "[8, 32, 128]", "is missing"});
+  refused("gpt_oss_mxfp4", "quantization_config", nullptr,
+          {"mlp.experts.gate_up_proj.weight'", "[8, 32, 128]", "is missing"});
   refused("glm4_moe_published", "num_hidden_layers", 3, {"model.layers.2.self_attn"});
 }
 

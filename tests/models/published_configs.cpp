@@ -95,7 +95,7 @@ class parameter_count {
     if (spec.qkv_bias) count += qkv;
     if (!spec.sink_logits.empty()) count += spec.heads;
     if (spec.output_bias) count += config_.hidden;
-    if (spec.qk_norm)
+    if (spec.qk_norm && !spec.qk_norm->q.empty())
       count += spec.qk_norm->over == models::qk_norm_spec::scope::head ? 2 * spec.head_dim
                                                                        : spec.q_width() + spec.kv_width();
     return count;

@@ -3,6 +3,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace cogen::test {
@@ -77,6 +79,15 @@ BOOST_AUTO_TEST_CASE(neighbors_that_are_rotated_are_taken_apart) {
   BOOST_TEST(all[0] == (rows{0, 2, 1, 3, 4, 5, 6, 8, 7, 9, 10, 11}), boost::test_tools::per_element());
   BOOST_TEST(all[1] == (rows{0, 2, 1, 3, 4, 5}), boost::test_tools::per_element());
   BOOST_TEST(all[2] == (rows{0, 1, 2, 3, 4, 5}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(norms_without_names_have_no_weights) {
+  auto spec = small();
+  spec.qk_norm = models::qk_norm_spec{.q = "", .k = ""};
+  const auto found = weights::read_head_numbers(
+      spec, "p.", [](const std::string&, auto) -> std::vector<float> { throw std::logic_error("nothing is read"); });
+  BOOST_TEST((found.q_norm == std::vector<float>{1, 1}));
+  BOOST_TEST((found.k_norm == found.q_norm));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

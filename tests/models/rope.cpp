@@ -20,6 +20,20 @@ BOOST_AUTO_TEST_CASE(listed_factors_divide_each_frequency) {
   BOOST_TEST(made.attention_scaling == 1);
 }
 
+// Llama 4 has one wavelength that parts those that are stretched from those that are not.
+BOOST_AUTO_TEST_CASE(the_ends_of_a_llama_3_ramp_may_be_one) {
+  const load::rope_config config{.kind = load::rope_kind::llama3,
+                                 .theta = 100,
+                                 .rotary_dim = 4,
+                                 .factor = 8,
+                                 .low_freq_factor = 1,
+                                 .high_freq_factor = 1,
+                                 .original_positions = 32};
+  const auto made = cpu::frequencies(config);
+  BOOST_TEST(made.inverse[0] == 1);
+  BOOST_TEST(made.inverse[1] == 0.1 / 8, boost::test_tools::tolerance(1e-12));
+}
+
 BOOST_AUTO_TEST_CASE(a_given_attention_factor_replaces_the_computed_one) {
   load::rope_config config{.kind = load::rope_kind::yarn, .rotary_dim = 8, .factor = 4, .original_positions = 32};
   BOOST_TEST(cpu::frequencies(config).attention_scaling == 0.1 * std::log(4.0) + 1,

@@ -26,10 +26,11 @@ using numbers = std::vector<float>;
 /// The experts of a layer of jamba_tiny: 2 of 4, in bfloat16.
 class experts {
  public:
-  experts()
+  explicit experts(std::int64_t chosen = 2, const models::router_spec& router = {})
       : files_(golden_folder("jamba_tiny")),
         reader_(files_, workers_, {}),
-        mixture_(nn::part_reader<cpu::forms, cpu::weight_reader>(files_.config(), reader_).read(one_block)) {}
+        mixture_(nn::part_reader<cpu::forms, cpu::weight_reader>(files_.config(), reader_)
+                     .read(std::vector{one_block(chosen, router)})) {}
 
   /// What is added to one row or more.
   numbers operator()(numbers x, kernels::instruction_set set, compute_type mode) {
@@ -46,9 +47,10 @@ class experts {
  private:
   static constexpr cache::kv_cache_spec one_layer{.kv_heads = 1, .head_dim = 8};
 
-  inline static const std::vector<models::block_spec> one_block{
-      {.what = models::moe_spec{.expert = {.intermediate = 14}, .experts = 4, .top_k = 2},
-       .prefix = "model.layers.1.feed_forward."}};
+  static models::block_spec one_block(std::int64_t chosen, const models::router_spec& router) {
+    return {.what = models::moe_spec{.expert = {.intermediate = 14}, .experts = 4, .top_k = chosen, .router = router},
+            .prefix = "model.layers.1.feed_forward."};
+  }
 
   kernels::worker_pool workers_{1};
   load::checkpoint files_;
@@ -113,6 +115,25 @@ BOOST_AUTO_TEST_CASE(the_same_experts_are_chosen_on_either_side_of_a_tie_with_ro
     }
     BOOST_TEST(ties > 5);
   }
+}
+
+// Logits are products, so a scaled row is sent to the same expert.
+BOOST_AUTO_TEST_CASE(shares_may_scale_what_experts_read) {
+  using models::router_spec;
+  experts whole(1, {.scores = router_spec::scoring::sigmoid, .renormalized = true}),
+      scaled_result(1, {.scores = router_spec::scoring::sigmoid}),
+      scaled_input(1, {.scores = router_spec::scoring::sigmoid, .scales_input = true});
+  const auto set = kernels::available_instruction_sets().front();
+  numbers x(hidden);
+  std::mt19937 random(3);
+  std::ranges::generate(x, [&] { return std::normal_distribution<float>(0, 0.5F)(random); });
+  const auto result = whole(x, set, compute_type::float32), part = scaled_result(x, set, compute_type::float32);
+  const float share = part[0] / result[0];
+  BOOST_TEST((share > 0 && share < 0.99F));
+  const auto found = scaled_input(x, set, compute_type::float32);
+  BOOST_TEST(distance(found, part) > 0.01);
+  std::ranges::transform(x, x.begin(), [share](float value) { return value * share; });
+  BOOST_TEST(distance(found, whole(x, set, compute_type::float32)) < 1e-4 * std::abs(result[0]));
 }
 
 BOOST_AUTO_TEST_CASE(a_row_that_is_no_number_stays_alone) {

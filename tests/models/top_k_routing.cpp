@@ -77,6 +77,25 @@ numbers sorted_shares(const models::moe_spec& by, const numbers& logits, const n
   return shares;
 }
 
+/// Softmaxes over the logits near the best, then near the best of the others, as Transformers' sparsemixer describes
+/// them.
+numbers sparse_shares(const numbers& logits, double jitter) {
+  numbers shares(logits.size());
+  std::vector<std::size_t> left(logits.size());
+  std::iota(left.begin(), left.end(), 0U);
+  for (const auto pick : best(logits, 2)) {
+    double sum = 0;
+    for (const auto other : left) {
+      const double larger = std::max(std::abs(logits[other]), logits[pick]);
+      if ((double{logits[pick]} - logits[other]) / larger <= 2 * jitter)
+        sum += std::exp(double{logits[other]} - logits[pick]);
+    }
+    shares[pick] = static_cast<float>(1 / sum);
+    std::erase(left, pick);
+  }
+  return shares;
+}
+
 std::vector<router_spec> routers() {
   std::vector<router_spec> all;
   for (const auto scores : {router_spec::scoring::softmax, router_spec::scoring::sigmoid})
@@ -113,6 +132,26 @@ BOOST_AUTO_TEST_CASE(every_router_chooses_as_sorting_does) {
         BOOST_TEST(std::abs(shares[expert] - expected[expert]) <= 1e-5F * expected[expert]);
     }
   }
+}
+
+BOOST_AUTO_TEST_CASE(sparsemixer_chooses_one_expert_after_the_other) {
+  std::mt19937 random(2);
+  std::normal_distribution<float> normal(0, 2);
+  for (int round = 0; round < 200; ++round) {
+    const double jitter = 0.05 * (round % 10);
+    numbers logits(6);
+    std::ranges::generate(logits, [&] { return normal(random) - static_cast<float>(round % 7); });
+    const auto by = chooser(6, 2, {.scores = router_spec::scoring::sparsemixer, .jitter = jitter});
+    const auto shares = shares_of(by, logits), expected = sparse_shares(logits, jitter);
+    for (std::size_t expert = 0; expert < shares.size(); ++expert)
+      BOOST_TEST(std::abs(shares[expert] - expected[expert]) <= 1e-5F * expected[expert]);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(without_a_near_logit_an_expert_of_sparsemixer_counts_whole) {
+  const auto shares =
+      shares_of(chooser(3, 2, {.scores = router_spec::scoring::sparsemixer, .jitter = 0.01}), {1, 4, 2});
+  BOOST_TEST((shares == numbers{0, 1, 1}));
 }
 
 BOOST_AUTO_TEST_CASE(a_bias_of_the_choice_does_not_change_shares) {

@@ -11,21 +11,26 @@ namespace cogen::cpu {
 
 namespace {
 
-/// Copies each row to its places among the packed ones.
-void pack(const forward_context& context, const expert_rows& places, const activations& x, const activations& packed) {
+/// Copies each row to its places among the packed ones, times its shares if they scale what experts read.
+void pack(const forward_context& context, const expert_rows& places, const activations& x, bool scales_input,
+          const activations& packed) {
   kernels::for_each_row(*context.run.workers, x.rows, x.columns, [&](std::int64_t row) {
-    places.for_each_of(row, [&](std::int64_t place, float) { std::copy_n(x.row(row), x.columns, packed.row(place)); });
+    places.for_each_of(row, [&](std::int64_t place, float share) {
+      const float factor = scales_input ? share : 1;
+      std::transform(x.row(row), x.row(row) + x.columns, packed.row(place), [=](float of) { return factor * of; });
+    });
   });
 }
 
-/// Adds to each row the results at its places, times its shares.
+/// Adds to each row the results at its places, times its shares unless these have scaled what experts read.
 void add_packed(const forward_context& context, const expert_rows& places, const activations& results,
-                const activations& out) {
+                bool scaled_input, const activations& out) {
   kernels::for_each_row(*context.run.workers, out.rows, out.columns, [&](std::int64_t row) {
     float* sum = out.row(row);
     places.for_each_of(row, [&](std::int64_t place, float share) {
       const float* result = results.row(place);
-      for (std::int64_t column = 0; column < out.columns; ++column) sum[column] += share * result[column];
+      const float factor = scaled_input ? 1 : share;
+      for (std::int64_t column = 0; column < out.columns; ++column) sum[column] += factor * result[column];
     });
   });
 }
@@ -74,10 +79,11 @@ void operators::sum_experts(const routed_rows& routed, const parts::mixture_of_e
   const expert_rows places(context_.space, shares, by.how.top_k + (by.how.shared ? 1 : 0));
   const auto packed = context_.space.take(places.count(), x.columns);
   const auto results = context_.space.take(places.count(), x.columns);
-  pack(context_, places, x, packed);
+  const bool scales_input = by.how.router.scales_input;
+  pack(context_, places, x, scales_input, packed);
   for (std::int64_t expert = 0; expert < shares.columns; ++expert)
     feed_forward(by.experts[static_cast<std::size_t>(expert)], places.of(packed, expert), places.of(results, expert));
-  add_packed(context_, places, results, out);
+  add_packed(context_, places, results, scales_input, out);
 }
 
 void operators::feed_forward(const parts::mlp<forms>& by, const activations& x, const activations& y) const {

@@ -26,7 +26,7 @@ std::vector<double> standard(const load::rope_config& config) {
 double llama3_frequency(const load::rope_config& config, double inverse) {
   const double turns = static_cast<double>(config.original_positions) * inverse / (2 * std::numbers::pi);
   if (turns < config.low_freq_factor) return inverse / config.factor;
-  if (turns > config.high_freq_factor) return inverse;
+  if (turns >= config.high_freq_factor) return inverse;
   const double smooth = (turns - config.low_freq_factor) / (config.high_freq_factor - config.low_freq_factor);
   return (1 - smooth) * inverse / config.factor + smooth * inverse;
 }

@@ -58,6 +58,29 @@ void keep_best(std::span<float> row, std::span<float> choice, std::int64_t count
   for (auto& score : row) score = std::max(0.0F, -score);
 }
 
+/// The sum of exp(logit - best) over the logits left that are near the best one. An expert that is not left has the
+/// logit -infinity.
+float sum_near(float best, std::span<const float> left, double jitter) {
+  const auto near = static_cast<float>(2 * jitter);
+  float sum = 0;
+  for (const float logit : left) {
+    const bool is_far = (best - logit) / std::max(std::abs(logit), best) > near;
+    if (logit != -infinity && !is_far) sum += std::exp(logit - best);
+  }
+  return sum;
+}
+
+/// The best of the experts left, one after the other, with its share of a softmax over those near it.
+void mix_sparsely(std::span<float> row, std::span<float> left, const models::moe_spec& by) {
+  std::ranges::copy(row, left.begin());
+  std::ranges::fill(row, 0.0F);
+  for (std::int64_t pick = 0; pick < by.top_k; ++pick) {
+    const auto best = std::ranges::max_element(left);
+    row[static_cast<std::size_t>(best - left.begin())] = 1 / sum_near(*best, left, by.router.jitter);
+    *best = -infinity;
+  }
+}
+
 void scale(std::span<float> row, const router_spec& by) {
   if (by.renormalized) {
     const float sum = std::accumulate(row.begin(), row.end(), static_cast<float>(by.added_to_sum));
@@ -82,8 +105,10 @@ void choose_experts(const models::moe_spec& by, std::span<const float> choice_bi
                     std::span<float> scratch) {
   const auto& router = by.router;
   const auto choice = scratch.first(row.size());
-  router.scores == router_spec::scoring::sigmoid ? sigmoid(row) : softmax(row);
+  if (router.scores == router_spec::scoring::sigmoid) sigmoid(row);
+  if (router.scores == router_spec::scoring::softmax) softmax(row);
   if (has_no_scores(row)) return make_invalid(row, by.top_k);
+  if (router.scores == router_spec::scoring::sparsemixer) return mix_sparsely(row, choice, by);
   std::ranges::copy(row, choice.begin());
   if (!choice_bias.empty()) std::ranges::transform(choice, choice_bias, choice.begin(), std::plus());
   if (router.groups > router.top_groups)

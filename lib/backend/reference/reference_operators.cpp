@@ -183,7 +183,7 @@ void norm_heads(const at::Tensor& qkv, const attention_shape& shape) {
 }
 
 void grow(const at::Tensor& qkv, const attention_shape& shape, const at::Tensor& positions) {
-  const auto turns = at::floor_divide(positions, shape.growth_length).to(at::kDouble);
+  const auto turns = at::floor_divide(positions + shape.growth_offset, shape.growth_length).to(at::kDouble);
   const auto factors = (at::log1p(turns) * shape.growth + 1).to(at::kFloat).unsqueeze(1);
   const auto q = qkv.narrow(1, 0, shape.heads * shape.head_dim);
   q.copy_(q.to(at::kFloat) * factors);
@@ -251,12 +251,14 @@ at::Tensor bent(const at::Tensor& product, const parts::activation& how) {
 }
 
 /// Adds to `sum` the result of the rows that have a share in the expert.
-void add_expert(const at::Tensor& sum, const parts::mlp<tensors>& expert, const at::Tensor& x,
-                const at::Tensor& share) {
+void add_expert(const at::Tensor& sum, const parts::mlp<tensors>& expert, const at::Tensor& x, const at::Tensor& share,
+                bool scales_input) {
   const auto rows = share.nonzero().squeeze(1);
   const auto factor = at::index_select(share, 0, rows).unsqueeze(1);
-  const auto inner = bent(projected(at::index_select(x, 0, rows), expert.up), expert.activation);
-  sum.index_add_(0, rows, projected(inner, expert.down) * factor);
+  const auto chosen = at::index_select(x, 0, rows);
+  const auto inner = bent(projected(scales_input ? chosen * factor : chosen, expert.up), expert.activation);
+  const auto result = projected(inner, expert.down);
+  sum.index_add_(0, rows, scales_input ? result : result * factor);
 }
 
 /// What was sent as bytes.
@@ -318,7 +320,8 @@ void reference_operators::add_experts(const at::Tensor& rows, const at::Tensor& 
                                       const residual& how, const at::Tensor& x) {
   auto sum = at::zeros_like(x);
   for (std::size_t expert = 0; expert < by.experts.size(); ++expert)
-    add_expert(sum, by.experts[expert], rows, shares.select(1, static_cast<std::int64_t>(expert)));
+    add_expert(sum, by.experts[expert], rows, shares.select(1, static_cast<std::int64_t>(expert)),
+               by.how.router.scales_input);
   x.add_(normed(sum, how.after) * how.scale);
   if (how.post.weight.defined()) x.copy_(normed(x, how.post));
 }

@@ -2,6 +2,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
+#include <ATen/ops/maximum.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/softmax.h>
@@ -33,8 +34,23 @@ at::Tensor in_best_groups(const at::Tensor& scores, const router_spec& by) {
   return groups.masked_fill(best.unsqueeze(2) == 0, -infinity).flatten(1);
 }
 
+/// The best of the experts left, one after the other, with its share of a softmax over those near it.
+at::Tensor sparsely_mixed(const at::Tensor& logits, const models::moe_spec& by) {
+  auto left = logits.clone();
+  auto shares = at::zeros_like(logits);
+  for (std::int64_t pick = 0; pick < by.top_k; ++pick) {
+    const auto [best, index] = left.max(1, true);
+    const auto is_far = (best - logits) / at::maximum(logits.abs(), best) > 2 * by.router.jitter;
+    const auto near = at::softmax(left.masked_fill(is_far, -infinity), 1);
+    shares.scatter_(1, index, near.gather(1, index));
+    left.scatter_(1, index, -infinity);
+  }
+  return shares;
+}
+
 at::Tensor chosen_shares(const at::Tensor& logits, const mixture_of_experts& by) {
   const auto& router = by.how.router;
+  if (router.scores == router_spec::scoring::sparsemixer) return sparsely_mixed(logits, by.how);
   const auto scores = router.scores == router_spec::scoring::sigmoid ? at::sigmoid(logits) : at::softmax(logits, 1);
   auto choice = by.choice_bias.defined() ? scores + by.choice_bias.to(at::kFloat) : scores;
   if (router.groups > router.top_groups) choice = in_best_groups(choice, router);

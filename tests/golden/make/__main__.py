@@ -35,6 +35,7 @@ import jamba
 import latent
 import lfm2
 import llama
+import llama4
 import m2m_100
 import mamba
 import mamba2
@@ -47,6 +48,7 @@ import olmo
 import opt
 import pegasus
 import phi
+import phimoe
 import qwen
 import qwen3_5
 import smollm3
@@ -58,7 +60,8 @@ import with_layer_norm
 HERE = pathlib.Path(__file__).parent.parent
 DECODERS = (
     qwen, gemma, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
-    falcon, alibi, moe, lfm2, qwen3_5, granite_hybrid, falcon_h1, hybrid_moe, nemotron_h, bamba, latent, t5)
+    falcon, alibi, moe, lfm2, qwen3_5, granite_hybrid, falcon_h1, hybrid_moe, nemotron_h, bamba, latent, t5,
+    llama4, phimoe)
 FAMILIES = {name: family
             for family in (llama, mistral, gemma3, mamba, mamba2, jamba, bart, pegasus, m2m_100,
                            *(f for d in DECODERS for f in d.FAMILIES))

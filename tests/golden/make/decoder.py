@@ -57,7 +57,7 @@ def alternatives(key, value):
             yield f"{key} {other}", other
     elif key in ("layer_types", "no_rope_layers") and not set(value) & {"conv", "linear_attention"}:
         for index, kind in enumerate(value):
-            yield f"{key}[{index}]", value[:index] + [opposite(kind)] + value[index + 1:]
+            yield f"{key}[{index}]", value[:index] + [opposite(kind, value)] + value[index + 1:]
     elif isinstance(value, str) and value in ACTIVATIONS:
         yield f"{key} (activation)", ACTIVATIONS[value]
     elif "eps" in key:
@@ -66,9 +66,11 @@ def alternatives(key, value):
         yield key, value * 2
 
 
-def opposite(kind):
-    turned = dict(sliding_attention="full_attention", full_attention="sliding_attention")
-    return turned[kind] if kind in turned else 1 - kind
+def opposite(kind, kinds):
+    if isinstance(kind, int):
+        return 1 - kind
+    other = "chunked_attention" if "chunked_attention" in kinds else "sliding_attention"
+    return other if kind == "full_attention" else "full_attention"
 
 
 def rope_alternatives(parameters):
@@ -130,7 +132,8 @@ def draw_ends(model, normal, embedding_scale=1.0, logit_scale=1.0, norm_offset=0
 
 def last_norm(model):
     names = ("norm", "final_layernorm", "final_layer_norm", "ln_f", "norm_f", "embedding_norm")
-    return next(getattr(model.base_model, name) for name in names if hasattr(model.base_model, name))
+    inner = model.model if model.base_model is model else model.base_model
+    return next(getattr(inner, name) for name in names if hasattr(inner, name))
 
 
 def publish_rope(config):

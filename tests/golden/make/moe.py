@@ -15,6 +15,7 @@ class moe_decoder(decoder):
     """Experts computed one by one: the grouped ones want rows of whole 16 bytes."""
     LOADING: dict = dataclasses.field(default_factory=lambda: dict(experts_implementation="eager"))
     PROMPTS: list = dataclasses.field(default_factory=lambda: FEW_CHOICES)
+    logits_at: int = 0  # in what a router returns
 
     def __post_init__(self):
         self.draw = self.draw or draw_moe
@@ -34,7 +35,7 @@ class moe_decoder(decoder):
         """What each router gave each expert, [rows, experts] a router, and how many of them are chosen."""
         found = []
         hooks = [module.register_forward_hook(lambda m, given, output: found.extend(
-            choices(m, model.config, given, output[0])))
+            choices(m, model.config, given, output[self.logits_at])))
                  for name, module in model.named_modules() if type(module).__name__.endswith("Router")]
         run()
         for hook in hooks:

@@ -84,7 +84,8 @@ def experts_are_clear(family, model, run):
     for (scores, chosen), (moved, _) in zip(exact, rounded):
         best = scores.topk(chosen + 1).values
         gaps, moves = best[:, -2] - best[:, -1], (scores - moved).abs().max(1).values
-        if (gaps < (EXPERT_CLEARANCE * moves).clamp(min=EXPERT_MARGIN)).any():
+        clearance = getattr(family, "EXPERT_CLEARANCE", EXPERT_CLEARANCE)
+        if (gaps < (clearance * moves).clamp(min=EXPERT_MARGIN)).any():
             return False
     return True
 

@@ -31,7 +31,7 @@ struct device_quantization {
 struct device_layer {
   at::Tensor keys;      ///< [slots, places, kv_heads, head_dim]; none if recurrent. Cross: of encoder inputs
   at::Tensor values;    ///< the same; of latent attention the first numbers of keys
-  attention_span span;  ///< causal, and without chunks
+  attention_span span;  ///< causal
   int ring = 0;         ///< places after those of the sinks that positions use in turn; 0: one for each position
 
   /// The index of the place that holds the key and the value of a position.
@@ -94,8 +94,8 @@ struct kv_copy {
 /// of that stream. Lengths include all steps enqueued so far. Not thread-safe.
 class device_cache {
  public:
-  /// Takes layers of full, sliding and cross attention, all with the same heads, and recurrent ones; with a ring or
-  /// quantization, all of full or sliding attention have the same span, which is full attention if quantized. With
+  /// Takes layers of full, sliding, chunked and cross attention, all with the same heads, and recurrent ones; with a
+  /// ring or quantization, those of the slot's tokens have the same span, which is full attention if quantized. With
   /// tokens on the host there are no recurrent and no cross layers. Throws std::invalid_argument otherwise, naming
   /// layer and kind, and for options that make no sense. Throws LibTorch's error if the device has no memory left.
   device_cache(std::span<const kv_cache_spec> shapes, const device_options& options);
