@@ -98,6 +98,18 @@ constexpr key_names mpt_keys{.hidden = "d_model",
                              .sliding_window = "",
                              .activation = "hidden_act"};
 
+constexpr family_fields gemma4_fields(std::string_view family, std::string_view architecture) {
+  return {.family = family,
+          .gguf = {.architecture = architecture},
+          .keys = gemma3_keys,
+          .kv_heads = 4,
+          .head_dim = 256,
+          .max_positions = 131072,
+          .sliding_window = 512,
+          .activation = "gelu_pytorch_tanh",
+          .tie_embeddings = true};
+}
+
 constexpr key_names qwen3_5_moe_keys{.intermediate = "", .sliding_window = ""};
 
 constexpr family_fields qwen3_5_fields(std::string_view family, std::string_view architecture, std::int64_t kv_heads,
@@ -384,6 +396,8 @@ constexpr std::array families{
                   .rope_theta = 1e6,
                   .activation = "gelu_pytorch_tanh",
                   .tie_embeddings = true},
+    gemma4_fields("gemma4_text", "gemma4"),
+    gemma4_fields("gemma4", ""),
     bart_like("bart", "gelu", 2),
     bart_like("pegasus", "gelu", 0),
     bart_like("m2m_100", "relu", 2),
