@@ -32,7 +32,11 @@ bool is_recurrent(const kv_cache_spec& shape) { return shape.kind == layer_kind:
 bool is_cross(const kv_cache_spec& shape) { return shape.kind == layer_kind::cross; }
 bool attends_to_tokens(const kv_cache_spec& shape) { return !is_recurrent(shape) && !is_cross(shape); }
 
-void check_layers(std::span<const kv_cache_spec> shapes) {
+bool same_heads(const kv_cache_spec& a, const kv_cache_spec& b) {
+  return a.kv_heads == b.kv_heads && a.head_dim == b.head_dim;
+}
+
+void check_layers(std::span<const kv_cache_spec> shapes, bool quantizes) {
   if (shapes.empty()) throw std::invalid_argument("device cache: no layers, at least 1 is needed");
   const auto first = static_cast<std::size_t>(std::ranges::find_if_not(shapes, is_recurrent) - shapes.begin());
   for (std::size_t index = 0; index < shapes.size(); ++index) {
@@ -40,10 +44,10 @@ void check_layers(std::span<const kv_cache_spec> shapes) {
     check(shape);
     if (is_recurrent(shape)) continue;
     const auto layer = "device cache: layer " + to_string(index);
-    if (shape.kv_heads != shapes[first].kv_heads || shape.head_dim != shapes[first].head_dim ||
-        shape.latent_dim != shapes[first].latent_dim)
+    if (shape.latent_dim != shapes[first].latent_dim || (quantizes && !same_heads(shape, shapes[first])))
       throw std::invalid_argument(layer + " has " + heads_of(shape) + " where layer " + to_string(first) + " has " +
-                                  heads_of(shapes[first]) + "; all must have the same");
+                                  heads_of(shapes[first]) + "; all must have the same" +
+                                  (quantizes ? " if they are quantized" : ""));
   }
 }
 
@@ -103,7 +107,7 @@ void check_host(std::span<const kv_cache_spec> shapes, const device_options& opt
 }
 
 const device_options& checked(std::span<const kv_cache_spec> shapes, const device_options& options) {
-  check_layers(shapes);
+  check_layers(shapes, options.quantization.has_value());
   check_at_least_one("slots", options.slots);
   check_at_least_one("max_sequence_length", options.max_sequence_length);
   if (std::ranges::any_of(shapes, is_cross)) check_at_least_one("max_encoder_length", options.max_encoder_length);
@@ -125,9 +129,13 @@ std::int64_t planes_of(std::span<const kv_cache_spec> shapes) {
   return planes_of(first_with_keys(shapes)) * attending(shapes);
 }
 
+std::int64_t width_of(const kv_cache_spec& shape) { return std::int64_t{shape.kv_heads} * shape.head_dim; }
+
+/// Rows of all layers are as wide as the widest.
 std::int64_t width_of(std::span<const kv_cache_spec> shapes) {
-  const auto shape = first_with_keys(shapes);
-  return std::int64_t{shape.kv_heads} * shape.head_dim;
+  std::int64_t width = 0;
+  for (const auto& shape : shapes) width = std::max(width, width_of(shape));
+  return width;
 }
 
 std::int64_t numbers_of_states(std::span<const kv_cache_spec> shapes) {
@@ -234,7 +242,7 @@ device_layer device_cache::layer_with_keys(std::int64_t index, const kv_cache_sp
   const auto planes =
       on_host() ? device_.select(0, index % device_layers) : storage_.narrow(1, planes_ * index, planes_);
   const auto plane = [&](int number) {
-    return planes.select(1, number).unflatten(2, {shape.kv_heads, shape.head_dim});
+    return planes.select(1, number).narrow(2, 0, width_of(shape)).unflatten(2, {shape.kv_heads, shape.head_dim});
   };
   device_layer made{.keys = plane(0),
                     .values = shape.latent_dim > 0 ? plane(0).narrow(3, 0, shape.latent_dim) : plane(1),
@@ -248,7 +256,9 @@ device_layer device_cache::layer_with_keys(std::int64_t index, const kv_cache_sp
 
 device_layer device_cache::cross_layer(std::int64_t index, const kv_cache_spec& shape) const {
   const auto plane = [&](std::int64_t number) {
-    return encoded_.select(1, 2 * index + number).unflatten(2, {shape.kv_heads, shape.head_dim});
+    return encoded_.select(1, 2 * index + number)
+        .narrow(2, 0, width_of(shape))
+        .unflatten(2, {shape.kv_heads, shape.head_dim});
   };
   return {.keys = plane(0), .values = plane(1), .span = {}};
 }

@@ -15,6 +15,20 @@ void operators::add_experts(const at::Tensor&, const at::Tensor&, const mixture_
   throw std::logic_error("these operators have no experts");
 }
 
+void operators::read_layer_inputs(const layer_inputs&, const step_rows&, const at::Tensor&, const at::Tensor&,
+                                  const at::Tensor&) {
+  throw std::logic_error("these operators have no inputs of layers");
+}
+
+void operators::gate_layer_input(const at::Tensor&, const norm&, const layer_input&, const at::Tensor&,
+                                 const at::Tensor&) {
+  throw std::logic_error("these operators have no inputs of layers");
+}
+
+void operators::add_rows(const at::Tensor&, const residual&, const at::Tensor&) {
+  throw std::logic_error("these operators add no results together");
+}
+
 void operators::mix(const mixer_rows&, const mixer&, const step_rows&, const cache::device_layer&, const at::Tensor&) {
   throw std::logic_error("these operators have no recurrent mixers but scans");
 }

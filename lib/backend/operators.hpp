@@ -86,6 +86,19 @@ class operators {
   /// Adds by(y) to x as `how` says. y [rows, inputs], x [rows, outputs] float32
   virtual void linear_add(const at::Tensor& y, const projection& by, const residual& how, const at::Tensor& x) = 0;
 
+  /// into = the tokens' vectors for all layers, of which x are the embeddings. x [tokens, hidden] float32, into
+  /// [tokens, from.width] float32
+  virtual void read_layer_inputs(const layer_inputs& from, const step_rows& rows, const at::Tensor& last,
+                                 const at::Tensor& x, const at::Tensor& into);
+
+  /// y = f(by.gate(before(x))) times a layer's columns of `inputs`. x [rows, hidden] float32, inputs [rows, all layers'
+  /// columns] float32, y [rows, by.width]
+  virtual void gate_layer_input(const at::Tensor& x, const norm& before, const layer_input& by,
+                                const at::Tensor& inputs, const at::Tensor& y);
+
+  /// Adds rows to x as `how` says. Both [rows, hidden] float32
+  virtual void add_rows(const at::Tensor& rows, const residual& how, const at::Tensor& x);
+
   /// normed = before(x), and shares = those of the experts in each row's result; 0: not chosen. x, normed
   /// [rows, hidden] float32, shares [rows, experts] float32
   virtual void route(const at::Tensor& x, const norm& before, const mixture_of_experts& by, const at::Tensor& normed,

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -22,12 +23,13 @@ namespace cogen::parts {
 //
 // Nothing here computes: nn::blocks runs parts over the operators of their backend. Immutable.
 
-/// What becomes of a block's result: x = post(x + scale * after(result)).
+/// What becomes of a block's result: x = total * post(x + scale * after(result)).
 template <class Norm>
 struct residual {
   Norm after = {};
   float scale = 1;
   Norm post = {};
+  float total = 1;
 };
 
 /// The function of a feed-forward.
@@ -47,6 +49,17 @@ struct embedding {
   typename B::projection to_hidden = {};  ///< without weights, width is that of hidden states
   typename B::positions positions = {};   ///< [positions, hidden], or none
   typename B::norm after = {};
+};
+
+/// The vectors that tokens have for all layers: scale * table[id] + norm(projection x).
+template <class B>
+struct layer_inputs {
+  typename B::table table;  ///< [vocabulary, width]
+  std::int64_t vocabulary = 0;
+  float scale = 1;
+  std::int64_t width = 0;  ///< of those of all layers
+  typename B::projection projection;
+  typename B::norm norm;  ///< of each layer's by itself
 };
 
 /// The last product, [vocabulary, width], and what becomes of logits: cap(scale * (x W^T + bias)).
@@ -145,9 +158,23 @@ struct mixture_of_experts {
   typename B::projection router;              ///< to a logit of each expert, and of the shared one's gate
   decltype(B::projection::bias) choice_bias;  ///< [how.experts], or none
   std::vector<mlp<B>> experts;                ///< the shared one last
+  typename B::norm router_norm = {};          ///< of x, for the router alone; without it, it reads what experts read
+  decltype(B::projection::bias) share_scales = {};  ///< [how.experts], or none
 
   /// Columns of the router's product.
   std::int64_t logits() const { return how.experts + (how.shared && !how.shared->gate.empty() ? 1 : 0); }
+};
+
+/// A product that is gated by the token's vector for this layer.
+template <class B>
+struct layer_input {
+  static constexpr bool mixes_tokens = false;
+
+  typename B::projection gate;
+  parts::activation activation;
+  std::int64_t first;  ///< column of the vector among the token's vectors
+  std::int64_t width;
+  typename B::projection down;
 };
 
 template <class B>
@@ -156,6 +183,9 @@ struct block {
   typename B::norm before;
   residual<typename B::norm> after;
   bool parallel;  ///< reads the x that the block before it read
+
+  /// What becomes of the sum of the results of this block and the parallel ones behind it, each after its own `after`.
+  std::optional<residual<typename B::norm>> joint = {};
 
   bool mixes_tokens() const {
     return std::visit([](const auto& part) { return part.mixes_tokens; }, what);

@@ -65,7 +65,8 @@ device::norm tensor_weights::norm(const models::norm_spec& spec, std::int64_t wi
     const weights::named_rows rows{.name = spec.name + end, .rows = width};
     return vector(std::span(&rows, 1));
   };
-  return {.weight = vector_of(".weight"),
+  auto weight = vector_of(".weight");
+  return {.weight = spec.weight_scale == 1 ? weight : weight * spec.weight_scale,
           .epsilon = spec.epsilon,
           .weight_offset = spec.weight_offset,
           .is_layer_norm = spec.type == models::norm_spec::kind::layer,

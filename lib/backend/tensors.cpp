@@ -1,5 +1,6 @@
 #include "backend/tensors.hpp"
 
+#include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 
 #include <utility>
@@ -31,7 +32,8 @@ attention_shape shape_of(const models::attention_spec& spec) {
                        .clip = spec.qkv_clip,
                        .output_gate = spec.output_gate,
                        .first_rotated = spec.rope ? spec.rope->first_dim : 0,
-                       .latent_dim = spec.kv.latent_dim};
+                       .latent_dim = spec.kv.latent_dim,
+                       .shares_kv = spec.shared_kv.has_value()};
   if (spec.alibi) made.slopes = at::tensor(spec.alibi->slopes);
   if (spec.query_growth) {
     made.growth = spec.query_growth->beta;
@@ -49,7 +51,9 @@ heads::heads(const models::attention_spec& spec, const weights::head_numbers& nu
   if (spec.relative_bias) shape.distance_biases = at::tensor(numbers.distance_biases).view({spec.heads, -1});
   if (!spec.qk_norm) return;
   shape.q_norm = norm_of(spec, numbers.q_norm, spec.heads);
-  shape.k_norm = norm_of(spec, numbers.k_norm, spec.kv_heads);
+  if (!spec.shared_kv) shape.k_norm = norm_of(spec, numbers.k_norm, spec.kv_heads);
+  if (spec.qk_norm->values && !spec.shared_kv)
+    shape.v_norm = {{.weight = at::ones({spec.kv_width()}), .epsilon = spec.qk_norm->epsilon}, spec.head_dim};
   shape.norms_after_rotation = spec.qk_norm->after_rope;
 }
 

@@ -48,6 +48,7 @@ struct attention_shape {
   float clip = 0;         ///< of queries, keys and values; 0: none
   head_norm q_norm = {};  ///< without a weight there is none
   head_norm k_norm = {};
+  head_norm v_norm = {};
   bool norms_after_rotation = false;
   /// Queries are multiplied by 1 + growth * log(1 + floor((position + growth_offset) / growth_length)).
   double growth = 0;
@@ -59,9 +60,10 @@ struct attention_shape {
 
   std::int64_t first_rotated = 0;  ///< dimension of queries and keys
   std::int64_t latent_dim = 0;     ///< values are the first so many numbers of keys; 0: they follow the keys
+  bool shares_kv = false;          ///< there are queries alone, which read what another block has stored
 
   /// Of queries, keys and values side by side.
-  std::int64_t qkv_heads() const { return heads + (latent_dim > 0 ? 1 : 2) * kv_heads; }
+  std::int64_t qkv_heads() const { return heads + (shares_kv ? 0 : latent_dim > 0 ? 1 : 2) * kv_heads; }
   std::int64_t qkv_width() const { return qkv_heads() * head_dim; }
 };
 
@@ -144,7 +146,7 @@ struct tensors {
   using block_part =
       std::variant<parts::attention<tensors>, parts::latent_attention<tensors>, parts::cross_attention<tensors>,
                    parts::mamba<tensors>, parts::recurrent_mixer<tensors>, parts::mlp<tensors>,
-                   parts::mixture_of_experts<tensors>>;
+                   parts::mixture_of_experts<tensors>, parts::layer_input<tensors>>;
 
   static mixer read_mixer(tensor_weights& weights, const std::string& prefix, const models::mamba2_spec& spec) {
     return mamba2_scan(weights, prefix, spec);
@@ -165,6 +167,8 @@ using cross_attention = parts::cross_attention<tensors>;
 using embedding = parts::embedding<tensors>;
 using head = parts::head<tensors>;
 using latent_attention = parts::latent_attention<tensors>;
+using layer_input = parts::layer_input<tensors>;
+using layer_inputs = parts::layer_inputs<tensors>;
 using recurrent_mixer = parts::recurrent_mixer<tensors>;
 using mixture_of_experts = parts::mixture_of_experts<tensors>;
 using residual = parts::residual<norm>;

@@ -36,7 +36,7 @@ class rope_table {
 struct qkv_operands {
   float* q = nullptr;  // [tokens, heads, head_dim]
   std::int64_t q_stride = 0;
-  const float* k = nullptr;  // [tokens, kv_heads, head_dim]
+  const float* k = nullptr;  // [tokens, kv_heads, head_dim]; null: nothing is written
   std::int64_t k_stride = 0;
   const float* v = nullptr;  // [tokens, kv_heads, head_dim]; not read where the cache's keys hold the values
   std::int64_t v_stride = 0;

@@ -79,8 +79,8 @@ std::vector<float> read_listed_frequencies(const gguf_file& file, const tensor_i
   std::vector<float> factors(static_cast<std::size_t>(count));
   file.read(tensor, 0, std::as_writable_bytes(std::span(factors)));
   for (const float factor : factors) {
-    if (!(factor >= 1e-6F && factor <= 1e6F)) {
-      refuse(file.path().string(), "tensor '{}' has the factor {}; 1e-6 to 1e6 is allowed", tensor.name, factor);
+    if (!(factor >= 1e-6F && factor <= 1e30F)) {
+      refuse(file.path().string(), "tensor '{}' has the factor {}; 1e-6 to 1e30 is allowed", tensor.name, factor);
     }
   }
   return factors;

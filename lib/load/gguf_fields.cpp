@@ -84,6 +84,9 @@ constexpr std::array aliases{
     key_alias{"mamba_d_ssm", "ssm.inner_size"},
     key_alias{"mamba_n_heads", "ssm.time_step_rank"},
     key_alias{"mamba_n_groups", "ssm.group_count"},
+    key_alias{"hidden_size_per_layer_input", "embedding_length_per_layer_input"},
+    key_alias{"num_kv_shared_layers", "attention.shared_kv_layers"},
+    key_alias{"top_k_experts", "expert_used_count"},
     key_alias{"num_local_experts", "expert_count"},
     key_alias{"conv_L_cache", "shortconv.l_cache"},
     key_alias{"linear_conv_kernel_dim", "ssm.conv_kernel"},
@@ -131,6 +134,7 @@ constexpr std::array shown_fields{
     shown_field{"stacked_kv_up", {"attn_k_b.weight"}},
     shown_field{"latent_bias", {"attn_kv_a_mqa.bias"}},
     shown_field{"fused_experts", {"ffn_gate_up_exps.weight"}},
+    shown_field{"enable_moe_block", {"ffn_gate_inp.weight"}},
     shown_field{"use_qk_norm", {"attn_q_norm.weight"}},
     shown_field{"qk_layernorm", {"attn_q_norm.weight"}},
 };
@@ -223,6 +227,7 @@ class gguf_lookup final : public config_fields::lookup {
     if (key == "linear_value_head_dim" || key == "head_dim" || key == "mamba_d_head" || key == "mamba_head_dim")
       return value_head_dim();
     if (key == "mamba_rms_norm") return scalar_field(any_layer_has("ssm_norm.weight"));
+    if (key == "attention_k_eq_v") return scalar_field(any_layer_has("attn_k.weight", "attn_v.weight"));
     if (key == "attn_layer_period") return scalar_field(layers_with("attn_q.weight").period);
     if (key == "attn_layer_offset") return scalar_field(layers_with("attn_q.weight").offset);
     if (key == "expert_layer_period") return scalar_field(layers_with("ffn_gate_inp.weight").period);
@@ -254,9 +259,10 @@ class gguf_lookup final : public config_fields::lookup {
     return file_.find(fmt::format("blk.{}.{}", layer, tensor)) != nullptr;
   }
 
-  bool any_layer_has(std::string_view tensor) const {
+  // ... without the other one.
+  bool any_layer_has(std::string_view tensor, std::string_view other = {}) const {
     for (std::int64_t layer = 0; layer < layers(); ++layer)
-      if (layer_has(layer, tensor)) return true;
+      if (layer_has(layer, tensor) && (other.empty() || !layer_has(layer, other))) return true;
     return false;
   }
 

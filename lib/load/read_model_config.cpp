@@ -27,10 +27,11 @@ std::int64_t read_vocabulary(const config_fields& fields, const key_names& keys)
   return fields.integer(keys.vocabulary, vocabularies);
 }
 
-// Zero where the models have no such field.
+// Zero where the models have no such field. Of a list with a number for each layer, the largest.
 std::int64_t read_intermediate(const config_fields& fields, std::string_view key, const family_fields& family,
                                std::int64_t hidden) {
   if (key.empty()) return 0;
+  if (fields.size(key) > 1) return std::ranges::max(fields.integers(key, inner_widths));
   if (family.intermediate_factor == 0) return fields.integer(key, inner_widths);
   return fields.integer(key, inner_widths, family.intermediate_factor * hidden);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace cogen::load {
@@ -16,12 +17,13 @@ constexpr real_range factors{1e-6, 1e6};
 constexpr real_range shares{1e-6, 1};
 constexpr real_range attention_factors{0, 1e6};
 
-constexpr std::array<std::pair<std::string_view, rope_kind>, 6> kinds{{{"default", rope_kind::standard},
+constexpr std::array<std::pair<std::string_view, rope_kind>, 7> kinds{{{"default", rope_kind::standard},
                                                                        {"linear", rope_kind::linear},
                                                                        {"llama3", rope_kind::llama3},
                                                                        {"yarn", rope_kind::yarn},
                                                                        {"longrope", rope_kind::longrope},
-                                                                       {"su", rope_kind::longrope}}};
+                                                                       {"su", rope_kind::longrope},
+                                                                       {"proportional", rope_kind::listed}}};
 
 std::int64_t rotary_dim(const config_fields& fields, std::string_view key, std::int64_t head_dim, double share) {
   const auto dim = static_cast<std::int64_t>(static_cast<double>(head_dim) * share);
@@ -44,6 +46,7 @@ class rope_reader {
     rope.kind = kind();
     rope.theta = fields_.real(own_or_top("rope_theta"), rope_thetas, defaults_.theta);
     const auto share = fields_.real(own_or_top("partial_rotary_factor"), shares, defaults_.partial_factor);
+    if (rope.kind == rope_kind::listed) return read_proportional(rope, share);
     rope.rotary_dim = rotary_dim(fields_, has_own("partial_rotary_factor") ? own("partial_rotary_factor") : "head_dim",
                                  shape_.head_dim, share);
     if (rope.kind == rope_kind::linear) rope.factor = fields_.real(own("factor"), factors);
@@ -69,7 +72,7 @@ class rope_reader {
     for (const auto& [known, kind] : kinds) {
       if (name == known) return kind;
     }
-    fields_.refuse(key, "'default', 'linear', 'llama3', 'yarn' and 'longrope' are known");
+    fields_.refuse(key, "'default', 'linear', 'llama3', 'yarn', 'longrope' and 'proportional' are known");
   }
 
   // Transformers lets the one at the top level win.
@@ -136,6 +139,18 @@ class rope_reader {
     if (fields_.real(own("long_mscale"), attention_factors, factor) != factor)
       fields_.refuse(own("long_mscale"), fmt::format("it must be short_mscale = {}", factor));
     rope.attention_factor = factor;
+  }
+
+  // Pairs of the whole head, of which those beyond the share stand still.
+  rope_config read_proportional(rope_config rope, double share) const {
+    rope.rotary_dim = shape_.head_dim;
+    if (rope.rotary_dim % 2 != 0) fields_.refuse("head_dim", "pairs of dimensions are rotated; it must be even");
+    const auto factor = static_cast<float>(fields_.real(own("factor"), factors, 1));
+    const auto pairs = static_cast<std::size_t>(rope.rotary_dim / 2);
+    rope.frequency_factors.assign(pairs, std::numeric_limits<float>::infinity());
+    const auto turning = static_cast<std::int64_t>(static_cast<double>(rope.rotary_dim) * share / 2);
+    std::fill_n(rope.frequency_factors.begin(), turning, factor);
+    return rope;
   }
 
   // theta * alpha^(d / (d - 2)), of HunYuan models.

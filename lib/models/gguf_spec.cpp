@@ -24,6 +24,9 @@ constexpr std::array renamed_norms{
     renamed_norm{"falcon", "ln_attn", "attn_norm_2"},
     renamed_norm{"falcon", "ln_mlp", "attn_norm"},
     renamed_norm{"falcon_h1", "pre_ff_layernorm", "bare.ffn_norm"},  // load::gguf_views
+    renamed_norm{"gemma4_text", "pre_feedforward_layernorm_2", "pre_ffw_norm_2"},
+    renamed_norm{"gemma4_text", "post_feedforward_layernorm_1", "post_ffw_norm_1"},
+    renamed_norm{"gemma4_text", "post_feedforward_layernorm_2", "post_ffw_norm_2"},
     renamed_norm{"glm4_moe", "post_attention_layernorm", "post_attention_norm"},
     renamed_norm{"qwen3_next", "post_attention_layernorm", "post_attention_norm"},
     renamed_norm{"qwen3_5_moe_text", "post_attention_layernorm", "post_attention_norm"},
@@ -51,6 +54,13 @@ class gguf_namer {
     rename(embedding.norm, "token_embd_norm");
   }
 
+  void rename(std::optional<layer_inputs_spec>& inputs) const {
+    if (!inputs) return;
+    inputs->table = "per_layer_token_embd";
+    inputs->projection = "per_layer_model_proj";
+    inputs->norm.name = "per_layer_proj_norm";
+  }
+
   void rename(head_spec& head) const {
     if (!head.names.empty()) head.names = {"output"};
     if (!head.bias.empty()) head.bias = "output.bias";
@@ -67,8 +77,12 @@ class gguf_namer {
   void rename(std::vector<block_spec>& blocks) {
     const bool apart = family_ == "nemotron_h";
     for (auto& block : blocks) {
-      const bool mixes = !std::holds_alternative<mlp_spec>(block.what) && !std::holds_alternative<moe_spec>(block.what);
-      if (!mixes && !apart) {
+      const bool is_input = std::holds_alternative<layer_input_spec>(block.what);
+      const bool mixes =
+          !is_input && !std::holds_alternative<mlp_spec>(block.what) && !std::holds_alternative<moe_spec>(block.what);
+      if (is_input) {
+        rename_in_layer(block, "", "post_norm");
+      } else if (!mixes && !apart) {
         rename_in_layer(block, "ffn_norm", "post_ffw_norm");
       } else {
         if (!block.parallel) ++layer_;
@@ -85,7 +99,9 @@ class gguf_namer {
     std::visit([&](const auto& what) { block.prefix += mixer_prefix(what); }, block.what);
     std::visit([this](auto& what) { rename(what); }, block.what);
     rename_before(block, before);
-    rename(block.after, layer_name(after));
+    rename(block.after, layer_name(block.after ? name_of(block.after->name, after) : after));
+    rename(block.joint, layer_name(after));
+    if (!block.scalar.empty()) block.scalar = layer_name("layer_output_scale");
   }
 
   /// Blocks beside each other may read the same norm.
@@ -106,10 +122,12 @@ class gguf_namer {
   }
 
   void rename(attention_spec& attends) const {
+    const bool keys_are_values = attends.qkv.size() == 3 && attends.qkv[1] == attends.qkv[2];
     if (fused_qkv_)
       attends.qkv = {"attn_qkv"};
     else
       attends.qkv = {"attn_q", "attn_k", "attn_v"};
+    if (keys_are_values) attends.qkv.back() = "attn_k";
     attends.output = "attn_output";
     attends.grouped_qkv = attends.transposed = false;
     attends.qkv_bias = qkv_bias_;
@@ -155,6 +173,8 @@ class gguf_namer {
     moe.bias = ".bias";
     moe.expert.bias = expert_bias_;
     moe.router.name = "ffn_gate_inp";
+    if (moe.router.before) moe.router.before->name = layer_name("ffn_gate_inp.scale");
+    if (!moe.router.share_scales.empty()) moe.router.share_scales = "ffn_down_exps.scale";
     if (!moe.router.choice_bias.empty()) moe.router.choice_bias = "exp_probs_b.bias";
     if (!moe.shared) return;
     rename(moe.shared->mlp, "_shexp");
@@ -166,6 +186,11 @@ class gguf_namer {
     mlp.up = fmt::format("ffn_up{}", ending);
     mlp.down = fmt::format("ffn_down{}", ending);
     mlp.transposed = mlp.interleaved = mlp.bias = false;
+  }
+
+  void rename(layer_input_spec& input) const {
+    input.gate = "inp_gate";
+    input.down = "proj";
   }
 
   void rename(mamba_spec&) const {}
@@ -217,6 +242,7 @@ std::vector<std::string> prediction_layers(const load::config_fields& fields) {
 model_spec as_gguf(model_spec spec, const load::config_fields& fields) {
   gguf_namer namer(fields);
   namer.rename(spec.embedding);
+  namer.rename(spec.layer_inputs);
   namer.rename(spec.blocks);
   namer.rename(spec.final_norm, fields.family().starts_with("lfm2") ? "token_embd_norm" : "output_norm");
   namer.rename(spec.head);

@@ -191,8 +191,13 @@ void put_under(const std::string& base, model_spec& spec) {
   for (auto& name : spec.embedding.names) move(name);
   for (auto& block : spec.blocks) {
     move(block.prefix);
-    for (auto* norm : {&block.before, &block.after, &block.post}) move_norm(*norm);
+    for (auto* norm : {&block.before, &block.after, &block.post, &block.joint}) move_norm(*norm);
+    if (auto* moe = std::get_if<moe_spec>(&block.what)) move_norm(moe->router.before);
+    move(block.scalar);
   }
+  if (auto& inputs = spec.layer_inputs)
+    for (auto* name : {&inputs->table, &inputs->projection, &inputs->norm.name}) move(*name);
+  for (auto& name : spec.unread) move(name);
   move_norm(spec.final_norm);
   spec.base = base;
 }

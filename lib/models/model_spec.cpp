@@ -16,8 +16,8 @@ std::vector<cache::kv_cache_spec> kv_cache_specs(const model_spec& spec) {
         [&](const auto& what) {
           if constexpr (requires { what.kv(); })
             specs.push_back(what.kv());
-          else if constexpr (requires { what.kv; })
-            specs.push_back(what.kv);
+          else if constexpr (requires { what.shared_kv; })
+            if (!what.shared_kv) specs.push_back(what.kv);
         },
         block.what);
   }

@@ -19,7 +19,8 @@ namespace cogen::models {
 // or GGUF's after as_gguf(). Those of projections follow their block's prefix, all others are complete. Each gets
 // ".weight" or ".bias".
 
-/// y = (x - mean) / sqrt(variance + epsilon) * (weight + weight_offset) + bias; RMS norms leave out mean and bias.
+/// y = (x - mean) / sqrt(variance + epsilon) * (weight_scale * weight + weight_offset) + bias; RMS norms leave out mean
+/// and bias.
 struct norm_spec {
   enum class kind : std::uint8_t { rms, layer };
 
@@ -28,6 +29,7 @@ struct norm_spec {
   kind type = kind::rms;
   float weight_offset = 0;
   bool bias = false;  ///< of a layer norm
+  float weight_scale = 1;
 };
 
 /// A norm of queries and keys, before they are rotated unless `after_rope`. Without names it has no weights.
@@ -42,6 +44,7 @@ struct qk_norm_spec {
   scope over = scope::head;
   float weight_offset = 0;
   bool after_rope = false;
+  bool values = false;  ///< each head's values are normed, too, without weights
 };
 
 struct rope_spec {
@@ -96,6 +99,10 @@ struct attention_spec {
   float qkv_clip = 0;            ///< queries, keys and values, once normed, are cut to [-clip, clip]; 0: they stay
 
   cache::kv_cache_spec kv;  ///< of kind cross: keys and values are the encoder's
+
+  /// The layer of the cache that it reads instead of one of its own: it has queries alone. That layer is an earlier
+  /// block's, with the same `kv`.
+  std::optional<int> shared_kv = {};
 
   std::int64_t q_width() const { return std::int64_t{heads} * head_dim; }
   std::int64_t kv_width() const { return std::int64_t{kv_heads} * head_dim; }
@@ -171,9 +178,11 @@ struct router_spec {
   group_scoring groups_by = group_scoring::best;
   bool renormalized = false;  ///< shares are divided by their sum
   double added_to_sum = 1e-20;
-  double scale = 1;           ///< of shares, after that
-  double jitter = 0;          ///< of sparsemixer: near is within twice that, relative to the larger of two logits
-  bool scales_input = false;  ///< shares multiply what experts read, not their results
+  double scale = 1;               ///< of shares, after that
+  double jitter = 0;              ///< of sparsemixer: near is within twice that, relative to the larger of two logits
+  bool scales_input = false;      ///< shares multiply what experts read, not their results
+  std::string share_scales = {};  ///< a vector that shares are multiplied by, after the prefix, or none
+  std::optional<norm_spec> before = {};  ///< of x, for the router alone; without it, it reads what experts read
 };
 
 /// A feed-forward for all rows beside the chosen ones. Names follow the block's prefix.
@@ -193,6 +202,15 @@ struct moe_spec {
   std::optional<shared_expert_spec> shared = {};
 };
 
+/// down(f(gate x) * e), where e is the token's vector for this layer.
+struct layer_input_spec {
+  std::int64_t width = 0;
+  std::int64_t first = 0;  ///< column of e among the token's vectors for all layers
+  kernels::activation activation = kernels::activation::gelu_tanh;
+  std::string gate = "per_layer_input_gate";
+  std::string down = "per_layer_projection";
+};
+
 /// A selective state-space mixer: Gu and Dao, arXiv:2312.00752, section 3; with norms inside, Lieber et al.,
 /// arXiv:2403.19887.
 struct mamba_spec {
@@ -209,17 +227,22 @@ struct mamba_spec {
   cache::kv_cache_spec kv() const { return {.kind = cache::layer_kind::recurrent, .state = state()}; }
 };
 
-/// x = post(x + residual_scale * after(what(before(x)))).
+/// x = scalar * post(x + residual_scale * after(what(before(x)))).
 struct block_spec {
   std::variant<attention_spec, latent_attention_spec, mamba_spec, short_convolution_spec, delta_net_spec, mamba2_spec,
-               mlp_spec, moe_spec>
+               mlp_spec, moe_spec, layer_input_spec>
       what;
   std::string prefix;
   std::optional<norm_spec> before = {};
   std::optional<norm_spec> after = {};
   std::optional<norm_spec> post = {};
   float residual_scale = 1;
-  bool parallel = false;  ///< reads the x that the block before it read
+  bool parallel = false;    ///< reads the x that the block before it read
+  std::string scalar = {};  ///< complete name of a tensor of one number; empty: it is 1
+
+  /// A norm of the sum of what this block and the parallel ones behind it would add to x; x gets its result instead,
+  /// and then the scalar.
+  std::optional<norm_spec> joint = {};
 };
 
 /// One vector for each position, added to a token's: row `offset` is the first position's.
@@ -239,6 +262,18 @@ struct embedding_spec {
   std::string projection = {};
   std::optional<position_table_spec> positions = {};
   std::optional<norm_spec> norm = {};
+};
+
+/// One vector of each token for each layer, from its id and from its embedding x, side by side: table_scale * table[id]
+/// + norm(projection x). Ids beyond the table have the row of id 0.
+struct layer_inputs_spec {
+  std::string table;
+  std::int64_t vocabulary = 0;
+  std::int64_t width = 0;  ///< of a layer's vector
+  std::int64_t layers = 0;
+  double table_scale = 1;
+  std::string projection;
+  norm_spec norm;  ///< of each layer's vector, with the same weights
 };
 
 struct head_spec {
@@ -266,11 +301,12 @@ struct model_spec {
   std::optional<norm_spec> final_norm;
   head_spec head;
   std::optional<encoder_spec> encoder = {};
+  std::optional<layer_inputs_spec> layer_inputs = {};
   std::vector<std::string> unread =
       {};  ///< tensors that a checkpoint may hold and no block reads; "mtp.*": all of these
 };
 
-/// What each layer of the cache holds: one for each block that mixes tokens, in their order.
+/// What each layer of the cache holds: one for each block that mixes tokens, in their order, unless it reads another's.
 std::vector<cache::kv_cache_spec> kv_cache_specs(const model_spec& spec);
 
 }  // namespace cogen::models

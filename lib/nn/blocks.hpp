@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <variant>
@@ -50,6 +51,12 @@ auto begin(Operators& on, const parts::mlp<B>& part, const typename B::norm& bef
 }
 
 template <class Operators, class B>
+auto begin(Operators& on, const parts::layer_input<B>& part, const typename B::norm& before,
+           const typename B::rows& x) {
+  return on.gate_layer_input(x, before, part);
+}
+
+template <class Operators, class B>
 auto begin(Operators& on, const parts::mixture_of_experts<B>& part, const typename B::norm& before,
            const typename B::rows& x) {
   return on.route(x, before, part);
@@ -72,8 +79,11 @@ class blocks {
   using block = parts::block<B>;
   using rows = typename B::rows;
 
-  /// Throws std::invalid_argument if a block that mixes tokens is parallel to one before it that does not.
+  /// Throws std::invalid_argument if a block that mixes tokens is parallel to one before it that does not, or is joined
+  /// with others.
   explicit blocks(std::vector<block> all) : all_(std::move(all)) {
+    if (std::ranges::any_of(all_, [](const block& each) { return each.joint && each.mixes_tokens(); }))
+      throw std::invalid_argument("a block that mixes tokens is joined with others");
     for (std::size_t index = 1; index < all_.size(); ++index)
       if (all_[index].parallel && all_[index].mixes_tokens() && !all_[index - 1].mixes_tokens())
         throw std::invalid_argument("a block that mixes tokens is parallel to one that does not; it must come first");
@@ -93,20 +103,23 @@ class blocks {
 
  private:
   /// Runs a block and those that read the same x: all of them begin before one of them ends. Returns the index behind
-  /// them.
+  /// them. Their results are added to x, or to `sum`.
   template <class Operators>
-  std::size_t run_group(Operators& on, std::size_t index, rows& x) const {
+  std::size_t run_group(Operators& on, std::size_t index, rows& x, const rows* sum = nullptr) const {
     const auto& block = all_[index];
     return std::visit(
         [&]<class Part>(const Part& part) {
           [[maybe_unused]] const auto scratch = on.scratch();
           auto inner = begin(on, part, block.before, x);
           if (index + 1 == mixing_end_) x = on.keep(x);
+          const auto joined = block.joint ? std::optional(on.zeros_like(x)) : std::nullopt;
+          if (joined) sum = &*joined;
           auto next = index + 1;
-          if (next < all_.size() && all_[next].parallel) next = run_group(on, next, x);
+          if (next < all_.size() && all_[next].parallel) next = run_group(on, next, x, sum);
           if constexpr (Part::mixes_tokens)
             if (index < mixing_end_ && mixing_end_ <= next) inner = on.keep(inner);
-          if (!on.is_empty(x)) end(on, part, inner, block.after, x);
+          if (!on.is_empty(x)) end(on, part, inner, block.after, sum ? *sum : x);
+          if (joined && !on.is_empty(x)) on.add_rows(*joined, *block.joint, x);
           return next;
         },
         block.what);

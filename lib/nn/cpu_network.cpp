@@ -50,6 +50,7 @@ class cpu_network final : public network {
       : hidden_(config.hidden),
         encoder_(spec.encoder ? std::optional(read_encoder(*spec.encoder, read)) : std::nullopt),
         embedding_(read.read(spec.embedding)),
+        layer_inputs_(read.read(spec.layer_inputs)),
         blocks_(read.read(spec.blocks)),
         norm_(read.read(spec.final_norm)),
         head_(read.read(spec.head, spec.embedding)),
@@ -59,7 +60,9 @@ class cpu_network final : public network {
   void forward(const batch& batch, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const override {
     const auto context = context_for(batch.step, cache, scratch);
     cpu::operators on(context, batch.outputs);
-    const auto x = blocks_.run(on, on.embed(embedding_, batch.tokens, hidden_));
+    const auto embedded = on.embed(embedding_, batch.tokens, hidden_);
+    if (layer_inputs_) on.read_layer_inputs(*layer_inputs_, batch.tokens, embedded);
+    const auto x = blocks_.run(on, embedded);
     if (!on.is_empty(x)) on.score(x, norm_, head_, as_activations(logits));
   }
 
@@ -108,6 +111,7 @@ class cpu_network final : public network {
   std::int64_t hidden_;
   std::optional<cpu_encoder> encoder_;
   parts::embedding<forms> embedding_;
+  std::optional<parts::layer_inputs<forms>> layer_inputs_;
   blocks<forms> blocks_;
   forms::norm norm_;
   parts::head<forms> head_;

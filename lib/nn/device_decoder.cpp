@@ -31,6 +31,7 @@ class device_decoder final : public device_network {
         specs_(models::kv_cache_specs(spec)),
         encoder_(spec.encoder ? std::optional(read_encoder(*spec.encoder, read)) : std::nullopt),
         embedding_(read.read(spec.embedding)),
+        layer_inputs_(read.read(spec.layer_inputs)),
         blocks_(read.read(spec.blocks)),
         norm_(read.read(spec.final_norm)),
         head_(read.read(spec.head, spec.embedding)) {}
@@ -57,14 +58,18 @@ class device_decoder final : public device_network {
             .decisions = rows_of(widths.decisions, at::kFloat),
             .gated = rows_of(widths.inner, type()),
             .routed = rows_of(widths.experts > 0 ? hidden_ : 0, at::kFloat),
-            .shares = rows_of(widths.experts, at::kFloat)};
+            .shares = rows_of(widths.experts, at::kFloat),
+            .joined = rows_of(widths.joins ? hidden_ : 0, at::kFloat),
+            .inputs = rows_of(layer_inputs_ ? layer_inputs_->width : 0, at::kFloat)};
   }
 
   at::Tensor forward(device::operators& by, const device::step_rows& rows, const at::Tensor& last,
                      const at::Tensor& outputs, const device_memory& memory,
                      const device_scratch& scratch) const override {
     const device_pass on(by, rows, outputs, memory, scratch);
-    return blocks_.run(on, on.embed(embedding_, last));
+    const auto x = on.embed(embedding_, last);
+    if (layer_inputs_) on.read_layer_inputs(*layer_inputs_, last, x);
+    return blocks_.run(on, x);
   }
 
   bool has_encoder() const noexcept override { return encoder_.has_value(); }
@@ -96,6 +101,7 @@ class device_decoder final : public device_network {
   std::vector<cache::kv_cache_spec> specs_;
   std::optional<device_encoder> encoder_;
   device::embedding embedding_;
+  std::optional<device::layer_inputs> layer_inputs_;
   blocks<tensors> blocks_;
   device::norm norm_;
   device::head head_;
@@ -112,12 +118,15 @@ device_scratch device_scratch::first(std::int64_t tokens) const {
           .decisions = decisions.narrow(0, 0, tokens),
           .gated = gated.narrow(0, 0, tokens),
           .routed = routed.narrow(0, 0, tokens),
-          .shares = shares.narrow(0, 0, tokens)};
+          .shares = shares.narrow(0, 0, tokens),
+          .joined = joined.narrow(0, 0, tokens),
+          .inputs = inputs.narrow(0, 0, tokens)};
 }
 
 std::int64_t device_scratch::bytes() const noexcept {
   std::int64_t bytes = 0;
-  for (const auto* each : {&x, &qkv, &sink_q, &attended, &mixed, &decisions, &gated, &routed, &shares})
+  for (const auto* each :
+       {&x, &qkv, &sink_q, &attended, &mixed, &decisions, &gated, &routed, &shares, &joined, &inputs})
     if (each->defined()) bytes += static_cast<std::int64_t>(each->nbytes());
   return bytes;
 }

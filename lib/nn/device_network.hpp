@@ -25,6 +25,8 @@ struct device_scratch {
   at::Tensor gated;      // [tokens, intermediate]
   at::Tensor routed;     // [tokens, hidden] float32, rows that experts read
   at::Tensor shares;     // [tokens, experts] float32
+  at::Tensor joined;     // [tokens, hidden] float32, the sum of blocks that are normed together
+  at::Tensor inputs;     // [tokens, columns] float32, the tokens' vectors for all layers
 
   /// Its first rows.
   device_scratch first(std::int64_t tokens) const;

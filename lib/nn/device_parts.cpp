@@ -21,6 +21,7 @@ class part_check {
     refuse(spec.encoder.has_value(), "encoders");
     if (spec.encoder) check(*spec.encoder);
     check(spec.embedding);
+    refuse(spec.layer_inputs.has_value(), "inputs of layers");
     refuse(spec.head.width != 0, "embeddings that are narrower than hidden states");
     check(spec.blocks);
     refuse(!spec.final_norm, "models without a last norm");
@@ -36,6 +37,7 @@ class part_check {
   static result result_of(const models::block_spec& block) {
     if (std::holds_alternative<models::attention_spec>(block.what)) return result::attended;
     if (std::holds_alternative<models::mlp_spec>(block.what)) return result::gated;
+    if (std::holds_alternative<models::layer_input_spec>(block.what)) return result::gated;
     return std::holds_alternative<models::moe_spec>(block.what) ? result::routed : result::mixed;
   }
 
@@ -76,6 +78,7 @@ class part_check {
     refuse(attention.kv.kind == cache::layer_kind::cross, "attention to an encoder input");
     refuse(attention.kv.kind == cache::layer_kind::chunked, "attention in chunks");
     refuse(attention.output_gate, "attention with gated outputs");
+    refuse(attention.shared_kv.has_value(), "layers that share keys and values");
     refuse(!attention.rope, "attention without rotary positions");
     refuse(attention.qk_norm.has_value(), "norms of queries and keys");
     refuse(attention.alibi.has_value(), "attention with linear biases");
@@ -87,6 +90,8 @@ class part_check {
   }
 
   void check(const models::latent_attention_spec&) const { refuse(true, "latent attention"); }
+
+  void check(const models::layer_input_spec&) const { refuse(true, "inputs of layers"); }
 
   void check(const models::mlp_spec& mlp) const {
     refuse(mlp.gate_scale != 1, "feed-forwards with a scaled gate");
@@ -104,8 +109,8 @@ class part_check {
     std::visit([this](const auto& what) { check(what); }, block.what);
     refuse(!block.before, "blocks without a norm before them");
     check(block.before);
-    refuse(block.after || block.post, "norms behind blocks");
-    refuse(block.residual_scale != 1, "scaled residuals");
+    refuse(block.after || block.post || block.joint, "norms behind blocks");
+    refuse(block.residual_scale != 1 || !block.scalar.empty(), "scaled residuals");
     refuse(block.parallel, "parallel blocks");
   }
 

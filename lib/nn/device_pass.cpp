@@ -41,7 +41,7 @@ at::Tensor device_pass::attend(const device::heads& how, int layer, const at::Te
       qkv, scratch_.sink_q.defined() ? part_of(scratch_.sink_q, qkv.size(0), how.q_width()) : at::Tensor()};
   if (memory_.prefetcher) memory_.prefetcher->wait_layer(layer);
   on_.rotate_and_append(numbers, how.shape, turn, rows_, kept);
-  if (memory_.prefetcher) memory_.prefetcher->store_layer(layer);
+  if (memory_.prefetcher && !how.shape.shares_kv) memory_.prefetcher->store_layer(layer);
   on_.attend(numbers, how.shape, rows_, kept, out);
   return out;
 }
@@ -101,6 +101,26 @@ at::Tensor device_pass::norm_activated(const at::Tensor& x, const device::norm& 
   const auto y = part_of(scratch_.gated, x.size(0), intermediate);
   on_.norm_activated(x, before, by, how, y);
   return y;
+}
+
+void device_pass::read_layer_inputs(const device::layer_inputs& from, const at::Tensor& last,
+                                    const at::Tensor& x) const {
+  on_.read_layer_inputs(from, rows_, last, x, scratch_.inputs);
+}
+
+at::Tensor device_pass::gate_layer_input(const at::Tensor& x, const device::norm& before,
+                                         const device::layer_input& by) const {
+  const auto y = part_of(scratch_.gated, x.size(0), by.width);
+  on_.gate_layer_input(x, before, by, x.size(0) < scratch_.inputs.size(0) ? keep(scratch_.inputs) : scratch_.inputs, y);
+  return y;
+}
+
+at::Tensor device_pass::zeros_like(const at::Tensor& x) const {
+  return part_of(scratch_.joined, x.size(0), x.size(1)).zero_();
+}
+
+void device_pass::add_rows(const at::Tensor& rows, const device::residual& how, const at::Tensor& x) const {
+  on_.add_rows(rows, how, x);
 }
 
 device_pass::routed_rows device_pass::route(const at::Tensor& x, const device::norm& before,

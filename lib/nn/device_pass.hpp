@@ -33,6 +33,12 @@ class device_pass {
   at::Tensor norm_activated(const at::Tensor& x, const device::norm& before, const device::projection& by,
                             const parts::activation& how, std::int64_t intermediate) const;
 
+  void read_layer_inputs(const device::layer_inputs& from, const at::Tensor& last, const at::Tensor& x) const;
+  at::Tensor gate_layer_input(const at::Tensor& x, const device::norm& before, const device::layer_input& by) const;
+
+  at::Tensor zeros_like(const at::Tensor& x) const;
+  void add_rows(const at::Tensor& rows, const device::residual& how, const at::Tensor& x) const;
+
   /// Normed rows, and the experts' shares in their results.
   struct routed_rows {
     at::Tensor normed;

@@ -9,20 +9,27 @@ void kv_prefetcher::begin(std::span<const token_row> rows) {
   rows_.clear();
   for (const auto& row : rows)
     rows_.push_back({row.slot, memory_.length(row.slot), static_cast<int>(row.tokens.size())});
+  on_device_ = {-1, -1};
+  newest_ = -1;
   fetch(0);
 }
 
-/// The next layer replaces the previous one on the device, once that has been read and its new tokens copied back.
+/// The next layer replaces the previous one on the device, once that has been read and its new tokens copied back. One
+/// that is read again comes back with the step's tokens.
 void kv_prefetcher::wait_layer(int layer) {
+  if (on_device(layer) != layer) fetch(layer);
   work_.after(*coming_);
+  if (layer <= newest_) return;
+  newest_ = layer;
   if (layer + 1 < memory_.layers()) fetch(layer + 1);
 }
 
 void kv_prefetcher::fetch(int layer) {
   coming_->after(work_);
   coming_->after(*going_);
+  on_device(layer) = layer;
   for (const auto& row : rows_) {
-    const auto tokens = memory_.moving(layer, row.slot, 0, row.held);
+    const auto tokens = memory_.moving(layer, row.slot, 0, row.held + (layer <= newest_ ? row.count : 0));
     coming_->copy_rows(tokens.device, tokens.host);
   }
 }

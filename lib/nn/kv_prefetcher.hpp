@@ -4,6 +4,7 @@
 #include "nn/device_network.hpp"
 #include "nn/step_block.hpp"
 
+#include <array>
 #include <memory>
 #include <span>
 #include <vector>
@@ -33,12 +34,15 @@ class kv_prefetcher final : public layer_prefetcher {
   };
 
   void fetch(int layer);
+  int& on_device(int layer) { return on_device_[static_cast<std::size_t>(layer) % on_device_.size()]; }
 
   device::stream& work_;
   const cache::device_cache& memory_;
   const std::unique_ptr<device::stream> coming_;
   const std::unique_ptr<device::stream> going_;
   std::vector<moved_row> rows_;
+  std::array<int, 2> on_device_ = {};  // the layer whose tokens are in each of the cache's buffers
+  int newest_ = -1;                    // the last layer that was read for the first time in this step
 };
 
 }  // namespace cogen::nn

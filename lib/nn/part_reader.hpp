@@ -52,6 +52,19 @@ class part_reader {
     return made;
   }
 
+  std::optional<parts::layer_inputs<B>> read(const std::optional<models::layer_inputs_spec>& spec) {
+    if (!spec) return std::nullopt;
+    const auto width = spec->layers * spec->width;
+    return parts::layer_inputs<B>{
+        .table =
+            weights_.matrix(std::vector{named_rows{.name = spec->table + ".weight", .rows = spec->vocabulary}}, width),
+        .vocabulary = spec->vocabulary,
+        .scale = static_cast<float>(spec->table_scale),
+        .width = width,
+        .projection = project({{.name = spec->projection, .rows = width}}, config_.hidden, false),
+        .norm = weights_.norm(spec->norm, spec->width)};
+  }
+
   typename B::norm read(const std::optional<models::norm_spec>& spec) {
     if (!spec) return {};
     return weights_.norm(*spec, config_.hidden);
@@ -65,7 +78,8 @@ class part_reader {
                         .before = read(spec.before),
                         .after = {read(spec.after), spec.residual_scale, read(spec.post)},
                         .parallel = spec.parallel});
-      if (blocks.back().mixes_tokens() && !encoder) ++layer;
+      read_end(spec, blocks.back());
+      if (blocks.back().mixes_tokens() && !shares_kv(spec) && !encoder) ++layer;
     }
     return blocks;
   }
@@ -74,6 +88,17 @@ class part_reader {
   using part = typename B::block_part;
   using projection = typename B::projection;
   using named_rows = weights::named_rows;
+
+  void read_end(const models::block_spec& spec, parts::block<B>& block) {
+    if (spec.joint) block.joint.emplace(read(spec.joint));
+    if (!spec.scalar.empty())
+      (block.joint ? *block.joint : block.after).total = weights_.numbers(spec.scalar + ".weight", {1}).front();
+  }
+
+  static bool shares_kv(const models::block_spec& spec) {
+    const auto* attention = std::get_if<models::attention_spec>(&spec.what);
+    return attention != nullptr && attention->shared_kv;
+  }
 
   part read_part(const models::block_spec& spec, int layer, bool encoder) {
     if (const auto* attention = std::get_if<models::attention_spec>(&spec.what)) {
@@ -85,6 +110,7 @@ class part_reader {
     if (const auto* mamba = std::get_if<models::mamba_spec>(&spec.what)) return mixer(*mamba, spec.prefix, layer);
     if (const auto* mlp = std::get_if<models::mlp_spec>(&spec.what)) return feed_forward(*mlp, spec.prefix);
     if (const auto* moe = std::get_if<models::moe_spec>(&spec.what)) return experts(*moe, spec.prefix);
+    if (const auto* input = std::get_if<models::layer_input_spec>(&spec.what)) return layer_input(*input, spec.prefix);
     if (const auto* net = std::get_if<models::delta_net_spec>(&spec.what)) return recurrent(*net, spec.prefix, layer);
     if (const auto* mamba = std::get_if<models::mamba2_spec>(&spec.what)) return recurrent(*mamba, spec.prefix, layer);
     return recurrent(std::get<models::short_convolution_spec>(spec.what), spec.prefix, layer);
@@ -97,7 +123,7 @@ class part_reader {
     return parts::attention<B>{.qkv = std::move(qkv),
                                .heads = typename B::heads(spec, numbers, rotation(spec.rope)),
                                .output = std::move(output),
-                               .layer = layer};
+                               .layer = spec.shared_kv.value_or(layer)};
   }
 
   part latent_attention(const models::latent_attention_spec& spec, const std::string& prefix, int layer) {
@@ -176,6 +202,15 @@ class part_reader {
             .down = project({weights::down_rows(spec, prefix, config_.hidden)}, spec.intermediate, spec.bias)};
   }
 
+  part layer_input(const models::layer_input_spec& spec, const std::string& prefix) {
+    return parts::layer_input<B>{
+        .gate = project({{.name = prefix + spec.gate, .rows = spec.width}}, config_.hidden, false),
+        .activation = {.kind = spec.activation, .gated = false},
+        .first = spec.first,
+        .width = spec.width,
+        .down = project({{.name = prefix + spec.down, .rows = config_.hidden}}, spec.width, false)};
+  }
+
   parts::activation activation(const models::mlp_spec& spec, const std::string& prefix) {
     return {.kind = spec.activation,
             .gated = !spec.gate.empty(),
@@ -187,8 +222,12 @@ class part_reader {
     const auto spec =
         weights::as_stored(described, prefix, [this](const std::string& name) { return weights_.has(name); });
     parts::mixture_of_experts<B> made{.how = spec, .router = router(spec, prefix), .choice_bias = {}, .experts = {}};
-    if (const auto& name = spec.router.choice_bias; !name.empty())
-      made.choice_bias = weights_.vector(std::vector{named_rows{.name = prefix + name, .rows = spec.experts}});
+    const auto vector_of_experts = [&](const std::string& name) {
+      return weights_.vector(std::vector{named_rows{.name = prefix + name, .rows = spec.experts}});
+    };
+    made.router_norm = read(spec.router.before);
+    if (!spec.router.choice_bias.empty()) made.choice_bias = vector_of_experts(spec.router.choice_bias);
+    if (!spec.router.share_scales.empty()) made.share_scales = vector_of_experts(spec.router.share_scales);
     for (std::int64_t index = 0; index < spec.experts; ++index) made.experts.push_back(expert(spec, prefix, index));
     if (spec.shared) made.experts.push_back(feed_forward(spec.shared->mlp, prefix));
     return made;

@@ -17,9 +17,13 @@ struct scratch_widths {
   std::int64_t decisions = 0;
   std::int64_t inner = 0;
   std::int64_t experts = 0;
+  bool joins = false;
 
   void add(const blocks<device::tensors>& all) {
-    for (const auto& block : all.all()) std::visit([this](const auto& part) { add(part); }, block.what);
+    for (const auto& block : all.all()) {
+      std::visit([this](const auto& part) { add(part); }, block.what);
+      joins |= block.joint.has_value();
+    }
   }
 
  private:
@@ -42,6 +46,7 @@ struct scratch_widths {
         part.mixer);
   }
   void add(const parts::mlp<tensors>& part) { inner = std::max(inner, part.intermediate); }
+  void add(const parts::layer_input<tensors>& part) { inner = std::max(inner, part.width); }
   void add(const parts::mixture_of_experts<tensors>& part) {
     experts = std::max(experts, static_cast<std::int64_t>(part.experts.size()));
   }

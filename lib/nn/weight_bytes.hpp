@@ -43,6 +43,11 @@ std::int64_t bytes_of(const parts::mlp<B>& part) {
   return B::bytes(part.up) + B::bytes(part.down);
 }
 
+template <class B>
+std::int64_t bytes_of(const parts::layer_input<B>& part) {
+  return B::bytes(part.gate) + B::bytes(part.down);
+}
+
 /// Those of all experts: a step with many rows chooses each of them.
 template <class B>
 std::int64_t bytes_of(const parts::mixture_of_experts<B>& part) {

@@ -69,6 +69,7 @@ std::vector<float> stored_norm_weights(const models::attention_spec& spec, const
 
 std::vector<named_rows> qkv_rows(const models::attention_spec& spec, const std::string& prefix) {
   const auto q = spec.q_width(), kv = spec.kv_width();
+  if (spec.shared_kv) return {rows_of(spec, prefix + spec.qkv.at(0), q, {spec.heads, 0, spec.heads, 0, true})};
   if (spec.output_gate) {
     const auto name = prefix + spec.qkv.at(0);
     const auto stride = std::int64_t{2} * spec.head_dim;
@@ -111,7 +112,7 @@ head_numbers read_head_numbers(const models::attention_spec& spec, const std::st
   if (spec.qk_norm) {
     const auto complete = [&](const std::string& name) { return name.empty() ? name : prefix + name; };
     found.q_norm = qk_norm_weights(spec, complete(spec.qk_norm->q), spec.heads, read);
-    found.k_norm = qk_norm_weights(spec, complete(spec.qk_norm->k), spec.kv_heads, read);
+    if (!spec.shared_kv) found.k_norm = qk_norm_weights(spec, complete(spec.qk_norm->k), spec.kv_heads, read);
   }
   if (!spec.sink_logits.empty()) found.sink_logits = read(prefix + spec.sink_logits, {spec.heads});
   found.distance_biases = distance_biases(spec, read);

@@ -23,6 +23,7 @@ void add_result(const forward_context& context, const parts::residual<forms::nor
     }
   }
   if (how.post) (*how.post)(context, x, x);
+  if (how.total != 1) scale_rows(context, how.total, x);
 }
 
 }  // namespace cogen::cpu

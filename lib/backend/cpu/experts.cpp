@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace cogen::cpu {
 
@@ -45,7 +46,14 @@ operators::routed_rows operators::route(const activations& x, const forms::norm&
     (*before)(context_, x, rows);
   else
     for (std::int64_t row = 0; row < x.rows; ++row) std::copy_n(x.row(row), x.columns, rows.row(row));
-  by.router(context_.exact(), rows, shares);
+  if (by.router_norm) {
+    const auto scratch = this->scratch();
+    const auto read = context_.space.take(x.rows, x.columns);
+    (*by.router_norm)(context_, x, read);
+    by.router(context_.exact(), read, shares);
+  } else {
+    by.router(context_.exact(), rows, shares);
+  }
   choose(by, shares);
   return {rows, shares};
 }
@@ -56,6 +64,7 @@ void operators::choose(const parts::mixture_of_experts<forms>& by, const activat
   const auto spare = context_.space.take(shares.rows, 2 * by.how.experts);
   kernels::for_each_row(*context_.run.workers, shares.rows, by.how.experts, [&](std::int64_t row) {
     choose_experts(by.how, by.choice_bias, {shares.row(row), experts}, {spare.row(row), 2 * experts});
+    std::transform(by.share_scales.begin(), by.share_scales.end(), shares.row(row), shares.row(row), std::multiplies());
     if (!by.how.shared) return;
     auto& share = shares.row(row)[experts];
     share = by.how.shared->gate.empty() ? 1 : 1 / (1 + std::exp(-share));

@@ -161,7 +161,7 @@ void rotate_queries_and_keys(const forward_context& context, const kernels::rope
     for (std::int64_t i = 0; i < row.count; ++i) {
       const float* cosines = rope.at(row.offset + i, spare.data());
       float* heads = qkv.row(row.first + i) + (spec.rope ? spec.rope->first_dim : 0);
-      for (int head = 0; head < spec.heads + spec.kv_heads; ++head) {
+      for (int head = 0; head < spec.heads + (spec.shared_kv ? 0 : spec.kv_heads); ++head) {
         rotate(cosines, cosines + pairs, pairs, heads + std::int64_t{head} * spec.head_dim);
       }
     }
@@ -172,7 +172,7 @@ void attend_generically(const forward_context& context, cache::layer& layer, con
                         const scored_heads& how, const activations& qkv) {
   const auto& shape = how.spec;
   if (rope != nullptr) rotate_queries_and_keys(context, *rope, shape, qkv);
-  layer.append(context.step, keys_of(qkv, shape), values_of(qkv, shape));
+  if (!shape.shared_kv) layer.append(context.step, keys_of(qkv, shape), values_of(qkv, shape));
   const auto slots = context.step.rows();
   for (std::size_t index = 0; index < slots.size(); ++index) {
     const auto& row = context.rows[index];

@@ -71,7 +71,8 @@ activations heads::attend(const forward_context& context, int layer, const activ
 void heads::prepare(const forward_context& context, const kernels::rope_table* table, const activations& qkv) const {
   if (rotates_early(spec_)) rotate_queries_and_keys(context, *table, spec_, qkv);
   if (norm_)
-    (*norm_)(context, qkv.columns_from(0, spec_.q_width()), qkv.columns_from(spec_.q_width(), spec_.kv_width()));
+    (*norm_)(context, qkv.columns_from(0, spec_.q_width()), qkv.columns_from(spec_.q_width(), spec_.kv_width()),
+             qkv.columns_from(spec_.q_width() + spec_.kv_width(), spec_.kv_width()));
   if (spec_.qkv_clip > 0) clip(context, qkv, spec_.qkv_clip);
   if (spec_.query_growth) grow(context, *spec_.query_growth, qkv.columns_from(0, spec_.q_width()));
 }
@@ -89,19 +90,20 @@ void heads::attend_in_place(const forward_context& context, cache::layer& memory
   const bool has_sinks = memory.span().sinks > 0;
   if (has_sinks && rotates_early(spec_))
     throw std::invalid_argument("a cache with sinks cannot hold keys that are normed after they are rotated");
+  const float* const keys = spec_.shared_kv ? nullptr : qkv.data + spec_.q_width();
   const auto sink_q = has_sinks ? context.space.take(qkv.rows, spec_.q_width()) : activations{};
   kernels::rope_append(context.run, table, context.rows,
                        {.q = qkv.data,
                         .q_stride = qkv.stride,
-                        .k = qkv.data + spec_.q_width(),
+                        .k = keys,
                         .k_stride = qkv.stride,
-                        .v = qkv.data + spec_.q_width() + spec_.kv_width(),
+                        .v = keys ? keys + spec_.kv_width() : nullptr,
                         .v_stride = qkv.stride,
                         .heads = spec_.heads,
                         .first_rotated = spec_.rope ? spec_.rope->first_dim : 0,
                         .sink_q = sink_q.data,
                         .sink_q_stride = sink_q.stride});
-  memory.written(context.step);
+  if (keys) memory.written(context.step);
   kernels::attention(context.run, context.rows,
                      {.q = qkv.data,
                       .q_stride = qkv.stride,

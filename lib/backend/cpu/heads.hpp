@@ -21,13 +21,16 @@ class heads {
 
   std::int64_t q_width() const { return spec_.q_width(); }
   std::int64_t kv_width() const { return spec_.kv_width(); }
-  std::int64_t qkv_width() const { return (spec_.output_gate ? 2 : 1) * spec_.q_width() + 2 * spec_.kv_width(); }
+  std::int64_t qkv_width() const {
+    return (spec_.output_gate ? 2 : 1) * spec_.q_width() + (spec_.shared_kv ? 0 : 2) * spec_.kv_width();
+  }
 
   /// Caches keys and values in cache layer `layer` and attends to those of the step's slots: what the heads found, side
   /// by side, in the place of the queries. qkv [step.tokens(), q|k|v or q|k|v|gate], result [step.tokens(), q_width]
   ///
   /// If the layer can be read in place, kernels write new keys and values into it and read all of them there. Any other
-  /// layer is written and read through its append() and to_dense().
+  /// layer is written and read through its append() and to_dense(). Heads that share another block's layer only read
+  /// it: their qkv are queries.
   activations attend(const forward_context& context, int layer, const activations& qkv) const;
 
   /// The same with the keys and values that cache_encoder_input() left. q [step.tokens(), q_width]. Throws

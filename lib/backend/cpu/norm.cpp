@@ -16,6 +16,7 @@ std::vector<norm> norms_of(const models::attention_spec& spec, const std::vector
   const models::norm_spec each{
       .name = "", .epsilon = how.epsilon, .type = how.type, .weight_offset = how.weight_offset};
   if (how.over == models::qk_norm_spec::scope::width) return {norm(each, all)};
+  if (all.empty()) return {};
   std::vector<norm> norms;
   for (auto at = all.begin(); at != all.end(); at += spec.head_dim)
     norms.emplace_back(each, std::vector<float>(at, at + spec.head_dim));
@@ -86,6 +87,7 @@ void norm::layer_norm(const forward_context& context, const activations& x, cons
 }
 
 void norm_parts(const std::vector<norm>& norms, const forward_context& context, const activations& x) {
+  if (norms.empty()) return;
   const auto width = x.columns / static_cast<std::int64_t>(norms.size());
   for (std::size_t index = 0; index < norms.size(); ++index) {
     const auto part = x.columns_from(static_cast<std::int64_t>(index) * width, width);
@@ -95,11 +97,17 @@ void norm_parts(const std::vector<norm>& norms, const forward_context& context, 
 
 qk_norm::qk_norm(const models::attention_spec& spec, const std::vector<float>& q_weights,
                  const std::vector<float>& k_weights)
-    : q_(norms_of(spec, q_weights)), k_(norms_of(spec, k_weights)) {}
+    : q_(norms_of(spec, q_weights)), k_(norms_of(spec, k_weights)) {
+  if (spec.qk_norm->values && !spec.shared_kv)
+    v_.emplace_back(models::norm_spec{.name = "", .epsilon = spec.qk_norm->epsilon},
+                    std::vector<float>(static_cast<std::size_t>(spec.head_dim), 1.0F));
+}
 
-void qk_norm::operator()(const forward_context& context, const activations& q, const activations& k) const {
+void qk_norm::operator()(const forward_context& context, const activations& q, const activations& k,
+                         const activations& v) const {
   norm_parts(q_, context, q);
   norm_parts(k_, context, k);
+  norm_parts(v_, context, v);
 }
 
 }  // namespace cogen::cpu

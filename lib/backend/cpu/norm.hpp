@@ -40,21 +40,23 @@ class norm {
   std::vector<float> bias_;  // of a layer norm
 };
 
-/// Norms equal parts of the rows of x, side by side, each by its own; or all of them by one.
+/// Norms equal parts of the rows of x, side by side, each by its own; or all of them by one; or none by none.
 void norm_parts(const std::vector<norm>& norms, const forward_context& context, const activations& x);
 
-/// Norms of queries and keys side by side. Immutable.
+/// Norms of queries, keys and values side by side. Immutable.
 class qk_norm {
  public:
   /// Weights [heads * head_dim] and [kv_heads * head_dim], or [head_dim] if all heads have the same.
   qk_norm(const models::attention_spec& spec, const std::vector<float>& q_weights, const std::vector<float>& k_weights);
 
-  /// In place. q [rows, heads * head_dim], k [rows, kv_heads * head_dim]
-  void operator()(const forward_context& context, const activations& q, const activations& k) const;
+  /// In place. q [rows, heads * head_dim], k and v [rows, kv_heads * head_dim]
+  void operator()(const forward_context& context, const activations& q, const activations& k,
+                  const activations& v) const;
 
  private:
   std::vector<norm> q_;  // one for all heads, or one for each
   std::vector<norm> k_;
+  std::vector<norm> v_;
 };
 
 }  // namespace cogen::cpu

@@ -5,6 +5,8 @@
 #include "kernels/embed.hpp"
 #include "kernels/row_tasks.hpp"
 
+#include <algorithm>
+
 namespace cogen::cpu {
 
 namespace {
@@ -69,6 +71,20 @@ activations operators::mix(const activations& x, const forms::norm& before,
         return mixer(context_, by.layer, in, decisions);
       },
       by.mixer);
+}
+
+activations operators::zeros_like(const activations& x) const {
+  const auto rows = context_.space.take(x.rows, x.columns);
+  std::fill_n(rows.data, rows.rows * rows.stride, 0.0F);
+  return rows;
+}
+
+void operators::add_rows(const activations& rows, const parts::residual<forms::norm>& how, const activations& x) const {
+  add_result(
+      context_, how, x, [&](const activations& out) { cpu::add_rows(context_, rows, 1, out); },
+      [&](const activations& out) {
+        for (std::int64_t row = 0; row < rows.rows; ++row) std::copy_n(rows.row(row), rows.columns, out.row(row));
+      });
 }
 
 kernels::activation_operands operators::norm_activated(const activations& x, const forms::norm& before,

@@ -30,6 +30,10 @@ class operators {
   /// Hidden states of the step's tokens. [tokens, hidden]
   activations embed(const parts::embedding<forms>& from, std::span<const token> tokens, std::int64_t hidden) const;
 
+  /// Makes the vectors of the step's tokens for all layers, which gate_layer_input() reads. x [tokens, hidden], the
+  /// tokens' embeddings
+  void read_layer_inputs(const parts::layer_inputs<forms>& from, std::span<const token> tokens, const activations& x);
+
   /// by(before(x)). x [rows, inputs], result [rows, outputs]
   activations norm_linear(const activations& x, const forms::norm& before, const projection& by,
                           std::int64_t outputs) const;
@@ -54,6 +58,17 @@ class operators {
   /// f(by(before(x))), computed as the product behind it reads its rows. [rows, intermediate]
   kernels::activation_operands norm_activated(const activations& x, const forms::norm& before, const projection& by,
                                               const parts::activation& how, std::int64_t intermediate) const;
+
+  /// f(by.gate(before(x))) times the tokens' vectors for that layer, computed likewise. x has a row for each token, or
+  /// for those of the outputs. [rows, by.width]
+  kernels::activation_operands gate_layer_input(const activations& x, const forms::norm& before,
+                                                const parts::layer_input<forms>& by);
+
+  /// Zeros. [x.rows, x.columns]
+  activations zeros_like(const activations& x) const;
+
+  /// Adds rows to x as `how` says.
+  void add_rows(const activations& rows, const parts::residual<forms::norm>& how, const activations& x) const;
 
   /// Adds by(y) to x as `how` says.
   void linear_add(const activations& y, const projection& by, const parts::residual<forms::norm>& how,
@@ -94,6 +109,7 @@ class operators {
 
   const forward_context& context_;
   std::optional<std::span<const int>> outputs_;
+  activations layer_inputs_ = {};  // [tokens, or outputs; all layers' columns]
 };
 
 }  // namespace cogen::cpu

@@ -131,6 +131,7 @@ std::optional<norm> weight_reader::norm(const models::norm_spec& spec, std::int6
     return vector(std::array{weights::named_rows{spec.name + end, width}});
   };
   auto weight = vector_of(".weight");
+  for (auto& each : weight) each *= spec.weight_scale;
   return cpu::norm(spec, std::move(weight), spec.bias ? vector_of(".bias") : std::vector<float>());
 }
 

@@ -177,9 +177,14 @@ at::Tensor activated(const at::Tensor& x, const parts::activation& how) {
 
 void norm_heads(const at::Tensor& qkv, const attention_shape& shape) {
   const auto q = qkv.narrow(1, 0, shape.heads * shape.head_dim);
-  const auto k = qkv.narrow(1, shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim);
   q.copy_(normed(q.to(at::kFloat), shape.q_norm));
+  if (shape.shares_kv) return;
+  const auto kv_width = shape.kv_heads * shape.head_dim;
+  const auto k = qkv.narrow(1, shape.heads * shape.head_dim, kv_width);
   k.copy_(normed(k.to(at::kFloat), shape.k_norm));
+  if (!shape.v_norm.by.weight.defined()) return;
+  const auto v = qkv.narrow(1, shape.heads * shape.head_dim + kv_width, kv_width);
+  v.copy_(normed(v.to(at::kFloat), shape.v_norm));
 }
 
 void grow(const at::Tensor& qkv, const attention_shape& shape, const at::Tensor& positions) {
@@ -261,6 +266,16 @@ void add_expert(const at::Tensor& sum, const parts::mlp<tensors>& expert, const 
   sum.index_add_(0, rows, scales_input ? result : result * factor);
 }
 
+at::Tensor ids_of(const step_rows& rows, const at::Tensor& last) {
+  return at::where(rows.ids < 0, at::index_select(last, 0, rows.slots.clamp_min(0)), rows.ids);
+}
+
+void add(const at::Tensor& result, const residual& how, const at::Tensor& x) {
+  x.add_(normed(result, how.after) * how.scale);
+  if (how.post.weight.defined()) x.copy_(normed(x, how.post));
+  if (how.total != 1) x.mul_(how.total);
+}
+
 /// What was sent as bytes.
 template <class T>
 std::vector<T> as_sent(const at::Tensor& bytes) {
@@ -283,9 +298,7 @@ at::Tensor reference_operators::quantize(const at::Tensor& codes) {
 
 void reference_operators::embed(const embedding& from, const step_rows& rows, const at::Tensor& last,
                                 const at::Tensor& x) {
-  const auto sampled = at::index_select(last, 0, rows.slots.clamp_min(0));
-  const auto ids = at::where(rows.ids < 0, sampled, rows.ids);
-  auto found = at::index_select(from.table, 0, ids).to(at::kFloat) * from.scale;
+  auto found = at::index_select(from.table, 0, ids_of(rows, last)).to(at::kFloat) * from.scale;
   if (from.to_hidden.weights.defined()) found = projected(found, from.to_hidden);
   if (from.positions.defined()) {
     const auto table = from.positions.view({-1, x.size(1)});
@@ -306,14 +319,31 @@ void reference_operators::norm_activated(const at::Tensor& x, const norm& before
 
 void reference_operators::linear_add(const at::Tensor& y, const projection& by, const residual& how,
                                      const at::Tensor& x) {
-  x.add_(normed(projected(y.to(at::kFloat), by), how.after) * how.scale);
-  if (how.post.weight.defined()) x.copy_(normed(x, how.post));
+  add(projected(y.to(at::kFloat), by), how, x);
+}
+
+void reference_operators::read_layer_inputs(const layer_inputs& from, const step_rows& rows, const at::Tensor& last,
+                                            const at::Tensor& x, const at::Tensor& into) {
+  const auto ids = ids_of(rows, last);
+  const auto known = at::where(ids < from.vocabulary, ids, at::zeros_like(ids));
+  const auto layers = projected(x, from.projection).unflatten(1, {-1, from.norm.weight.size(0)});
+  into.copy_(at::index_select(from.table, 0, known).to(at::kFloat) * from.scale + normed(layers, from.norm).flatten(1));
+}
+
+void reference_operators::gate_layer_input(const at::Tensor& x, const norm& before, const layer_input& by,
+                                           const at::Tensor& inputs, const at::Tensor& y) {
+  y.copy_(bent(projected(normed(x, before), by.gate), by.activation) * inputs.narrow(1, by.first, by.width));
+}
+
+void reference_operators::add_rows(const at::Tensor& rows, const residual& how, const at::Tensor& x) {
+  add(rows, how, x);
 }
 
 void reference_operators::route(const at::Tensor& x, const norm& before, const mixture_of_experts& by,
                                 const at::Tensor& rows, const at::Tensor& shares) {
   rows.copy_(normed(x, before));
-  shares.copy_(shares_of(projected(rows, by.router), by));
+  const auto read = by.router_norm.weight.defined() ? normed(x, by.router_norm) : rows;
+  shares.copy_(shares_of(projected(read, by.router), by));
 }
 
 void reference_operators::add_experts(const at::Tensor& rows, const at::Tensor& shares, const mixture_of_experts& by,
@@ -322,8 +352,7 @@ void reference_operators::add_experts(const at::Tensor& rows, const at::Tensor& 
   for (std::size_t expert = 0; expert < by.experts.size(); ++expert)
     add_expert(sum, by.experts[expert], rows, shares.select(1, static_cast<std::int64_t>(expert)),
                by.how.router.scales_input);
-  x.add_(normed(sum, how.after) * how.scale);
-  if (how.post.weight.defined()) x.copy_(normed(x, how.post));
+  add(sum, how, x);
 }
 
 void reference_operators::score(const at::Tensor& x, const norm& before, const head& by, const at::Tensor& logits) {
@@ -339,7 +368,7 @@ void reference_operators::rotate_and_append(const qkv_rows& numbers, const atten
   if (!shape.norms_after_rotation) norm_heads(qkv, shape);
   if (shape.clip > 0) qkv.clamp_(-shape.clip, shape.clip);
   if (shape.growth > 0) grow(qkv, shape, rows.positions);
-  const auto turning = heads.narrow(1, 0, shape.heads + shape.kv_heads);
+  const auto turning = heads.narrow(1, 0, shape.heads + (shape.shares_kv ? 0 : shape.kv_heads));
   if (layer.span.sinks > 0) {
     const auto inside = rows.positions.clamp_max(layer.span.sinks + layer.span.window - 1);
     const auto queries = heads.narrow(1, 0, shape.heads).to(at::kFloat);
@@ -348,6 +377,7 @@ void reference_operators::rotate_and_append(const qkv_rows& numbers, const atten
   }
   turning.copy_(rotated(turning.to(at::kFloat), turn, rows.positions, shape.first_rotated));
   if (shape.norms_after_rotation) norm_heads(qkv, shape);
+  if (shape.shares_kv) return;
   const auto slots = numbers_of(rows.slots);
   const auto positions = numbers_of(rows.positions);
   for (std::size_t token = 0; token < slots.size(); ++token) {

@@ -17,6 +17,11 @@ class reference_operators final : public operators {
   void norm_activated(const at::Tensor& x, const norm& before, const projection& by, const parts::activation& how,
                       const at::Tensor& y) override;
   void linear_add(const at::Tensor& y, const projection& by, const residual& how, const at::Tensor& x) override;
+  void read_layer_inputs(const layer_inputs& from, const step_rows& rows, const at::Tensor& last, const at::Tensor& x,
+                         const at::Tensor& into) override;
+  void gate_layer_input(const at::Tensor& x, const norm& before, const layer_input& by, const at::Tensor& inputs,
+                        const at::Tensor& y) override;
+  void add_rows(const at::Tensor& rows, const residual& how, const at::Tensor& x) override;
   void route(const at::Tensor& x, const norm& before, const mixture_of_experts& by, const at::Tensor& normed,
              const at::Tensor& shares) override;
   void add_experts(const at::Tensor& normed, const at::Tensor& shares, const mixture_of_experts& by,

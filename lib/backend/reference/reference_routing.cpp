@@ -56,6 +56,7 @@ at::Tensor chosen_shares(const at::Tensor& logits, const mixture_of_experts& by)
   if (router.groups > router.top_groups) choice = in_best_groups(choice, router);
   auto shares = scores * largest(choice, by.how.top_k);
   if (router.renormalized) shares = shares / (shares.sum(1, true) + router.added_to_sum);
+  if (by.share_scales.defined()) shares = shares * by.share_scales.to(at::kFloat);
   return shares * router.scale;
 }
 

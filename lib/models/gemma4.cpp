@@ -1,0 +1,263 @@
+#include "load/field_ranges.hpp"
+#include "load/rope_config.hpp"
+#include "models/families.hpp"
+#include "models/like_llama.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cogen::models {
+namespace {
+
+constexpr load::family_fields fields_of(std::string_view name, std::string_view architecture) {
+  return {.family = name,
+          .gguf = {.architecture = architecture},
+          .keys = {.activation = "hidden_activation"},
+          .kv_heads = 4,
+          .head_dim = 256,
+          .max_positions = 131072,
+          .sliding_window = 512,
+          .activation = "gelu_pytorch_tanh",
+          .tie_embeddings = true};
+}
+
+constexpr load::integer_range widths{1, 1 << 20};
+constexpr load::integer_range head_sizes{1, 1 << 13};
+constexpr load::integer_range vocabularies{1, 1 << 24};
+constexpr load::real_range caps{1e-6, 1e6};
+
+bool is_gguf(const load::config_fields& fields) { return fields.origin() == load::config_fields::source::gguf; }
+
+/// What its layers of one type share.
+struct layer_type {
+  load::model_config shape;  // with this type's heads and rotation
+  bool slides = false;
+  bool keys_are_values = false;
+  int shared = 0;  // layer of the cache that layers without one of their own read
+};
+
+class gemma4_layers {
+ public:
+  gemma4_layers(const load::config_fields& fields, const load::model_config& config)
+      : fields_(fields),
+        config_(config),
+        slides_(sliding_layers(fields, config, [](std::int64_t layer) { return (layer + 1) % 6 != 0; })),
+        own_(config.layers - fields.integer("num_kv_shared_layers", {0, config.layers - 1}, 0)),
+        input_width_(fields.integer("hidden_size_per_layer_input", {0, widths.highest}, is_gguf(fields) ? 0 : 256)) {
+    refuse_other_kinds();
+    slides_.back() = false;
+    windowed_ = {.shape = windowed_shape(), .slides = true};
+    full_ = {.shape = full_shape(), .keys_are_values = fields.boolean("attention_k_eq_v", false)};
+    find_shared();
+  }
+
+  std::int64_t input_width() const { return input_width_; }
+
+  void add_to(model_spec& spec, std::int64_t layer) const {
+    add_sandwich(spec, config_, layer, attends(layer), feed_forward(layer), {});
+    if (has_experts()) add_experts(spec, layer);
+    if (input_width_ > 0) add_input(spec, layer);
+    auto& last = has_experts() && input_width_ == 0 ? spec.blocks[spec.blocks.size() - 2] : spec.blocks.back();
+    last.scalar = layer_prefix(layer) + "layer_scalar";
+    if (layer >= own_) leave_unread(spec, layer);
+  }
+
+ private:
+  void refuse_other_kinds() const {
+    if (fields_.is("use_bidirectional_attention", "all"))
+      fields_.refuse("use_bidirectional_attention", "only causal models are read");
+  }
+
+  load::model_config windowed_shape() const {
+    auto shape = config_;
+    shape.head_dim = is_gguf(fields_) ? fields_.integer("attention.key_length_swa", head_sizes) : config_.head_dim;
+    shape.kv_heads = is_gguf(fields_) ? kv_heads_where(true) : config_.kv_heads;
+    shape.rope = {.theta = fields_.real("rope.freq_base_swa", load::rope_thetas, 10000), .rotary_dim = shape.head_dim};
+    if (is_gguf(fields_))
+      shape.rope.rotary_dim = fields_.integer("rope.dimension_count_swa", {2, shape.head_dim}, shape.head_dim);
+    else if (constexpr auto object = "rope_parameters.sliding_attention"; fields_.has(object))
+      shape.rope = load::read_rope_config(fields_, object, shape, {.theta = 10000});
+    return checked(shape);
+  }
+
+  load::model_config full_shape() const {
+    auto shape = config_;
+    if (is_gguf(fields_)) {
+      shape.kv_heads = kv_heads_where(false);
+      return checked(shape);
+    }
+    shape.head_dim = of_full_layers("global_head_dim", "head_dim", head_sizes, 512);
+    if (fields_.boolean("attention_k_eq_v", false))
+      shape.kv_heads =
+          of_full_layers("num_global_key_value_heads", "num_key_value_heads", load::head_counts, config_.kv_heads);
+    shape.rope = load::read_rope_config(fields_, "rope_parameters.full_attention", shape,
+                                        {.theta = 1e6, .partial_factor = 0.25});
+    return checked(shape);
+  }
+
+  const load::model_config& checked(const load::model_config& shape) const {
+    if (shape.heads % shape.kv_heads != 0)
+      fields_.refuse("num_attention_heads", fmt::format("it must be a multiple of {} key/value heads", shape.kv_heads));
+    return shape;
+  }
+
+  /// Published files have a number for all layers of full attention, newer ones one for each of these layers.
+  std::int64_t of_full_layers(const std::string& key, const std::string& key_of_layer, load::integer_range range,
+                              std::int64_t fallback) const {
+    if (fields_.has(key)) return fields_.integer(key, range);
+    const auto layer = std::ranges::find(slides_, false) - slides_.begin();
+    return fields_.integer(fmt::format("per_layer_config.{}.{}", layer, key_of_layer), range, fallback);
+  }
+
+  /// GGUF files have a number for each layer, or one for all.
+  std::int64_t kv_heads_where(bool slides) const {
+    const auto all = fields_.integers("num_kv_heads", load::head_counts);
+    const auto layer = static_cast<std::size_t>(std::ranges::find(slides_, slides) - slides_.begin());
+    return layer < all.size() ? all[layer] : all.front();
+  }
+
+  /// The last layers read the cache of the last one of their type that has its own.
+  void find_shared() {
+    for (std::int64_t layer = 0; layer < own_; ++layer) type_of(layer).shared = static_cast<int>(layer);
+    const auto begin = slides_.begin();
+    for (const bool type : {false, true})
+      if (std::find(begin + own_, slides_.end(), type) != slides_.end() &&
+          std::find(begin, begin + own_, type) == begin + own_)
+        fields_.refuse("num_kv_shared_layers", "a type of layers has no keys and values to share");
+  }
+
+  layer_type& type_of(std::int64_t layer) { return slides_[static_cast<std::size_t>(layer)] ? windowed_ : full_; }
+  const layer_type& type_of(std::int64_t layer) const {
+    return slides_[static_cast<std::size_t>(layer)] ? windowed_ : full_;
+  }
+
+  attention_spec attends(std::int64_t layer) const {
+    const auto& type = type_of(layer);
+    auto made = attention(type.shape);
+    made.scale = 1;
+    made.qk_norm = qk_norm_spec{.epsilon = config_.rms_norm_eps, .values = true};
+    if (type.slides) made.kv = sliding(type.shape, *config_.sliding_window);
+    if (type.keys_are_values) made.qkv.back() = made.qkv[1];
+    if (layer >= own_) made.shared_kv = type.shared;
+    return made;
+  }
+
+  mlp_spec feed_forward(std::int64_t layer) const {
+    auto mlp = gated_mlp(config_);
+    if (is_gguf(fields_)) {
+      const auto all = fields_.integers("feed_forward_length", load::inner_widths);
+      if (std::cmp_equal(all.size(), config_.layers)) mlp.intermediate = all[static_cast<std::size_t>(layer)];
+    } else if (layer >= own_ && fields_.boolean("use_double_wide_mlp", false)) {
+      mlp.intermediate *= 2;
+    }
+    return mlp;
+  }
+
+  bool has_experts() const { return fields_.boolean("enable_moe_block", false); }
+
+  /// Beside the feed-forward, whose result and theirs are normed, added, and normed again.
+  void add_experts(model_spec& spec, std::int64_t layer) const {
+    const auto prefix = layer_prefix(layer);
+    auto& dense = spec.blocks.back();
+    dense.joint = std::exchange(dense.after, rms_norm(config_, prefix + "post_feedforward_layernorm_1"));
+    spec.blocks.push_back({.what = experts(prefix),
+                           .prefix = prefix,
+                           .before = rms_norm(config_, prefix + "pre_feedforward_layernorm_2"),
+                           .after = rms_norm(config_, prefix + "post_feedforward_layernorm_2"),
+                           .parallel = true});
+  }
+
+  moe_spec experts(const std::string& prefix) const {
+    auto expert = gated_mlp(config_);
+    expert.intermediate = fields_.integer("moe_intermediate_size", load::inner_widths);
+    expert.gate = expert.up = "experts.gate_up_proj";
+    expert.down = "experts.down_proj";
+    moe_spec made{
+        .expert = std::move(expert), .experts = fields_.integer("num_experts", {1, 1 << 16}), .stacked = true};
+    made.top_k = fields_.integer("top_k_experts", {1, made.experts});
+    made.router = {.name = "router.proj", .renormalized = true, .share_scales = "router.per_expert_scale"};
+    made.router.before = rms_norm(config_, prefix + "router.scale");
+    made.router.before->weight_scale = static_cast<float>(1 / std::sqrt(static_cast<double>(config_.hidden)));
+    return made;
+  }
+
+  void add_input(model_spec& spec, std::int64_t layer) const {
+    const auto prefix = layer_prefix(layer);
+    spec.blocks.push_back({.what = layer_input_spec{.width = input_width_,
+                                                    .first = layer * input_width_,
+                                                    .activation = activation_named(config_.activation)},
+                           .prefix = prefix,
+                           .after = rms_norm(config_, prefix + "post_per_layer_input_norm")});
+  }
+
+  /// Published files have keys and values of layers that do not use them.
+  static void leave_unread(model_spec& spec, std::int64_t layer) {
+    for (const auto* name : {"k_proj", "v_proj", "k_norm", "v_norm"})
+      for (const auto* end : {"weight", "bias"})
+        spec.unread.push_back(fmt::format("{}self_attn.{}.{}", layer_prefix(layer), name, end));
+  }
+
+  const load::config_fields& fields_;
+  const load::model_config& config_;
+  std::vector<bool> slides_;
+  std::int64_t own_;  // layers with a cache of their own, the first ones
+  std::int64_t input_width_;
+  layer_type windowed_, full_;
+};
+
+/// Vectors of each token for each layer: its own row and a product of its embedding, added and halved in their squares.
+layer_inputs_spec layer_inputs(const load::config_fields& fields, const load::model_config& config,
+                               std::int64_t width) {
+  layer_inputs_spec made{
+      .table = "model.embed_tokens_per_layer",
+      .vocabulary = fields.integer("vocab_size_per_layer_input", vocabularies, config.vocabulary),
+      .width = width,
+      .layers = config.layers,
+      .table_scale = std::sqrt(static_cast<double>(width) / 2),
+      .projection = "model.per_layer_model_projection",
+      .norm = rms_norm(config, "model.per_layer_projection_norm"),
+  };
+  made.norm.epsilon *= static_cast<double>(config.hidden);  // of a product that is scaled by hidden ^ -0.5
+  made.norm.weight_scale = static_cast<float>(1 / std::numbers::sqrt2);
+  return made;
+}
+
+model_spec describe_gemma4_text(const load::config_fields& fields, const load::model_config& config) {
+  const gemma4_layers layers(fields, config);
+  auto spec = decoder(config);
+  spec.embedding.scale = std::sqrt(static_cast<double>(config.hidden));
+  if (fields.has("final_logit_softcapping"))
+    spec.head.softcap = static_cast<float>(fields.real("final_logit_softcapping", caps));
+  if (layers.input_width() > 0) spec.layer_inputs = layer_inputs(fields, config, layers.input_width());
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) layers.add_to(spec, layer);
+  return spec;
+}
+
+model_spec describe_gemma4(const load::config_fields& fields, const load::model_config& config) {
+  auto spec = gemma4_text.describe(fields, config);
+  put_under("model.language_model.", spec);
+  for (const auto* name :
+       {"model.vision_tower.*", "model.audio_tower.*", "model.embed_vision.*", "model.embed_audio.*"})
+    spec.unread.emplace_back(name);
+  return spec;
+}
+
+}  // namespace
+
+/// Gemma Team: Gemma 3 with norms whose weights do not count from 1, other heads in layers of full attention, layers
+/// that share keys and values, inputs of layers, and experts beside the feed-forward.
+const family gemma4_text{
+    .title = "Gemma 4 (text)", .fields = fields_of("gemma4_text", "gemma4"), .describe = describe_gemma4_text};
+
+/// As checkpoints are published, with encoders of images and sounds, which are not read.
+const family gemma4{.title = "Gemma 4", .fields = fields_of("gemma4", ""), .describe = describe_gemma4};
+
+}  // namespace cogen::models
