@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -247,7 +248,7 @@ model_spec as_gguf(model_spec spec, const load::config_fields& fields) {
   namer.rename(spec.final_norm, fields.family().starts_with("lfm2") ? "token_embd_norm" : "output_norm");
   namer.rename(spec.head);
   spec.base.clear();
-  spec.unread = prediction_layers(fields);
+  std::ranges::move(prediction_layers(fields), std::back_inserter(spec.unread));
   return spec;
 }
 

@@ -60,6 +60,10 @@ class recorder {
   void linear_add(const std::string& y, const std::string&, const parts::residual<std::string>&, const std::string& x) {
     calls.push_back("add " + y + " to " + x);
   }
+  static std::string zeros_like(const std::string& x) { return "0 for " + x; }
+  void add_rows(const std::string& rows, const parts::residual<std::string>& how, const std::string& x) {
+    calls.push_back("add " + how.after + "(" + rows + ") to " + x);
+  }
 
  private:
   bool wants_rows_;
@@ -99,6 +103,20 @@ BOOST_AUTO_TEST_CASE(an_attention_is_not_parallel_to_a_feed_forward_before_it) {
 BOOST_AUTO_TEST_CASE(without_wanted_rows_nothing_runs_behind_the_last_attention) {
   check({attention("a"), mlp("m"), attention("b"), mlp("n")},
         {"attend a(x)", "add a(x) to x", "activate m(x)", "add m(x) to x", "attend b(x)"}, false);
+}
+
+BOOST_AUTO_TEST_CASE(joined_blocks_add_their_results_before_x_gets_them) {
+  auto first = mlp("m");
+  first.joint = parts::residual<std::string>{.after = "norm"};
+  check({attention("a"), first, mlp("n", true), mlp("o")},
+        {"attend a(x)", "add a(x)' to x'", "activate m(x')", "activate n(x')", "add n(x') to 0 for x'",
+         "add m(x') to 0 for x'", "add norm(0 for x') to x'", "activate o(x')", "add o(x') to x'"});
+}
+
+BOOST_AUTO_TEST_CASE(a_block_that_mixes_tokens_is_not_joined) {
+  auto first = attention("a");
+  first.joint.emplace();
+  BOOST_CHECK_THROW(nn::blocks<names>({first, mlp("m", true)}), std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

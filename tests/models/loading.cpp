@@ -300,6 +300,39 @@ BOOST_AUTO_TEST_CASE(devices_without_latent_attention_refuse_it_by_name) {
       });
 }
 
+BOOST_AUTO_TEST_CASE(devices_without_inputs_of_layers_and_shared_caches_refuse_them_by_name) {
+  const auto why = [](const models::model_spec& spec) -> std::string {
+    try {
+      nn::refuse_what_it_lacks("cuda", false, spec);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const models::norm_spec norm{.name = "norm"};
+  models::attention_spec attention{.rope = models::rope_spec{}};
+  models::model_spec spec{.blocks = {{.what = attention, .before = norm}}, .final_norm = norm};
+  BOOST_TEST(why(spec) == "");
+  attention.shared_kv = 0;
+  spec.blocks.push_back({.what = attention, .before = norm});
+  BOOST_TEST(why(spec) == R"(device "cuda" does not run layers that share keys and values yet; "cpu" does)");
+  spec.layer_inputs.emplace();
+  BOOST_TEST(why(spec) == R"(device "cuda" does not run inputs of layers yet; "cpu" does)");
+}
+
+BOOST_AUTO_TEST_CASE(a_gemma4_that_its_configuration_does_not_fit) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "gemma4_e_far", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("num_kv_shared_layers", 6, {"num_kv_shared_layers is 6"});
+  refused("num_kv_shared_layers", 5, {"num_kv_shared_layers is 5; a type of layers has no keys and values to share"});
+  refused("num_kv_shared_layers", 2, {"model.layers.3.self_attn.k_proj.weight"});
+  refused("hidden_size_per_layer_input", 7, {"embed_tokens_per_layer.weight", "42", "36"});
+  refused("attention_k_eq_v", false, {"self_attn.k_proj.weight", "10", "20"});
+  refused("use_bidirectional_attention", "all", {"only causal models are read"});
+}
+
 BOOST_AUTO_TEST_CASE(experts_that_their_configuration_does_not_fit) {
   const auto refused = [](const char* golden, const char* key, const boost::json::value& value,
                           const std::vector<std::string>& named) {
@@ -325,6 +358,9 @@ BOOST_AUTO_TEST_CASE(experts_that_their_configuration_does_not_fit) {
   refused("gpt_oss_mxfp4", "intermediate_size", 96, {"mlp.experts.gate_up_proj", "[8, 128, 32]", "[8, 192, 32]"});
   refused("gpt_oss_mxfp4", "quantization_config", nullptr,
           {"mlp.experts.gate_up_proj.weight'", "[8, 32, 128]", "is missing"});
+  check_refused<load::load_error>("gemma4_moe_published",
+                                  [](auto& config) { config["text_config"].as_object()["num_experts"] = 6; },
+                                  {"router.proj.weight", "5", "6"});
   refused("glm4_moe_published", "num_hidden_layers", 3, {"model.layers.2.self_attn"});
 }
 

@@ -50,6 +50,8 @@ class parameter_count {
     const auto& [embedding, head] = std::pair(spec.embedding, spec.head);
     const auto width = embedding.width == 0 ? config_.hidden : embedding.width;
     std::int64_t count = config_.vocabulary * width + of(embedding) + of(spec.final_norm) + of(spec.blocks);
+    if (const auto& inputs = spec.layer_inputs)
+      count += inputs->layers * inputs->width * (inputs->vocabulary + config_.hidden) + inputs->width;
     if (!embedding.projection.empty()) count += width * config_.hidden;
     if (!head.projection.empty()) count += width * config_.hidden;
     if (!head.names.empty() && head.names != embedding.names) count += config_.vocabulary * width;
@@ -79,7 +81,7 @@ class parameter_count {
       count += std::visit([this](const auto& what) { return of(what); }, block.what);
       if (block.before && block.before->name != last_norm) count += of(block.before);
       last_norm = block.before ? block.before->name : "";
-      count += of(block.after) + of(block.post);
+      count += of(block.after) + of(block.post) + of(block.joint);
     }
     return count;
   }
@@ -89,7 +91,8 @@ class parameter_count {
   }
 
   std::int64_t of(const models::attention_spec& spec) const {
-    const auto qkv = spec.q_width() + 2 * spec.kv_width();
+    if (spec.shared_kv) return 2 * config_.hidden * spec.q_width() + spec.head_dim;
+    const auto qkv = spec.q_width() + (spec.qkv.size() == 3 && spec.qkv[1] == spec.qkv[2] ? 1 : 2) * spec.kv_width();
     std::int64_t count = config_.hidden * (qkv + spec.q_width());
     if (spec.output_gate) count += config_.hidden * spec.q_width();
     if (spec.qkv_bias) count += qkv;
@@ -135,8 +138,11 @@ class parameter_count {
 
   std::int64_t of(const models::mamba_spec&) const { return 0; }
 
+  std::int64_t of(const models::layer_input_spec& spec) const { return 2 * config_.hidden * spec.width; }
+
   std::int64_t of(const models::moe_spec& spec) const {
     auto count = spec.experts * (of(spec.expert) + config_.hidden + (spec.router.bias ? 1 : 0));
+    count += of(spec.router.before) + (spec.router.share_scales.empty() ? 0 : spec.experts);
     if (spec.shared) count += of(spec.shared->mlp) + (spec.shared->gate.empty() ? 0 : config_.hidden);
     return count;
   }
@@ -169,7 +175,8 @@ BOOST_AUTO_TEST_CASE(each_describes_a_model_of_its_size) {
       const auto spec = models::family_named(config.family)(fields, config);
       BOOST_REQUIRE(counts.contains(name));
       BOOST_TEST(parameter_count(config).of(spec) == counts.at(name));
-      const auto kept = mixing_layers(fields, config) * (spec.encoder ? 2 : 1);
+      const auto shared = static_cast<std::size_t>(fields.integer("num_kv_shared_layers", {0, config.layers}, 0));
+      const auto kept = mixing_layers(fields, config) * (spec.encoder ? 2 : 1) - shared;
       BOOST_TEST(models::kv_cache_specs(spec).size() == kept);
     }
   }

@@ -1,6 +1,9 @@
 // Rotary frequencies where the golden models do not reach: listed factors, and tables that grow.
 #include "backend/cpu/rope.hpp"
 
+#include "load/config_fields.hpp"
+#include "load/rope_config.hpp"
+
 #include <boost/test/unit_test.hpp>
 
 #include <cmath>
@@ -32,6 +35,21 @@ BOOST_AUTO_TEST_CASE(the_ends_of_a_llama_3_ramp_may_be_one) {
   const auto made = cpu::frequencies(config);
   BOOST_TEST(made.inverse[0] == 1);
   BOOST_TEST(made.inverse[1] == 0.1 / 8, boost::test_tools::tolerance(1e-12));
+}
+
+BOOST_AUTO_TEST_CASE(a_proportional_rotation_turns_the_first_pairs_of_the_whole_head) {
+  const auto fields = load::config_fields::from_json(
+      R"({"r": {"rope_type": "proportional", "rope_theta": 100, "partial_rotary_factor": 0.5, "factor": 2}})", "test");
+  load::model_config shape;
+  shape.head_dim = 8;
+  const auto config = load::read_rope_config(fields, "r", shape);
+  BOOST_TEST(config.rotary_dim == 8);
+  const auto made = cpu::frequencies(config);
+  BOOST_REQUIRE_EQUAL(made.inverse.size(), 4U);
+  BOOST_TEST(made.inverse[0] == 0.5, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(made.inverse[1] == 0.5 * std::pow(100, -0.25), boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(made.inverse[2] == 0);
+  BOOST_TEST(made.inverse[3] == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_given_attention_factor_replaces_the_computed_one) {

@@ -117,6 +117,13 @@ FAMILIES = [
             use_double_wide_mlp=True, num_attention_heads=4, num_key_value_heads=1, head_dim=6, global_head_dim=12,
             rms_norm_eps=0.1, sliding_window=7, layer_types=[WINDOW, FULL, WINDOW, WINDOW, FULL, FULL],
             final_logit_softcapping=8.0, tie_word_embeddings=True, **ropes(300.0, 60.0, 0.5)),
+        "gemma4_e_far": dict(
+            dtype="bfloat16", vocab_size=96, vocab_size_per_layer_input=96, hidden_size=24,
+            hidden_size_per_layer_input=6, intermediate_size=14, num_hidden_layers=6, num_kv_shared_layers=3,
+            num_attention_heads=4, num_key_value_heads=2, head_dim=8, global_head_dim=10, num_global_key_value_heads=1,
+            attention_k_eq_v=True, attention_bias=True, rms_norm_eps=0.1, sliding_window=9,
+            layer_types=[FULL, WINDOW, WINDOW, FULL, WINDOW, FULL], tie_word_embeddings=False,
+            **ropes(200.0, 40.0, 0.8)),
     }, draw=draw, neutrals=neutrals, publish=publish, publish_tensors=publish_tensors),
     gemma4(Gemma4ForCausalLM, {
         "gemma4_moe_published": dict(
