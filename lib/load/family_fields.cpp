@@ -402,7 +402,6 @@ constexpr std::array families{
     bart_like("pegasus", "gelu", 0),
     bart_like("m2m_100", "relu", 2),
     family_fields{.family = "t5",
-                  .gguf = {.known = false},
                   .keys = t5_keys,
                   .head_dim = 64,
                   .max_positions = unlimited_positions,
