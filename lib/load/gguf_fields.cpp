@@ -105,6 +105,8 @@ constexpr std::array aliases{
     key_alias{"mamba_num_heads", "ssm.time_step_rank"},
     key_alias{"intermediate_size", "feed_forward_length"},
     key_alias{"intermediate_size_mlp", "feed_forward_length"},
+    key_alias{"num_layers", "block_count"},
+    key_alias{"relative_attention_num_buckets", "attention.relative_buckets_count"},
     key_alias{"moe_shared_expert_intermediate_size", "expert_shared_feed_forward_length"},
     key_alias{"n_group", "expert_group_count"},
     key_alias{"topk_group", "expert_group_used_count"},
@@ -217,6 +219,8 @@ class gguf_lookup final : public config_fields::lookup {
     if (key == "rope.scaling.type" && file_.find("rope_factors_long.weight"))
       return scalar_field(std::string("longrope"));
     if (key == "query_pre_attn_scalar") return query_scalar();
+    if (key == "feed_forward_proj")
+      return scalar_field(std::string(file_.find("dec.blk.0.ffn_gate.weight") ? "gated-gelu" : "relu"));
     if (key == "expert_gating_func") return scalar_field(std::int64_t{any_layer_has("exp_probs_b.bias") ? 2 : 1});
     if (key == "qk_head_dim") return find("attention.key_length");
     if (key == "v_head_dim") return find("attention.value_length");

@@ -176,6 +176,10 @@ void read_gguf(const config_fields& fields, model_config& config) {
   auto keys = gguf_keys;
   if (family.keys.heads.empty()) keys.heads = "";
   if (family.keys.intermediate.empty()) keys.intermediate = "";
+  if (family.decoder_start_token >= 0) {
+    keys.layers = "decoder_block_count";
+    keys.layers_otherwise = "block_count";
+  }
   read_shape(fields, keys, {}, config);
   config.layers -= fields.integer("nextn_predict_layers", {0, config.layers - 1}, 0);
   if (family.keys.max_positions.empty()) config.max_positions = family.max_positions;
@@ -187,6 +191,7 @@ void read_gguf(const config_fields& fields, model_config& config) {
   config.bos = read_token(fields, "tokenizer.ggml.bos_token_id", token_ids(config));
   config.eos = gguf_end_tokens(fields, token_ids(config));
   config.pad = read_padding(fields, "tokenizer.ggml.padding_token_id", token_ids(config));
+  config.decoder_start = read_decoder_start(fields, family.decoder_start_token, token_ids(config));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "models/gguf_spec.hpp"
 
 #include "load/field_ranges.hpp"
+#include "models/gguf_encoder_spec.hpp"
 
 #include <fmt/format.h>
 
@@ -241,6 +242,7 @@ std::vector<std::string> prediction_layers(const load::config_fields& fields) {
 }  // namespace
 
 model_spec as_gguf(model_spec spec, const load::config_fields& fields) {
+  if (spec.encoder) return with_encoder_as_gguf(std::move(spec));
   gguf_namer namer(fields);
   namer.rename(spec.embedding);
   namer.rename(spec.layer_inputs);

@@ -352,6 +352,17 @@ BOOST_AUTO_TEST_CASE(layers_that_guess_further_tokens_do_not_count) {
   BOOST_TEST(says(refusal([&] { gguf_config(all); }), "nextn_predict_layers is 2; an integer from 0 to 1"));
 }
 
+BOOST_AUTO_TEST_CASE(a_t5_has_the_layers_of_its_decoder) {
+  const auto same = gguf_config(file_of("t5"));
+  BOOST_TEST(same.layers == 2);
+  BOOST_TEST(same.decoder_start.value() == 0);
+  const auto other =
+      gguf_config(file_of("t5", {entry_u32("t5.decoder_block_count", 1), entry_u32("t5.decoder_start_token_id", 2)}));
+  BOOST_TEST(other.layers == 1);
+  BOOST_TEST(other.decoder_start.value() == 2);
+  BOOST_TEST(!gguf_config(file_of("llama")).decoder_start);
+}
+
 BOOST_AUTO_TEST_CASE(layers_without_a_router_are_listed) {
   const auto draft = file_of("qwen2moe", {}, {"blk.1.ffn_gate_inp.weight"});
   const memory_file written(draft.bytes());

@@ -359,4 +359,24 @@ BOOST_AUTO_TEST_CASE(a_llama_4_of_128_experts_has_no_norms_of_queries) {
   BOOST_TEST(experts.expert.intermediate == 3);
 }
 
+BOOST_AUTO_TEST_CASE(a_t5_has_names_for_its_encoder_and_for_its_decoder) {
+  const auto described = [](const std::vector<std::string>& tensors) {
+    return spec_of("t5", {entry_u32("t5.attention.relative_buckets_count", 8), entry_u32("t5.decoder_block_count", 1)},
+                   tensors);
+  };
+  const auto spec = described({"dec.blk.0.ffn_gate.weight"});
+  BOOST_TEST(spec.encoder->blocks.size() == 4U);
+  BOOST_TEST(spec.encoder->blocks.at(2).prefix == "enc.blk.1.");
+  BOOST_TEST(spec.encoder->final_norm->name == "enc.output_norm");
+  BOOST_REQUIRE_EQUAL(spec.blocks.size(), 3U);
+  BOOST_TEST(attention_of(spec).relative_bias->name == "dec.blk.0.attn_rel_b");
+  BOOST_TEST(spec.blocks.at(1).prefix == "dec.blk.0.cross_");
+  BOOST_TEST(spec.blocks.at(1).before->name == "dec.blk.0.cross_attn_norm");
+  BOOST_TEST(spec.blocks.at(2).before->name == "dec.blk.0.ffn_norm");
+  BOOST_TEST(std::get<mlp_spec>(spec.blocks.at(2).what).gate == "ffn_gate");
+  const auto ungated = described({});
+  const auto& feeds = std::get<mlp_spec>(ungated.blocks.at(2).what);
+  BOOST_TEST((feeds.gate.empty() && feeds.activation == kernels::activation::relu));
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -27,7 +27,7 @@ UNTIED = {
     "t5_gated": dict(
         published=True, dtype="bfloat16", prompts=SHORT, vocab_size=128, d_model=24, d_kv=5, d_ff=38, num_layers=2,
         num_decoder_layers=1, num_heads=4, feed_forward_proj="gated-gelu", tie_word_embeddings=False,
-        relative_attention_num_buckets=8, relative_attention_max_distance=30, layer_norm_epsilon=0.02,
+        relative_attention_num_buckets=8, relative_attention_max_distance=128, layer_norm_epsilon=0.02,
         decoder_start_token_id=7),
 }
 
