@@ -8,6 +8,7 @@
 #include "kernels/linear.hpp"
 #include "kernels/selective_scan.hpp"
 #include "kernels/tiled_matrix.hpp"
+#include "timing.hpp"
 
 #include <cogen/cache/cache.hpp>
 
@@ -16,10 +17,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <optional>
 #include <random>
 #include <span>
@@ -30,33 +29,6 @@ namespace {
 
 using namespace cogen;
 using namespace cogen::kernels;
-
-int repetitions = 15;
-
-struct timing {
-  double median;
-  double spread;  // half the distance between the quartiles, as a share of the median
-};
-
-double seconds(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-timing measure(const std::function<void()>& work) {
-  work();
-  const int inner = std::clamp(static_cast<int>(0.001 / std::max(seconds(work), 1e-7)), 1, 10000);
-  std::vector<double> times;
-  for (int repetition = 0; repetition < repetitions; ++repetition)
-    times.push_back(seconds([&] {
-                      for (int i = 0; i < inner; ++i) work();
-                    }) /
-                    inner);
-  std::ranges::sort(times);
-  const double median = times[times.size() / 2];
-  return {median, (times[times.size() * 3 / 4] - times[times.size() / 4]) / 2 / median};
-}
 
 tiled_matrix random_matrix(weight_format format, std::int64_t outputs, std::int64_t inputs, worker_pool& workers,
                            weight_arena& arena) {

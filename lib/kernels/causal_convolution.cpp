@@ -23,7 +23,7 @@ void causal_convolution(const execution& run, std::span<const token_rows> rows,
                                 .taps = operands.taps,
                                 .silu = operands.silu});
   };
-  for_each_channel_block(*run.workers, rows, operands.channels, operands.taps, convolve);
+  for_each_channel_block(*run.workers, rows, operands.channels, 1024, operands.taps, convolve);
 }
 
 }  // namespace cogen::kernels

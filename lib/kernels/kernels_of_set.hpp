@@ -1,6 +1,7 @@
 #include "kernels/attention_body.hpp"
 #include "kernels/elementwise_body.hpp"
 #include "kernels/kernel_table.hpp"
+#include "kernels/linear_attention_body.hpp"
 #include "kernels/linear_body.hpp"
 #include "kernels/recurrent_body.hpp"
 #include "kernels/rope_body.hpp"

@@ -80,49 +80,6 @@ void selective_scan_channels(const selective_scan_job& job) {
   for (std::int64_t token = 0; token < job.tokens; ++token) scan_token(job, token);
 }
 
-// Lanes are columns of the state, which are independent of each other; sums over keys are in ascending order.
-template <int Vectors>
-COGEN_INLINE void attend_columns(const linear_attention_job& job, std::int64_t token, row_span span) {
-  const float* before = (token == 0 ? job.before : job.after) + span.at;
-  const float* k = job.k + token * job.k_stride;
-  const float* q = job.q + token * job.q_stride;
-  const simd::f decay = simd::set(job.decay[token * job.decay_stride]);
-  const simd::f rate = simd::set(job.rate[token * job.rate_stride]);
-  const auto part = [&](int vector) { return row_span{std::int64_t{vector} * simd::width, span.live}; };
-  simd::f held[Vectors] = {};
-  if (job.delta)
-    for (std::int64_t key = 0; key < job.keys; ++key)
-      for (int i = 0; i < Vectors; ++i)
-        held[i] = simd::fma(load(before + key * job.all_columns, part(i)), simd::set(k[key]), held[i]);
-  simd::f value[Vectors], out[Vectors], input[Vectors];
-  for (int i = 0; i < Vectors; ++i) {
-    value[i] = load(job.v + token * job.v_stride + span.at, part(i));
-    input[i] = simd::mul(rate, simd::sub(value[i], simd::mul(decay, held[i])));
-    out[i] = simd::mul(simd::set(job.skip), value[i]);
-  }
-  for (std::int64_t key = 0; key < job.keys; ++key)
-    for (int i = 0; i < Vectors; ++i) {
-      const std::int64_t at = key * job.all_columns;
-      const simd::f state = simd::fma(simd::set(k[key]), input[i], simd::mul(load(before + at, part(i)), decay));
-      store(job.after + span.at + at, state, part(i));
-      out[i] = simd::fma(state, simd::set(q[key]), out[i]);
-    }
-  for (int i = 0; i < Vectors; ++i) store(job.out + token * job.out_stride + span.at, out[i], part(i));
-}
-
-void attend_linearly(const linear_attention_job& job) {
-  constexpr int wide = 4;
-  for (std::int64_t token = 0; token < job.tokens; ++token) {
-    std::int64_t at = 0;
-    for (; at + wide * simd::width <= job.columns; at += wide * simd::width)
-      attend_columns<wide>(job, token, row_span{at, simd::width});
-    for (; at < job.columns; at += simd::width) {
-      const std::int64_t left = job.columns - at;
-      attend_columns<1>(job, token, row_span{at, left < simd::width ? static_cast<int>(left) : simd::width});
-    }
-  }
-}
-
 void head_decay_token(const head_decay_job& job) {
   over_row(
       job.heads, [&](row_span span) __attribute__((always_inline)) {

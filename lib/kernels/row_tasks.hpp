@@ -62,14 +62,18 @@ void for_each_block(worker_pool& workers, std::span<const token_rows> rows, std:
 }
 
 /// Calls body(row, first, channels) for blocks of neighboring channels of each row, in parallel; a block's work grows
-/// with the row's tokens times `floats_per_channel`.
+/// with the row's tokens times `floats_per_channel`. Blocks are as wide as `most` and the number of threads let them
+/// be: tokens lie far apart, and memory is read at its rate only in long runs.
 template <class Body>
 void for_each_channel_block(worker_pool& workers, std::span<const token_rows> rows, std::int64_t channels,
-                            std::int64_t floats_per_channel, Body body) {
-  for_each_block(workers, rows, blocks_of(channels), state_block * floats_per_channel,
+                            std::int64_t most, std::int64_t floats_per_channel, Body body) {
+  constexpr std::int64_t blocks_per_thread = 4;
+  const std::int64_t by_threads = blocks_of(channels) / (blocks_per_thread * workers.threads());
+  const std::int64_t width = std::clamp<std::int64_t>(by_threads * state_block, state_block, most);
+  for_each_block(workers, rows, (channels + width - 1) / width, width * floats_per_channel,
                  [&](const token_rows& row, std::int64_t block) {
-                   const std::int64_t first = block * state_block;
-                   body(row, first, std::min(state_block, channels - first));
+                   const std::int64_t first = block * width;
+                   body(row, first, std::min(width, channels - first));
                  });
 }
 
