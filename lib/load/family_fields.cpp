@@ -21,6 +21,14 @@ constexpr key_names bart_keys{.hidden = "d_model",
                               .sliding_window = "",
                               .activation = "activation_function"};
 
+constexpr key_names bert_keys{.kv_heads = "", .head_dim = "", .rms_norm_eps = "layer_norm_eps", .sliding_window = ""};
+
+constexpr key_names modern_bert_keys{.kv_heads = "",
+                                     .head_dim = "",
+                                     .rms_norm_eps = "norm_eps",
+                                     .sliding_window = "local_attention",
+                                     .activation = "hidden_activation"};
+
 constexpr key_names t5_keys{.hidden = "d_model",
                             .layers = "num_decoder_layers",
                             .layers_otherwise = "num_layers",
@@ -121,6 +129,18 @@ constexpr family_fields bart_like(std::string_view family, std::string_view acti
           .tie_embeddings = true,
           .rotary = false,
           .decoder_start_token = start};
+}
+
+constexpr family_fields bert_like(std::string_view family, bool first_follows_padding) {
+  return {.family = family,
+          .gguf = {.known = family == "bert"},
+          .keys = bert_keys,
+          .max_positions = 512,
+          .rms_norm_eps = 1e-12,
+          .activation = "gelu",
+          .tie_embeddings = true,
+          .rotary = false,
+          .first_position_follows_padding = first_follows_padding};
 }
 
 constexpr family_fields nemotron_h_fields(std::string_view architecture) {
@@ -383,6 +403,18 @@ constexpr std::array families{
                   .sliding_window = 4096,
                   .rope_theta = 1e6,
                   .activation = "gelu_pytorch_tanh",
+                  .tie_embeddings = true},
+    bert_like("bert", false),
+    bert_like("roberta", true),
+    bert_like("xlm-roberta", true),
+    family_fields{.family = "modernbert",
+                  .gguf = {.architecture = "modern-bert"},
+                  .keys = modern_bert_keys,
+                  .max_positions = 8192,
+                  .sliding_window = 128,
+                  .rms_norm_eps = 1e-5,
+                  .rope_theta = 160000,
+                  .activation = "gelu",
                   .tie_embeddings = true},
     bart_like("bart", "gelu", 2),
     bart_like("pegasus", "gelu", 0),

@@ -18,6 +18,7 @@ model_spec apertus(const load::config_fields& fields, const load::model_config& 
 model_spec arcee(const load::config_fields& fields, const load::model_config& config);
 model_spec bamba(const load::config_fields& fields, const load::model_config& config);
 model_spec bart(const load::config_fields& fields, const load::model_config& config);
+model_spec bert(const load::config_fields& fields, const load::model_config& config);
 model_spec bloom(const load::config_fields& fields, const load::model_config& config);
 model_spec cohere(const load::config_fields& fields, const load::model_config& config);
 model_spec cohere2(const load::config_fields& fields, const load::model_config& config);
@@ -58,6 +59,7 @@ model_spec ministral3(const load::config_fields& fields, const load::model_confi
 model_spec mistral(const load::config_fields& fields, const load::model_config& config);
 model_spec mistral4(const load::config_fields& fields, const load::model_config& config);
 model_spec mixtral(const load::config_fields& fields, const load::model_config& config);
+model_spec modern_bert(const load::config_fields& fields, const load::model_config& config);
 model_spec mpt(const load::config_fields& fields, const load::model_config& config);
 model_spec nemotron(const load::config_fields& fields, const load::model_config& config);
 model_spec nemotron_h(const load::config_fields& fields, const load::model_config& config);
@@ -77,6 +79,7 @@ model_spec qwen3_5_moe(const load::config_fields& fields, const load::model_conf
 model_spec qwen3_5_moe_text(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3_moe(const load::config_fields& fields, const load::model_config& config);
 model_spec qwen3_next(const load::config_fields& fields, const load::model_config& config);
+model_spec roberta(const load::config_fields& fields, const load::model_config& config);
 model_spec seed_oss(const load::config_fields& fields, const load::model_config& config);
 model_spec smollm3(const load::config_fields& fields, const load::model_config& config);
 model_spec stablelm(const load::config_fields& fields, const load::model_config& config);
@@ -96,6 +99,7 @@ constexpr std::array families{
     family{"arcee", "Arcee (AFM)", arcee},
     family{"bamba", "Bamba", bamba},
     family{"bart", "BART", bart},
+    family{"bert", "BERT", bert},
     family{"bloom", "BLOOM", bloom},
     family{"cohere", "Command R (Cohere)", cohere},
     family{"cohere2", "Command R7B (Cohere 2)", cohere2},
@@ -136,6 +140,7 @@ constexpr std::array families{
     family{"mistral", "Mistral", mistral},
     family{"mistral4", "Mistral 4", mistral4},
     family{"mixtral", "Mixtral", mixtral},
+    family{"modernbert", "ModernBERT", modern_bert},
     family{"mpt", "MPT", mpt},
     family{"nemotron", "Nemotron", nemotron},
     family{"nemotron_h", "Nemotron-H, Nemotron 3", nemotron_h},
@@ -155,11 +160,13 @@ constexpr std::array families{
     family{"qwen3_5_moe_text", "Qwen 3.5 with experts (text)", qwen3_5_moe_text},
     family{"qwen3_moe", "Qwen 3 with experts", qwen3_moe},
     family{"qwen3_next", "Qwen 3-Next", qwen3_next},
+    family{"roberta", "RoBERTa", roberta},
     family{"seed_oss", "Seed-OSS", seed_oss},
     family{"smollm3", "SmolLM 3", smollm3},
     family{"stablelm", "StableLM", stablelm},
     family{"starcoder2", "StarCoder 2", starcoder2},
     family{"t5", "T5, Flan-T5", t5},
+    family{"xlm-roberta", "XLM-RoBERTa", roberta},
 };
 
 }  // namespace

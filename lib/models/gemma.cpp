@@ -52,16 +52,20 @@ model_spec gemma2(const load::config_fields& fields, const load::model_config& c
 }
 
 /// Gemma Team, arXiv:2503.19786: norms of queries and keys, and windows in most layers, which rotate otherwise.
+/// Schechter Vera et al., arXiv:2509.20354: EmbeddingGemma is one that attends both ways.
 model_spec gemma3(const load::config_fields& fields, const load::model_config& config) {
   const auto own = load::read_gemma3_fields(fields, config);
   auto spec = gemma_decoder(config);
   spec.head.softcap = static_cast<float>(own.logit_cap);
+  if (!own.causal) spec.pooling = pooling_spec();
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     auto attends = attention(config);
     attends.scale = 1 / std::sqrt(own.query_scalar);
     attends.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps, .weight_offset = norm_offset};
+    attends.causal = own.causal;
     if (own.slides.at(static_cast<std::size_t>(layer))) {
-      attends.kv = sliding(config, config.sliding_window.value());
+      const auto window = config.sliding_window.value();
+      attends.kv = sliding(config, own.causal ? window : window / 2 + 1);
       attends.rope = rope_spec{own.local};
     }
     add_sandwich(spec, config, layer, attends, gated_mlp(config), {}, norm_offset);

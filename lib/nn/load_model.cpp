@@ -1,6 +1,7 @@
 #include "backend/cpu/weight_reader.hpp"
 #include "kernels/worker_pool.hpp"
 #include "models/families.hpp"
+#include "models/pooling.hpp"
 #include "nn/cpu_network.hpp"
 #include "nn/device_decoder.hpp"
 #include "nn/device_parts.hpp"
@@ -84,7 +85,7 @@ std::shared_ptr<const model> load_model(const std::filesystem::path& path, const
                     name_of(options.device_weights)));
   auto config = files.config();
   auto text = nn::read_text(files, config);
-  const auto spec = describe(files.fields(), config);
+  const auto spec = models::with_pooling(describe(files.fields(), config), files);
   auto network = options.device == "cpu" ? read_network(files, spec, config, options)
                                          : read_device_network(files, spec, config, options);
   auto fingerprint = nn::fingerprint_of(files, config);

@@ -27,6 +27,13 @@ bool set_views(const forward_context& context, const cache::layer& layer) {
   return true;
 }
 
+/// What an encoder's tokens attend to in their own text.
+cache::attention_span span_within_text(const models::attention_spec& spec) {
+  auto span = cache::span_of(spec.kv);
+  span.causal = span.causal && spec.causal;
+  return span;
+}
+
 /// Keys that are normed after they are rotated go to the cache as they are.
 bool rotates_early(const models::attention_spec& spec) { return spec.rope && spec.qk_norm && spec.qk_norm->after_rope; }
 
@@ -58,8 +65,11 @@ activations heads::attend(const forward_context& context, int layer, const activ
   const auto table = rope_ ? rope_->covering(context.reach(), context.memory.max_sequence_length()) : nullptr;
   prepare(context, table.get(), qkv);
   const auto* const left = rotates_early(spec_) ? nullptr : table.get();
-  auto& memory = context.memory.layer(layer);
-  if (set_views(context, memory))
+  auto& memory = context.memory.layer(context.encodes ? 0 : layer);
+  const bool in_place = set_views(context, memory);
+  if (context.encodes)
+    for (auto& row : context.rows) row.cache.span = span_within_text(spec_);
+  if (in_place)
     attend_in_place(context, memory, left, qkv);
   else
     attend_generically(context, memory, left, {spec_, sink_logits_, distance_biases_}, qkv);

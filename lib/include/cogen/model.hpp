@@ -43,6 +43,12 @@ struct encoder_batch {
   std::span<const token> tokens;  ///< [step.tokens()], row after row
 };
 
+/// A whole text, or a pair of texts, with the special tokens that the model expects around them.
+struct encoder_text {
+  std::vector<token> tokens;
+  std::optional<int> second = {};  ///< of a pair: how many tokens come before its second text
+};
+
 /// The threads and memory of one caller's forwards, kept between them: a decode step no larger than an earlier one
 /// allocates nothing. For one thread at a time.
 class workspace {
@@ -136,6 +142,16 @@ class model {
   /// For custom loops over slot 0: runs `ids` (at least one) with compute_type::float32 and the model's own threads;
   /// concurrent calls take turns. Returns the logits after the last, [vocabulary] float32, in their own memory.
   at::Tensor forward(std::span<const token> ids, cache::cache& cache) const;
+
+  bool generates() const noexcept;                ///< if not, it has no forward(), and no cache
+  bool scores_pairs() const noexcept;             ///< embed() gives a pair's score, which is one number
+  std::int64_t embedding_width() const noexcept;  ///< numbers in a vector; 0: the model does not embed
+
+  /// One vector of each text, [texts, embedding_width()] float32: hidden states, pooled as the model's files say. A
+  /// text's vector is bitwise independent of the others and of threads. Texts are read in one pass, whole.
+  /// Thread-safe for different workspaces. Throws std::logic_error for a model that does not embed, std::length_error
+  /// for a text longer than config().max_positions, and otherwise as forward().
+  at::Tensor embed(std::span<const encoder_text> texts, workspace& workspace) const;
 
   std::int64_t weight_bytes() const noexcept;     ///< bytes of weights that one step reads
   std::string_view weight_type() const noexcept;  ///< the type of most of them: "q4_1", "bf16", …
