@@ -1,4 +1,5 @@
 """Encoders and decoders whose hidden states are pooled: what they make of texts, and of pairs of texts."""
+import copy
 import json
 import shutil
 
@@ -164,10 +165,9 @@ def draw_texts(settings, seed):
 def store(made, folder):
     settings = made.settings
     dtype = getattr(torch, settings.get("dtype", "float32"))
-    made.model.to(dtype)
-    made.model.config.dtype = dtype
-    made.model.save_pretrained(folder)
-    made.model.float()
+    stored = copy.deepcopy(made.model).to(dtype)
+    stored.config.dtype = dtype
+    stored.save_pretrained(folder)
     if settings.get("pairs"):
         return
     modules = [dict(type="sentence_transformers.models.Transformer", path="")]
