@@ -1,4 +1,5 @@
 #include "nn/batch_parts.hpp"
+#include "nn/checked_text.hpp"
 #include "nn/model_text.hpp"
 #include "nn/network.hpp"
 #include "nn/network_on_device.hpp"
@@ -27,20 +28,12 @@ struct model::runtime {
 
 namespace {
 
-void check_in_vocabulary(std::span<const token> tokens, std::int64_t vocabulary) {
-  for (const token id : tokens) {
-    if (id < 0 || id >= vocabulary) {
-      throw std::out_of_range(fmt::format("token {} is not in the vocabulary of {} tokens", id, vocabulary));
-    }
-  }
-}
-
 void check_tokens(const cache::step& step, std::span<const token> tokens, std::int64_t vocabulary) {
   if (tokens.size() != static_cast<std::size_t>(step.tokens())) {
     throw std::invalid_argument(
         fmt::format("the batch has {} tokens where its step has {}", tokens.size(), step.tokens()));
   }
-  check_in_vocabulary(tokens, vocabulary);
+  nn::check_in_vocabulary(tokens, vocabulary);
 }
 
 void check_outputs(const batch& batch) {
@@ -128,15 +121,6 @@ void check_lengths(const cache::step& step, const cache::cache& cache, std::int6
   }
 }
 
-void check_text(const encoder_text& text, const load::model_config& config) {
-  const auto count = static_cast<std::int64_t>(text.tokens.size());
-  if (count == 0) throw std::invalid_argument("a text is empty: it must hold at least one token");
-  if (count > config.max_positions)
-    throw std::length_error(
-        fmt::format("a text has {} tokens; the model reads at most {}", count, config.max_positions));
-  check_in_vocabulary(text.tokens, config.vocabulary);
-}
-
 void check_encoder_inputs(const cache::step& step, const cache::cache& cache) {
   for (const auto& row : step.rows()) {
     if (cache.encoder_length(row.slot) == 0) {
@@ -203,7 +187,7 @@ std::int64_t model::embedding_width() const noexcept {
 
 at::Tensor model::embed(std::span<const encoder_text> texts, workspace& workspace) const {
   if (embedding_width() == 0) throw std::logic_error(fmt::format("this {} model does not embed", config_.family));
-  for (const auto& each : texts) check_text(each, config_);
+  for (const auto& each : texts) nn::check_text(each, config_);
   const auto vectors = at::empty({static_cast<std::int64_t>(texts.size()), embedding_width()}, at::kFloat);
   if (!texts.empty()) network_->embed(texts, *workspace.scratch_, vectors);
   return vectors;

@@ -31,6 +31,18 @@ class drain_face {
   virtual void cancel() noexcept = 0;
 };
 
+/// What an operation over texts and the engine share. Its result is one `Result` of each text.
+template <class Result>
+class text_face {
+ public:
+  using text_operation = async::operation<std::vector<Result>>;
+
+  virtual ~text_face() = default;
+  virtual net::any_io_executor default_executor() const = 0;
+  virtual void start(std::shared_ptr<text_operation> wait, std::vector<encoder_input> texts) = 0;
+  virtual void cancel() noexcept = 0;
+};
+
 }  // namespace detail
 
 /// Runs all requests in one continuously refilled batch.
@@ -95,6 +107,29 @@ class engine {
                                             &detail::sequence_face::cancel_open, std::move(session));
   }
 
+  /// Makes one vector of each text, pooled and normalized as the model's files say. Texts are read between steps, about
+  /// as many tokens at a time as a step may have, but each text whole. A vector's bits depend on its text alone.
+  ///
+  /// Signature: void(error_code, std::vector<std::vector<float>>). Fails with error::invalid_request for no texts, an
+  /// empty one, a pair, and a model that does not embed, error::does_not_fit for a text longer than the model reads,
+  /// and error::queue_full and error::draining. Every cancellation type ends it at once with operation_aborted.
+  template <net::completion_token_for<void(error_code, std::vector<std::vector<float>>)> Token =
+                default_completion_token>
+  [[nodiscard]] auto async_embed(std::vector<encoder_input> texts, Token&& completion = default_completion_token()) {
+    using face = detail::text_face<std::vector<float>>;
+    return async::initiate<Token, std::vector<std::vector<float>>>(completion, new_embedding(), &face::start,
+                                                                   &face::cancel, std::move(texts));
+  }
+
+  /// The score of each pair of texts by the model's classifier, without a function behind it. Otherwise as
+  /// `async_embed()`. Signature: void(error_code, std::vector<float>).
+  template <net::completion_token_for<void(error_code, std::vector<float>)> Token = default_completion_token>
+  [[nodiscard]] auto async_score(std::vector<encoder_input> pairs, Token&& completion = default_completion_token()) {
+    using face = detail::text_face<float>;
+    return async::initiate<Token, std::vector<float>>(completion, new_scoring(), &face::start, &face::cancel,
+                                                      std::move(pairs));
+  }
+
   /// Runs work between steps, on the engine's thread. It must not block. Coroutines spawned there resume on that
   /// thread.
   [[nodiscard]] executor_type get_executor() const;
@@ -124,6 +159,8 @@ class engine {
 
  private:
   std::shared_ptr<detail::drain_face> new_drain() const;
+  std::shared_ptr<detail::text_face<std::vector<float>>> new_embedding() const;
+  std::shared_ptr<detail::text_face<float>> new_scoring() const;
   std::shared_ptr<detail::sequence_face> new_opening(const open_options& options) const;
 
   std::shared_ptr<detail::engine_loop> loop_;

@@ -43,12 +43,6 @@ struct encoder_batch {
   std::span<const token> tokens;  ///< [step.tokens()], row after row
 };
 
-/// A whole text, or a pair of texts, with the special tokens that the model expects around them.
-struct encoder_text {
-  std::vector<token> tokens;
-  std::optional<int> second = {};  ///< of a pair: how many tokens come before its second text
-};
-
 /// The threads and memory of one caller's forwards, kept between them: a decode step no larger than an earlier one
 /// allocates nothing. For one thread at a time.
 class workspace {

@@ -23,6 +23,10 @@
 
 namespace cogen {
 
+namespace nn {
+class text_encoder;
+}
+
 /// The result of one row of a step: an error, or what it wanted.
 struct row_output {
   diagnostics error;
@@ -187,6 +191,7 @@ struct engine_parts {
   std::string chat_error;                            ///< why there is none, if the model brings one
   std::vector<token> end_tokens;                     ///< end a generation unless its request ignores them
   std::optional<encoder_spec> encoder_inputs;        ///< none: the model has no encoder
+  std::shared_ptr<nn::text_encoder> texts;           ///< none: the model does not embed
   std::string fingerprint;                           ///< of the model: sessions are opened where it is the same
   std::shared_ptr<const cogen::clock> clock = std::make_shared<steady_clock>();
 };

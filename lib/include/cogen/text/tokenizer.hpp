@@ -73,6 +73,9 @@ class tokenizer {
   /// The tokens of the joined segments. A control token counts only where every byte of it is trusted.
   std::vector<token> encode(std::span<const text_segment> segments, encode_options options = {}) const;
 
+  /// The tokens of two texts that a model compares, with those that it expects around and between them.
+  encoder_text encode(const text_pair& pair) const;
+
   /// The text of tokens, always valid UTF-8: bytes that form no character become U+FFFD. Control tokens are left out if
   /// `skip_special`. Throws std::out_of_range for an id outside the vocabulary.
   std::string decode(std::span<const token> tokens, bool skip_special = false) const;
