@@ -56,7 +56,8 @@ class cpu_network final : public network {
         blocks_(read.read(spec.blocks)),
         norm_(read.read(spec.final_norm)),
         head_(read.read(spec.head, spec.embedding)),
-        specs_(models::is_encoder_only(spec) ? std::vector<cache::kv_cache_spec>() : models::kv_cache_specs(spec)),
+        specs_(cached_layers_of(spec)),
+        generates_(!models::is_encoder_only(spec)),
         text_memory_(text_memory_of(spec)),
         pooler_(spec.pooling ? std::optional<pooler>(std::in_place, spec, hidden_, weights.number_reader())
                              : std::nullopt),
@@ -83,6 +84,7 @@ class cpu_network final : public network {
         on.cache_encoder_input(*cross, encoder_->norm, x);
   }
 
+  bool generates() const noexcept override { return generates_; }
   const pooler* pooling() const noexcept override { return pooler_ ? &*pooler_ : nullptr; }
 
   void embed(std::span<const encoder_text> texts, scratch& scratch, const at::Tensor& vectors) const override {
@@ -140,6 +142,7 @@ class cpu_network final : public network {
   forms::norm norm_;
   parts::head<forms> head_;
   std::vector<cache::kv_cache_spec> specs_;
+  bool generates_;
   std::optional<cache::kv_cache_spec> text_memory_;
   std::optional<pooler> pooler_;
   std::string_view weight_type_;

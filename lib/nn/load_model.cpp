@@ -54,9 +54,11 @@ std::unique_ptr<const nn::network> read_network(const load::checkpoint& files, c
   return network;
 }
 
-std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& files, const models::model_spec& spec,
+/// Vectors of texts are made by backends that run every part.
+std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& files, models::model_spec spec,
                                                        const load::model_config& config, const load_options& options) {
   const auto backend = device::backend_named(options.device);
+  if (!backend->runs_every_part()) spec.pooling.reset();
   const auto report = report_to(options, files);
   if (report) report(0);
   nn::refuse_what_it_lacks(*backend, spec);

@@ -177,7 +177,7 @@ std::int64_t model::max_sequence_length(const cache::cache& cache) const {
                                 position_limit(cache, config_.max_positions, network_->has_position_table()));
 }
 
-bool model::generates() const noexcept { return !kv_cache_specs().empty(); }
+bool model::generates() const noexcept { return network_->generates(); }
 
 bool model::scores_pairs() const noexcept { return network_->pooling() && network_->pooling()->scores(); }
 

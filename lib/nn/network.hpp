@@ -41,6 +41,9 @@ class network {
   /// std::logic_error if there is no encoder.
   virtual void encode(const encoder_batch& batch, cache::cache& cache, scratch& scratch) const;
 
+  /// Whether it has a forward().
+  virtual bool generates() const noexcept { return true; }
+
   /// Makes vectors of texts; null if the model does not.
   virtual const pooler* pooling() const noexcept { return nullptr; }
 

@@ -28,4 +28,9 @@ std::optional<cache::kv_cache_spec> text_memory_of(const models::model_spec& spe
   return first;
 }
 
+std::vector<cache::kv_cache_spec> cached_layers_of(const models::model_spec& spec) {
+  if (models::is_encoder_only(spec)) return {{.kind = cache::layer_kind::recurrent, .state = 1}};
+  return models::kv_cache_specs(spec);
+}
+
 }  // namespace cogen::nn

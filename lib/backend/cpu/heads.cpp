@@ -2,6 +2,7 @@
 
 #include "backend/cpu/generic_attention.hpp"
 #include "backend/cpu/row_arithmetic.hpp"
+#include "backend/text_span.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/rope.hpp"
 #include "kernels/row_tasks.hpp"
@@ -25,13 +26,6 @@ bool set_views(const forward_context& context, const cache::layer& layer) {
     row.cache = *view;
   }
   return true;
-}
-
-/// What an encoder's tokens attend to in their own text.
-cache::attention_span span_within_text(const models::attention_spec& spec) {
-  auto span = cache::span_of(spec.kv);
-  span.causal = span.causal && spec.causal;
-  return span;
 }
 
 /// Keys that are normed after they are rotated go to the cache as they are.

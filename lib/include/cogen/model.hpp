@@ -137,7 +137,7 @@ class model {
   /// concurrent calls take turns. Returns the logits after the last, [vocabulary] float32, in their own memory.
   at::Tensor forward(std::span<const token> ids, cache::cache& cache) const;
 
-  bool generates() const noexcept;                ///< if not, it has no forward(), and no cache
+  bool generates() const noexcept;                ///< if not, it has no forward()
   bool scores_pairs() const noexcept;             ///< embed() gives a pair's score, which is one number
   std::int64_t embedding_width() const noexcept;  ///< numbers in a vector; 0: the model does not embed
 
