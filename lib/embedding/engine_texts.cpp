@@ -4,11 +4,11 @@
 
 namespace cogen {
 
-std::shared_ptr<detail::text_face<std::vector<float>>> engine::new_embedding() const {
+std::shared_ptr<detail::embed_face> engine::new_embedding() const {
   return std::make_shared<embedding::text_state<std::vector<float>>>(loop_);
 }
 
-std::shared_ptr<detail::text_face<float>> engine::new_scoring() const {
+std::shared_ptr<detail::score_face> engine::new_scoring() const {
   return std::make_shared<embedding::text_state<float>>(loop_);
 }
 

@@ -33,8 +33,8 @@ text_queue& queue_of(detail::engine_loop& engine) {
   auto& work = engine.beside_steps();
   const auto& limits = engine.parts().limits;
   if (!work)
-    work = std::make_shared<text_queue>(engine.parts().texts,
-                                        std::max(limits.max_batched_tokens, limits.prefill_tokens));
+    work =
+        std::make_shared<text_queue>(engine.parts().texts, std::max(limits.max_batched_tokens, limits.prefill_tokens));
   return static_cast<text_queue&>(*work);
 }
 

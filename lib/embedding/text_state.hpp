@@ -10,12 +10,15 @@
 
 namespace cogen::embedding {
 
+template <class Result>
+using text_face = detail::engine_face<async::operation<std::vector<Result>>, std::vector<encoder_input>>;
+
 /// A pending async_embed(), or async_score() where a result is one number. It has no sequence; it is a request_state so
 /// that the engine thread processes it.
 template <class Result>
-class text_state final : public detail::request_state, public detail::text_face<Result>, public text_request {
+class text_state final : public detail::request_state, public text_face<Result>, public text_request {
  public:
-  using text_operation = typename detail::text_face<Result>::text_operation;
+  using text_operation = async::operation<std::vector<Result>>;
   using request_state::request_state;
 
   // Of the operation. Any thread.

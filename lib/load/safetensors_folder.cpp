@@ -135,7 +135,9 @@ std::vector<tensor_info> all_tensors(const shard_files& files) {
 
 struct safetensors_folder::contents {
   explicit contents(std::filesystem::path folder)
-      : path(std::move(folder)), files(with_modules(open_files(path, index), path)), tensors(all_tensors(files), path.string()) {
+      : path(std::move(folder)),
+        files(with_modules(open_files(path, index), path)),
+        tensors(all_tensors(files), path.string()) {
     check_present(index, tensors, path / index_name);
   }
 

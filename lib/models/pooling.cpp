@@ -10,9 +10,7 @@ namespace cogen::models {
 namespace {
 
 pooling_spec::kind kind_named(const std::string& name) {
-  return name == "cls"    ? pooling_spec::kind::cls
-         : name == "last" ? pooling_spec::kind::last
-                          : pooling_spec::kind::mean;
+  return name == "cls" ? pooling_spec::kind::cls : name == "last" ? pooling_spec::kind::last : pooling_spec::kind::mean;
 }
 
 pooling_spec pooled_by(const load::sentence_modules& modules) {

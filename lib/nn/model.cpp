@@ -181,9 +181,7 @@ bool model::generates() const noexcept { return network_->generates(); }
 
 bool model::scores_pairs() const noexcept { return network_->pooling() && network_->pooling()->scores(); }
 
-std::int64_t model::embedding_width() const noexcept {
-  return network_->pooling() ? network_->pooling()->width() : 0;
-}
+std::int64_t model::embedding_width() const noexcept { return network_->pooling() ? network_->pooling()->width() : 0; }
 
 at::Tensor model::embed(std::span<const encoder_text> texts, workspace& workspace) const {
   if (embedding_width() == 0) throw std::logic_error(fmt::format("this {} model does not embed", config_.family));
@@ -194,7 +192,8 @@ at::Tensor model::embed(std::span<const encoder_text> texts, workspace& workspac
 }
 
 at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& workspace) const {
-  if (!generates()) throw std::logic_error(fmt::format("a {} model is an encoder: it does not generate", config_.family));
+  if (!generates())
+    throw std::logic_error(fmt::format("a {} model is an encoder: it does not generate", config_.family));
   check_tokens(batch.step, batch.tokens, config_.vocabulary);
   check_outputs(batch);
   check_cache(cache, kv_cache_specs());

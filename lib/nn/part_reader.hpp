@@ -275,8 +275,7 @@ class part_reader {
     const auto width = static_cast<std::size_t>(config_.hidden);
     std::vector<float> all;
     for (std::size_t type = 0; type < 2 && type < static_cast<std::size_t>(spec.type_count); ++type)
-      for (std::size_t i = 0; i < positions.size(); ++i)
-        all.push_back(positions[i] + types[type * width + i % width]);
+      for (std::size_t i = 0; i < positions.size(); ++i) all.push_back(positions[i] + types[type * width + i % width]);
     return all;
   }
 

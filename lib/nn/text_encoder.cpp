@@ -33,8 +33,8 @@ bool is_pair(const encoder_input& input) {
 
 void check_second(const encoder_text& text) {
   if (const auto second = text.second.value_or(1); second < 0 || second > std::ssize(text.tokens))
-    throw std::invalid_argument(fmt::format("a pair of {} tokens would have its second text at {}", text.tokens.size(),
-                                            second));
+    throw std::invalid_argument(
+        fmt::format("a pair of {} tokens would have its second text at {}", text.tokens.size(), second));
 }
 
 }  // namespace

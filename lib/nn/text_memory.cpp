@@ -20,9 +20,8 @@ std::optional<cache::kv_cache_spec> text_memory_of(const models::model_spec& spe
   if (!spec.pooling) return std::nullopt;
   const auto layers = models::kv_cache_specs(spec);
   const auto first = layers.empty() ? cache::kv_cache_spec() : layers.front();
-  const bool alike = std::ranges::all_of(layers, [&](const auto& layer) {
-    return layer.kv_heads == first.kv_heads && layer.head_dim == first.head_dim;
-  });
+  const bool alike = std::ranges::all_of(
+      layers, [&](const auto& layer) { return layer.kv_heads == first.kv_heads && layer.head_dim == first.head_dim; });
   if (layers.empty() || !alike || !std::ranges::all_of(spec.blocks, reads_texts))
     throw std::invalid_argument("vectors of texts are made by models whose layers all attend with the same heads");
   return first;

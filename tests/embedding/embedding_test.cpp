@@ -45,12 +45,12 @@ engine engine_of(const std::string& name) {
 /// A pending async_embed() and what became of it.
 struct pending {
   pending(engine& running, net::io_context& context, std::vector<encoder_input> texts) {
-    running.async_embed(std::move(texts),
-                        net::bind_cancellation_slot(
-                            signal.slot(), net::bind_executor(context, [this](error_code code, vectors made) {
-                              received = code;
-                              all = std::move(made);
-                            })));
+    running.async_embed(
+        std::move(texts),
+        net::bind_cancellation_slot(signal.slot(), net::bind_executor(context, [this](error_code code, vectors made) {
+                                      received = code;
+                                      all = std::move(made);
+                                    })));
   }
   bool over() const { return received.has_value(); }
 
@@ -170,6 +170,33 @@ BOOST_AUTO_TEST_CASE(where_the_second_text_begins_moves_the_score) {
   });
 }
 
+/// Tokens by their spellings.
+std::vector<token> spelled(const model& model, const std::vector<std::string>& spellings) {
+  std::vector<token> tokens;
+  for (const auto& each : spellings) tokens.push_back(model.tokenizer().find(each).value());
+  return tokens;
+}
+
+BOOST_AUTO_TEST_CASE(texts_get_the_tokens_that_the_model_expects_around_them) {
+  auto running = engine_of("bert_tiny");
+  const auto tokens = spelled(*golden_model("bert_tiny"), {"[CLS]", "the", "sea", "c", "##d", "[SEP]"});
+  drive(running, [&]() -> net::awaitable<void> {
+    const auto made = co_await running.async_embed({std::string("The sea cd"), encoder_text{.tokens = tokens}});
+    BOOST_TEST(made.at(0) == made.at(1), boost::test_tools::per_element());
+  });
+}
+
+BOOST_AUTO_TEST_CASE(pairs_get_the_tokens_between_them) {
+  auto running = engine_of("bert_scores");
+  const auto tokens =
+      spelled(*golden_model("bert_scores"), {"[CLS]", "the", "sea", "[SEP]", "is", "deep", "and", "blue", "[SEP]"});
+  drive(running, [&]() -> net::awaitable<void> {
+    const auto scores = co_await running.async_score(
+        {text_pair{"the sea", "is deep and blue"}, encoder_text{.tokens = tokens, .second = 4}});
+    BOOST_TEST(scores.at(0) == scores.at(1));
+  });
+}
+
 BOOST_AUTO_TEST_CASE(texts_that_do_not_fit_are_refused_alone) {
   auto running = engine_of("bert_tiny");
   const auto& model = *golden_model("bert_tiny");
@@ -182,7 +209,6 @@ BOOST_AUTO_TEST_CASE(texts_that_do_not_fit_are_refused_alone) {
   check_refused(embedding_failure(running, {std::string()}), error::invalid_request, {"empty"});
   check_refused(embedding_failure(running, {encoder_text{.tokens = {1, 128}}}), error::invalid_request,
                 {"token 128", "128 tokens"});
-  check_refused(embedding_failure(running, {std::string("words")}), error::invalid_request, {"no tokenizer"});
   check_refused(embedding_failure(running, {text_pair{"two", "texts"}}), error::invalid_request, {"pair"});
   settle(running, context);
   BOOST_TEST((good.all == alone(model, some_texts(model, 3))));
@@ -195,6 +221,8 @@ BOOST_AUTO_TEST_CASE(models_refuse_what_they_are_not_made_for) {
   check_refused(embedding_failure(scores, text), error::invalid_request, {"no vectors"});
   check_refused(failure_of(scores, [&] { return scores.async_score(text); }), error::invalid_request, {"pairs"});
   check_refused(embedding_failure(generates, text), error::invalid_request, {"does not embed"});
+  auto wordless = engine_of("modernbert_tiny");
+  check_refused(embedding_failure(wordless, {std::string("words")}), error::invalid_request, {"no tokenizer"});
   BOOST_TEST(embeds.generate({.prompt = token_ids{5}}).error().message() ==
              "this model is an encoder: it embeds texts, and generates none");
   BOOST_CHECK_THROW((void)embeds.open(), std::invalid_argument);

@@ -1,5 +1,6 @@
 // What modules.json of Sentence Transformers lists.
 #include "load/sentence_modules.hpp"
+
 #include "../load/temporary_folder.hpp"
 
 #include <cogen/load/model_config.hpp>
@@ -56,14 +57,13 @@ BOOST_AUTO_TEST_CASE(pooling_is_spelled_in_two_ways) {
 }
 
 BOOST_AUTO_TEST_CASE(dense_layers_and_a_normalization_follow) {
-  const auto found =
-      model_folder({{"Transformer", ""},
-                    {"Pooling", R"({"pooling_mode_mean_tokens": true})"},
-                    {"Dense", R"({"in_features": 8, "out_features": 12, "bias": false,
+  const auto found = model_folder({{"Transformer", ""},
+                                   {"Pooling", R"({"pooling_mode_mean_tokens": true})"},
+                                   {"Dense", R"({"in_features": 8, "out_features": 12, "bias": false,
                                   "activation_function": "torch.nn.modules.linear.Identity"})"},
-                    {"Dense", R"({"in_features": 12, "out_features": 4})"},
-                    {"Normalize", ""}})
-          .read();
+                                   {"Dense", R"({"in_features": 12, "out_features": 4})"},
+                                   {"Normalize", ""}})
+                         .read();
   BOOST_TEST(found.normalize);
   BOOST_REQUIRE(found.dense.size() == 2u);
   BOOST_TEST(found.dense[0].path == "2_Dense");

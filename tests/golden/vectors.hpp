@@ -22,8 +22,8 @@ reference_vectors read_vectors(const std::filesystem::path& folder);
 
 /// What comparing one model with its references came to.
 struct vector_verdict {
-  float worst = 0;      // greatest difference of a number
-  int same_bits = 0;    // texts that were read alone, with others and in another order, to the same bits
+  float worst = 0;    // greatest difference of a number
+  int same_bits = 0;  // texts that were read alone, with others and in another order, to the same bits
   bool bad_number = false;
 
   bool passes(float tolerance, std::size_t texts) const {

@@ -345,8 +345,7 @@ void prepare(const at::Tensor& qkv, const attention_shape& shape, const at::Tens
 }
 
 void rotate(const at::Tensor& qkv, const attention_shape& shape, const rotation& turn, const at::Tensor& positions) {
-  const auto turning =
-      qkv.unflatten(1, {shape.qkv_heads(), shape.head_dim}).narrow(1, 0, shape.heads + shape.kv_heads);
+  const auto turning = qkv.unflatten(1, {shape.qkv_heads(), shape.head_dim}).narrow(1, 0, shape.heads + shape.kv_heads);
   turning.copy_(rotated(turning.to(at::kFloat), turn, positions, shape.first_rotated));
   if (shape.norms_after_rotation) norm_heads(qkv, shape);
 }

@@ -7,6 +7,7 @@ import torch
 import transformers
 from draws import draw_weights, is_norm, matrix, vector
 from safetensors.torch import save_file
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 from transformers import (BertConfig, BertForSequenceClassification, BertModel, Gemma3TextConfig, Gemma3TextModel,
                           ModernBertConfig, ModernBertForSequenceClassification, ModernBertModel, Qwen3Config,
                           Qwen3Model, RobertaConfig, RobertaForSequenceClassification, RobertaModel, XLMRobertaConfig,
@@ -26,10 +27,10 @@ MODERN = dict(vocab_size=128, hidden_size=30, intermediate_size=26, num_hidden_l
 ONE_LABEL = dict(num_labels=1)
 
 MODELS = {
-    "bert_tiny": dict(model=BertModel, config=BertConfig(**BERT), pooling="mean", normalize=True),
+    "bert_tiny": dict(words=True, model=BertModel, config=BertConfig(**BERT), pooling="mean", normalize=True),
     "bert_published": dict(model=BertModel, config=BertConfig(**BERT, hidden_act="gelu_new", layer_norm_eps=0.02),
                            pooling="cls", dtype="bfloat16"),
-    "bert_scores": dict(model=BertForSequenceClassification, config=BertConfig(**BERT, **ONE_LABEL), pairs=True),
+    "bert_scores": dict(words=True, model=BertForSequenceClassification, config=BertConfig(**BERT, **ONE_LABEL), pairs=True),
     "roberta_tiny": dict(model=RobertaModel, config=RobertaConfig(**ROBERTA), pooling="cls", normalize=True),
     "roberta_scores": dict(model=RobertaForSequenceClassification, config=RobertaConfig(**ROBERTA, **ONE_LABEL),
                            pairs=True),
@@ -168,6 +169,8 @@ def store(made, folder):
     stored = copy.deepcopy(made.model).to(dtype)
     stored.config.dtype = dtype
     stored.save_pretrained(folder)
+    if settings.get("words"):
+        tokenizer().save(str(folder / "tokenizer.json"))
     if settings.get("pairs"):
         return
     modules = [dict(type="sentence_transformers.models.Transformer", path="")]
@@ -185,6 +188,22 @@ def store(made, folder):
     for index, module in enumerate(modules):
         module.update(idx=index, name=str(index))
     (folder / "modules.json").write_text(json.dumps(modules, indent=2) + "\n")
+
+
+def tokenizer():
+    """Word pieces, and what a BERT expects around texts and pairs."""
+    words = "the a is and by how deep blue sea cat door sat".split()
+    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
+    spellings = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words,
+                 *(letter for letter in letters if letter not in words), *("##" + letter for letter in letters)]
+    made = Tokenizer(models.WordPiece({word: i for i, word in enumerate(spellings)}, unk_token="[UNK]"))
+    made.normalizer = normalizers.BertNormalizer()
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.decoder = decoders.WordPiece()
+    made.add_special_tokens(spellings[:5])
+    made.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+    return made
 
 
 def write(folder, settings):
