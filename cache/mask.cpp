@@ -30,6 +30,10 @@ void check(const mask_window& window) {
   check_not_negative("kv_offset", window.kv_offset);
 }
 
+mask ahead(std::int64_t window) {
+  return mask([window](std::int64_t q, std::int64_t kv) { return kv < q + window; });
+}
+
 }  // namespace
 
 mask::mask(rule span) : span_(std::move(span)) {
@@ -94,7 +98,7 @@ mask within_blocks(const std::vector<std::pair<std::int64_t, std::int64_t>>& blo
 
 mask rule_of(const attention_span& span) {
   mask rule = bidirectional();
-  if (span.window > 0) rule = std::move(rule) & sliding(span.window);
+  if (span.window > 0) rule = std::move(rule) & sliding(span.window) & ahead(span.window);
   if (span.chunk > 0) rule = std::move(rule) & chunked(span.chunk);
   if (span.sinks > 0) rule = std::move(rule) | sinks(span.sinks);
   return span.causal ? causal() & std::move(rule) : rule;

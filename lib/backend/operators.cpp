@@ -38,7 +38,8 @@ void operators::attend_to_encoder_input(const at::Tensor&, const attention_shape
   throw std::logic_error("these operators read no encoder input");
 }
 
-void operators::attend_within_rows(const at::Tensor&, const attention_shape&, const step_rows&, const at::Tensor&) {
+void operators::attend_within_rows(const at::Tensor&, const attention_shape&, const rotation&, const step_rows&,
+                                   const at::Tensor&) {
   throw std::logic_error("these operators run no encoder");
 }
 

@@ -126,10 +126,10 @@ class operators {
   virtual void attend_to_encoder_input(const at::Tensor& q, const attention_shape& shape, const step_rows& rows,
                                        const cache::device_layer& layer, const at::Tensor& out);
 
-  /// out [tokens, heads * head_dim]: each query attends to all tokens of its row, before and behind it. qkv as in
-  /// qkv_rows
-  virtual void attend_within_rows(const at::Tensor& qkv, const attention_shape& shape, const step_rows& rows,
-                                  const at::Tensor& out);
+  /// out [tokens, heads * head_dim]: each query attends to tokens of its row, a whole text, as shape.within_text says.
+  /// qkv as in qkv_rows; queries and keys are prepared and rotated in place
+  virtual void attend_within_rows(const at::Tensor& qkv, const attention_shape& shape, const rotation& turn,
+                                  const step_rows& rows, const at::Tensor& out);
 
   /// Writes keys and values of encoder inputs to the slots and positions of their tokens. kv [tokens, k|v]
   virtual void store_encoder_input(const at::Tensor& kv, const attention_shape& shape, const step_rows& rows,

@@ -48,6 +48,7 @@ struct embedding {
   std::int64_t width = 0;
   typename B::projection to_hidden = {};  ///< without weights, width is that of hidden states
   typename B::positions positions = {};   ///< [positions, hidden], or none
+  std::int64_t second_text = 0;           ///< where those of a pair's second text begin, if they are others
   typename B::norm after = {};
 };
 

@@ -1,5 +1,7 @@
 #include "backend/tensors.hpp"
 
+#include "backend/text_span.hpp"
+
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
 
@@ -33,7 +35,8 @@ attention_shape shape_of(const models::attention_spec& spec) {
                        .output_gate = spec.output_gate,
                        .first_rotated = spec.rope ? spec.rope->first_dim : 0,
                        .latent_dim = spec.kv.latent_dim,
-                       .shares_kv = spec.shared_kv.has_value()};
+                       .shares_kv = spec.shared_kv.has_value(),
+                       .within_text = span_within_text(spec)};
   if (spec.alibi) made.slopes = at::tensor(spec.alibi->slopes);
   if (spec.query_growth) {
     made.growth = spec.query_growth->beta;

@@ -5,6 +5,7 @@
 #include "models/model_spec.hpp"
 #include "weights/qkv_rows.hpp"
 
+#include <cogen/cache/attention_span.hpp>
 #include <cogen/load/model_config.hpp>
 
 #include <ATen/core/Tensor.h>
@@ -61,6 +62,8 @@ struct attention_shape {
   std::int64_t first_rotated = 0;  ///< dimension of queries and keys
   std::int64_t latent_dim = 0;     ///< values are the first so many numbers of keys; 0: they follow the keys
   bool shares_kv = false;          ///< there are queries alone, which read what another block has stored
+
+  cache::attention_span within_text = {.causal = false};  ///< what tokens attend to in a text that an encoder reads
 
   /// Of queries, keys and values side by side.
   std::int64_t qkv_heads() const { return heads + (shares_kv ? 0 : latent_dim > 0 ? 1 : 2) * kv_heads; }

@@ -1,5 +1,7 @@
 #include "engine/checked_encoder_input.hpp"
 
+#include "nn/text_encoder.hpp"
+
 #include <fmt/format.h>
 
 #include <stdexcept>
@@ -8,6 +10,8 @@
 namespace cogen::detail {
 
 scheduler::encoder_tokens checked_encoder_input(std::vector<token> tokens, const engine_parts& parts, int vocabulary) {
+  if (parts.texts && !parts.texts->generates())
+    throw std::invalid_argument("this model is an encoder: it embeds texts, and generates none");
   if (!parts.encoder_inputs && tokens.empty()) return nullptr;
   if (!parts.encoder_inputs)
     throw std::invalid_argument("there is an encoder input, and this model has no encoder that could read it");

@@ -4,6 +4,7 @@
 #include "engine/machine_memory.hpp"
 #include "engine/model_runner.hpp"
 #include "nn/model_outline.hpp"
+#include "nn/text_encoder.hpp"
 #include "snapshot/snapshot_format.hpp"
 
 #include <cogen/engine.hpp>
@@ -94,9 +95,12 @@ void put_on_cpu(engine_parts& parts, const std::shared_ptr<const model>& model, 
   if (options.swap.format == swap_format::q8) parts.limits.swap_usage = usage_of(cache.compressed_terms());
   if (model->has_encoder())
     parts.encoder_inputs = {.start = *model->config().decoder_start, .longest = kept.max_encoder_length};
+  workspace space(options.threads, options.compute_type);
+  if (model->embedding_width() > 0)
+    parts.texts = std::make_shared<nn::text_encoder>(model, workspace(space.workers(), options.compute_type));
   parts.runner = std::make_unique<model_runner>(
       model, slots, snapshot_format(kept, cache, options.kv.layer_factory != nullptr, options.compute_type),
-      std::move(room), workspace(options.threads, options.compute_type));
+      std::move(room), std::move(space));
 }
 
 }  // namespace detail

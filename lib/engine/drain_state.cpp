@@ -8,7 +8,7 @@ namespace cogen::detail {
 
 net::any_io_executor drain_state::default_executor() const { return engine_->default_executor(); }
 
-void drain_state::start(std::shared_ptr<drain_operation> wait) {
+void drain_state::start(std::shared_ptr<async::operation<>> wait) {
   engine_->wait_until_idle(shared_from_this());
   {
     const std::lock_guard lock(mutex_);

@@ -13,7 +13,7 @@ class drain_state final : public request_state, public drain_face {
   using request_state::request_state;
 
   net::any_io_executor default_executor() const override;
-  void start(std::shared_ptr<drain_operation> wait) override;
+  void start(std::shared_ptr<async::operation<>> wait) override;
   void cancel() noexcept override;
 
   void process() override;
@@ -26,7 +26,7 @@ class drain_state final : public request_state, public drain_face {
  private:
   void complete_wait(const diagnostics& why) noexcept;
 
-  std::shared_ptr<drain_operation> wait_;  // under the lock; null once it is completed
+  std::shared_ptr<async::operation<>> wait_;  // under the lock; null once it is completed
 };
 
 }  // namespace cogen::detail

@@ -188,8 +188,9 @@ bool engine_loop::run_step() noexcept try {
   if (ended_) return false;
   complete_swaps();
   if (auto* const next = plan()) execute(*next);
+  const bool worked = beside_steps_ && beside_steps_->run();
   auto done = take_executed();
-  if (done.empty()) return false;
+  if (done.empty()) return worked;
   absorb(done.front());
   deliver(done.front());
   recycle(std::move(done));
@@ -371,6 +372,7 @@ void engine_loop::end() noexcept {
   }
   for (const auto& each : until_idle) each->fail(why);
   if (prefixes_) prefixes_->fail(why);
+  if (beside_steps_) std::exchange(beside_steps_, nullptr)->fail(why);
   publish();
   metrics_.ended(why, now());
   try {

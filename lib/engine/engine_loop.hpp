@@ -1,5 +1,6 @@
 #pragma once
 
+#include "async/side_work.hpp"
 #include "engine/admission.hpp"
 #include "engine/engine_metrics.hpp"
 #include "engine/inbox.hpp"
@@ -61,7 +62,7 @@ class engine_loop {
 
   // The engine thread only: the engine's own, or with external stepping the one that calls poll_one().
 
-  /// One round of the loop: at most one launch and one delivery. True when a step was delivered.
+  /// One round of the loop: at most one launch and one delivery. True when a step was delivered, or work done beside.
   bool poll_one();
 
   /// Runs rounds until request_stop(), and sleeps while there is nothing to do; then calls `end()`.
@@ -75,6 +76,7 @@ class engine_loop {
   scheduler::scheduler& plans() noexcept { return scheduler_; }
   runner& device() noexcept { return *parts_.runner; }
   stored_prefixes* prefixes() noexcept { return prefixes_.get(); }  // null: there is no directory for them
+  std::shared_ptr<async::side_work>& beside_steps() noexcept { return beside_steps_; }
   void log(std::string_view what, std::string_view why) noexcept;
   void join(scheduler::sequence_id id, std::shared_ptr<request_state> member);
   void leave(scheduler::sequence_id id) { members_.erase(id); }
@@ -134,6 +136,7 @@ class engine_loop {
   swap_completions swap_completions_;
   admission admission_;
   std::unique_ptr<stored_prefixes> prefixes_;
+  std::shared_ptr<async::side_work> beside_steps_;  // null: there was none yet
   std::atomic<bool> asleep_ = false;  // the engine thread sleeps, or is about to: wake() is needed
   std::atomic<bool> stop_requested_ = false;
   std::atomic<std::uint64_t> seed_;

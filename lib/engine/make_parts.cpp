@@ -3,6 +3,7 @@
 #include "engine/checked_options.hpp"
 #include "engine/cpu_engine.hpp"
 #include "engine/machine_memory.hpp"
+#include "nn/text_encoder.hpp"
 
 #include <cogen/model.hpp>
 
@@ -82,6 +83,8 @@ engine_parts make_parts(const std::shared_ptr<const model>& model, const engine_
     put_on_device(parts, *model, options, swap_room_of(options), switches);
   else
     put_on_cpu(parts, model, options, swap_room_of(options));
+  if (!parts.texts && model->embedding_width() > 0)
+    parts.texts = std::make_shared<nn::text_encoder>(model, workspace(1));
   set_text(parts, model);
   parts.fingerprint = model->fingerprint();
   return parts;

@@ -148,7 +148,8 @@ class planner {
     const cache::kv_view& view = *job.cache;
     const std::int64_t queries_end = job.first_position + job.queries;
     if (view.span.causal) return queries_end;
-    const std::int64_t end = view.ranges == 0 ? 0 : view.range[view.ranges - 1].end;
+    std::int64_t end = view.ranges == 0 ? 0 : view.range[view.ranges - 1].end;
+    if (view.span.window > 0) end = std::min(end, queries_end - 1 + view.span.window);
     return view.span.chunk > 0 ? std::min(end, rounded_up(queries_end, view.span.chunk)) : end;
   }
 

@@ -83,8 +83,10 @@ COGEN_INLINE std::int64_t first_visible(const attention_job& job, std::int64_t p
 COGEN_INLINE std::int64_t visible_end(const attention_job& job, std::int64_t position) {
   const cache::attention_span& span = job.cache->span;
   if (span.causal) return position + 1;
-  const std::int64_t chunk_end = span.chunk ? (position / span.chunk + 1) * span.chunk : job.end;
-  return chunk_end < job.end ? chunk_end : job.end;
+  std::int64_t end = job.end;
+  if (span.chunk && (position / span.chunk + 1) * span.chunk < end) end = (position / span.chunk + 1) * span.chunk;
+  if (span.window && position + span.window < end) end = position + span.window;
+  return end;
 }
 
 const std::byte* block_data(const cache::kv_range* ranges, int count, std::int64_t stride, std::int64_t position) {

@@ -48,6 +48,8 @@ struct family_fields {
   bool tie_embeddings = false;
   bool rotary = true;                     // positions are encoded by rotations
   std::int64_t decoder_start_token = -1;  // -1: no encoder
+  bool first_position_follows_padding =
+      false;  // the table's rows up to that of the padding token's id are no positions
 };
 
 /// Those of all families. Defined where the families are: lib/models/families.cpp.

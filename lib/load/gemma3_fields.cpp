@@ -46,11 +46,6 @@ rope_config read_local(const config_fields& fields, const model_config& config) 
   return local;
 }
 
-void refuse_bidirectional(const config_fields& fields) {
-  constexpr std::string_view key = "use_bidirectional_attention";
-  if (fields.boolean(key, false)) fields.refuse(key, "only causal models are read");
-}
-
 void check_window(const config_fields& fields, const model_config& config, const std::vector<bool>& slides) {
   for (const bool slide : slides) {
     if (slide && !config.sliding_window) fields.refuse("sliding_window", "layers of sliding_attention need one");
@@ -60,8 +55,8 @@ void check_window(const config_fields& fields, const model_config& config, const
 }  // namespace
 
 gemma3_fields read_gemma3_fields(const config_fields& fields, const model_config& config) {
-  refuse_bidirectional(fields);
   gemma3_fields gemma;
+  gemma.causal = !fields.boolean("use_bidirectional_attention", false);
   gemma.slides = read_slides(fields, config);
   gemma.local = read_local(fields, config);
   gemma.query_scalar = fields.real("query_pre_attn_scalar", query_scalars, 256);

@@ -14,9 +14,10 @@ struct gemma3_fields {
   rope_config local;
   double query_scalar = 0;  // queries are divided by its square root
   double logit_cap = 0;     // logits become cap * tanh(logits / cap); 0: they stay as they are
+  bool causal = true;       // if not, it embeds, and half of the window lies on either side of a token
 };
 
-/// Throws load_error, also for attention to later tokens, which makes another kind of model.
+/// Throws load_error.
 gemma3_fields read_gemma3_fields(const config_fields& fields, const model_config& config);
 
 }  // namespace cogen::load

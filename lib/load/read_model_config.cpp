@@ -144,6 +144,14 @@ std::optional<token> read_decoder_start(const config_fields& fields, std::int64_
   return static_cast<token>(fields.integer("decoder_start_token_id", range, fallback));
 }
 
+// max_positions counts the rows of the table.
+void leave_out_unused_positions(const config_fields& fields, std::string_view key, model_config& config) {
+  const auto unused = config.pad.value_or(1) + 1;
+  if (config.max_positions <= unused)
+    fields.refuse(key, fmt::format("positions begin at row {}, behind the padding token's", unused));
+  config.max_positions -= unused;
+}
+
 void read_hugging_face(const config_fields& fields, model_config& config) {
   const auto& family = fields_of(config.family);
   read_shape(fields, family.keys, family, config);
@@ -158,6 +166,7 @@ void read_hugging_face(const config_fields& fields, model_config& config) {
   config.bos = read_token(fields, "bos_token_id", token_ids(config));
   config.eos = read_tokens(fields, "eos_token_id", token_ids(config));
   config.pad = read_padding(fields, "pad_token_id", token_ids(config));
+  if (family.first_position_follows_padding) leave_out_unused_positions(fields, family.keys.max_positions, config);
   config.decoder_start = read_decoder_start(fields, family.decoder_start_token, token_ids(config));
 }
 

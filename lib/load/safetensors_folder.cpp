@@ -3,6 +3,7 @@
 #include "load/input_file.hpp"
 #include "load/message.hpp"
 #include "load/safetensors.hpp"
+#include "load/sentence_modules.hpp"
 #include "load/tensor_table.hpp"
 
 #include <algorithm>
@@ -17,6 +18,11 @@ constexpr std::uint64_t largest_index = 32 << 20;
 constexpr std::size_t most_shards = 4096;
 constexpr const char* single_name = "model.safetensors";
 constexpr const char* index_name = "model.safetensors.index.json";
+
+struct shard_file {
+  std::unique_ptr<const safetensors_file> file;
+  std::string prefix = {};  // of its tensors' names
+};
 
 struct shard_index {
   std::map<std::string, std::string, std::less<>> shard_of;  // tensor name -> file name
@@ -82,13 +88,13 @@ void check_present(const shard_index& index, const tensor_table& tensors, const 
   }
 }
 
-using shard_files = std::vector<std::unique_ptr<const safetensors_file>>;
+using shard_files = std::vector<shard_file>;
 
 shard_files open_shards(const std::filesystem::path& folder, const shard_index& index) {
   shard_files files;
   for (const auto& shard : index.shards) {
-    files.push_back(std::make_unique<const safetensors_file>(folder / shard));
-    check_listed(index, shard, *files.back());
+    files.push_back({std::make_unique<const safetensors_file>(folder / shard)});
+    check_listed(index, shard, *files.back().file);
   }
   return files;
 }
@@ -100,14 +106,24 @@ shard_files open_files(const std::filesystem::path& folder, shard_index& index) 
   }
   if (!is_there(folder / single_name)) refuse(folder.string(), "holds neither {} nor {}", index_name, single_name);
   shard_files files;
-  files.push_back(std::make_unique<const safetensors_file>(folder / single_name));
+  files.push_back({std::make_unique<const safetensors_file>(folder / single_name)});
+  return files;
+}
+
+// Dense layers of Sentence Transformers lie in folders of their own.
+shard_files with_modules(shard_files files, const std::filesystem::path& folder) {
+  const auto modules = read_sentence_modules(folder);
+  if (!modules) return files;
+  for (const auto& dense : modules->dense)
+    files.push_back({std::make_unique<const safetensors_file>(folder / dense.path / single_name), dense.path + "."});
   return files;
 }
 
 std::vector<tensor_info> all_tensors(const shard_files& files) {
   std::vector<tensor_info> tensors;
   for (std::size_t i = 0; i < files.size(); ++i) {
-    for (tensor_info tensor : files[i]->tensors()) {
+    for (tensor_info tensor : files[i].file->tensors()) {
+      tensor.name = files[i].prefix + tensor.name;
       tensor.file = static_cast<std::uint32_t>(i);
       tensors.push_back(std::move(tensor));
     }
@@ -119,7 +135,9 @@ std::vector<tensor_info> all_tensors(const shard_files& files) {
 
 struct safetensors_folder::contents {
   explicit contents(std::filesystem::path folder)
-      : path(std::move(folder)), files(open_files(path, index)), tensors(all_tensors(files), path.string()) {
+      : path(std::move(folder)),
+        files(with_modules(open_files(path, index), path)),
+        tensors(all_tensors(files), path.string()) {
     check_present(index, tensors, path / index_name);
   }
 
@@ -140,7 +158,7 @@ const tensor_info* safetensors_folder::find(std::string_view name) const noexcep
 }
 
 void safetensors_folder::read(const tensor_info& tensor, std::uint64_t offset, std::span<std::byte> out) const {
-  contents_->files.at(tensor.file)->read(tensor, offset, out);
+  contents_->files.at(tensor.file).file->read(tensor, offset, out);
 }
 
 const std::filesystem::path& safetensors_folder::path() const noexcept { return contents_->path; }

@@ -51,12 +51,15 @@ model_spec describe_gemma3(const load::config_fields& fields, const load::model_
   const auto own = load::read_gemma3_fields(fields, config);
   auto spec = gemma_decoder(config);
   spec.head.softcap = static_cast<float>(own.logit_cap);
+  if (!own.causal) spec.pooling = pooling_spec();
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     auto attends = attention(config);
     attends.scale = 1 / std::sqrt(own.query_scalar);
     attends.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps, .weight_offset = norm_offset};
+    attends.causal = own.causal;
     if (own.slides.at(static_cast<std::size_t>(layer))) {
-      attends.kv = sliding(config, config.sliding_window.value());
+      const auto window = config.sliding_window.value();
+      attends.kv = sliding(config, own.causal ? window : window / 2 + 1);
       attends.rope = rope_spec{own.local};
     }
     add_sandwich(spec, config, layer, attends, gated_mlp(config), {}, norm_offset);
@@ -90,6 +93,7 @@ const family gemma2{.title = "Gemma 2",
                     .describe = describe_gemma2};
 
 /// Gemma Team, arXiv:2503.19786: norms of queries and keys, and windows in most layers, which rotate otherwise.
+/// Schechter Vera et al., arXiv:2509.20354: EmbeddingGemma is one that attends both ways.
 const family gemma3_text{.title = "Gemma 3 (text)",
                          .fields = {.family = "gemma3_text",
                                     .gguf = {.architecture = "gemma3"},

@@ -1,5 +1,7 @@
 #include "models/model_spec.hpp"
 
+#include <algorithm>
+
 namespace cogen::models {
 
 attention_spec latent_attention_spec::absorbed() const {
@@ -22,6 +24,13 @@ std::vector<cache::kv_cache_spec> kv_cache_specs(const model_spec& spec) {
         block.what);
   }
   return specs;
+}
+
+bool is_encoder_only(const model_spec& spec) {
+  return std::ranges::any_of(spec.blocks, [](const block_spec& block) {
+    const auto* attention = std::get_if<attention_spec>(&block.what);
+    return attention && !attention->causal;
+  });
 }
 
 }  // namespace cogen::models

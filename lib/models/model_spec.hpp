@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/activation_kind.hpp"
+#include "models/pooling_spec.hpp"
 #include "models/recurrent_specs.hpp"
 
 #include <cogen/cache/kv_cache_spec.hpp>
@@ -18,19 +19,6 @@ namespace cogen::models {
 // A model as a value: what it computes and what its weights are called. No tensor, no device. Names are Transformers',
 // or GGUF's after as_gguf(). Those of projections follow their block's prefix, all others are complete. Each gets
 // ".weight" or ".bias".
-
-/// y = (x - mean) / sqrt(variance + epsilon) * (weight_scale * weight + weight_offset) + bias; RMS norms leave out mean
-/// and bias.
-struct norm_spec {
-  enum class kind : std::uint8_t { rms, layer };
-
-  std::string name;
-  double epsilon = 1e-6;
-  kind type = kind::rms;
-  float weight_offset = 0;
-  bool bias = false;  ///< of a layer norm
-  float weight_scale = 1;
-};
 
 /// A norm of queries and keys, before they are rotated unless `after_rope`. Without names it has no weights.
 struct qk_norm_spec {
@@ -99,6 +87,7 @@ struct attention_spec {
   float qkv_clip = 0;            ///< queries, keys and values, once normed, are cut to [-clip, clip]; 0: they stay
 
   cache::kv_cache_spec kv;  ///< of kind cross: keys and values are the encoder's
+  bool causal = true;       ///< if not, tokens attend to those behind them as well, within the same window
 
   /// The layer of the cache that it reads instead of one of its own: it has queries alone. That layer is an earlier
   /// block's, with the same `kv`.
@@ -250,6 +239,8 @@ struct position_table_spec {
   std::string name;
   std::int64_t offset = 0;
   std::int64_t sinusoid_steps = 0;  ///< if not 0, a table that a file lacks is one of sinusoids
+  std::string types = {};           ///< a table whose row 0 is added to tokens, row 1 to those of a pair's second text
+  std::int64_t type_count = 0;      ///< its rows; with one, all tokens get it
 };
 
 /// With a width of its own, embeddings go through `projection` [hidden, width] before the first block, and hidden
@@ -302,11 +293,15 @@ struct model_spec {
   head_spec head;
   std::optional<encoder_spec> encoder = {};
   std::optional<layer_inputs_spec> layer_inputs = {};
+  std::optional<pooling_spec> pooling = {};  ///< if it makes vectors of texts
   std::vector<std::string> unread =
       {};  ///< tensors that a checkpoint may hold and no block reads; "mtp.*": all of these
 };
 
 /// What each layer of the cache holds: one for each block that mixes tokens, in their order, unless it reads another's.
 std::vector<cache::kv_cache_spec> kv_cache_specs(const model_spec& spec);
+
+/// Whether tokens attend to those behind them, so that it cannot generate.
+bool is_encoder_only(const model_spec& spec);
 
 }  // namespace cogen::models

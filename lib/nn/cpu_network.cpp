@@ -4,7 +4,10 @@
 #include "kernels/instruction_set.hpp"
 #include "nn/blocks.hpp"
 #include "nn/encoder_memory.hpp"
+#include "nn/packed_texts.hpp"
 #include "nn/part_reader.hpp"
+#include "nn/pooler.hpp"
+#include "nn/text_memory.hpp"
 #include "nn/weight_bytes.hpp"
 #include "nn/workspace.hpp"
 
@@ -54,7 +57,11 @@ class cpu_network final : public network {
         blocks_(read.read(spec.blocks)),
         norm_(read.read(spec.final_norm)),
         head_(read.read(spec.head, spec.embedding)),
-        specs_(models::kv_cache_specs(spec)),
+        specs_(cached_layers_of(spec)),
+        generates_(!models::is_encoder_only(spec)),
+        text_memory_(text_memory_of(spec)),
+        pooler_(spec.pooling ? std::optional<pooler>(std::in_place, spec, hidden_, weights.number_reader())
+                             : std::nullopt),
         weight_type_(load::to_string(weights.most_common_type())) {}
 
   void forward(const batch& batch, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const override {
@@ -70,15 +77,29 @@ class cpu_network final : public network {
   void encode(const encoder_batch& batch, cache::cache& cache, scratch& scratch) const override {
     if (!encoder_) return network::encode(batch, cache, scratch);
     const auto context = context_for(batch.step, cache, scratch);
-    encoder_memory own(context, encoder_->memory);
-    const forward_context inner{
-        .run = context.run, .step = own.step, .memory = own.memory, .rows = own.rows, .space = context.space};
+    encoder_memory own(batch.step, encoder_->memory);
+    const auto inner = context_for(own, scratch);
     cpu::operators on_input(inner);
     const auto x = encoder_->all.run(on_input, on_input.embed(encoder_->embedding, batch.tokens, hidden_));
     const cpu::operators on(context);
     for (const auto& block : blocks_.all())
       if (const auto* cross = std::get_if<parts::cross_attention<forms>>(&block.what))
         on.cache_encoder_input(*cross, encoder_->norm, x);
+  }
+
+  bool generates() const noexcept override { return generates_; }
+  const pooler* pooling() const noexcept override { return pooler_ ? &*pooler_ : nullptr; }
+
+  void embed(std::span<const encoder_text> texts, scratch& scratch, const at::Tensor& vectors) const override {
+    if (!pooler_) return network::embed(texts, scratch, vectors);
+    const packed_texts packed(texts, *pooler_);
+    encoder_memory own(packed.step, *text_memory_);
+    scratch.space.reset();
+    auto context = context_for(own, scratch);
+    context.seconds = packed.seconds;
+    cpu::operators on(context, packed.outputs);
+    const auto x = blocks_.run(on, on.embed(embedding_, packed.tokens, hidden_));
+    packed.pool(*pooler_, x.data, hidden_, x.stride, vectors);
   }
 
   bool has_encoder() const noexcept override { return encoder_.has_value(); }
@@ -100,6 +121,15 @@ class cpu_network final : public network {
             .space = scratch.space};
   }
 
+  forward_context context_for(encoder_memory& texts, scratch& scratch) const {
+    return {.run = {scratch.workers.get(), set_, scratch.mode},
+            .step = texts.step,
+            .memory = texts.memory,
+            .rows = texts.rows,
+            .space = scratch.space,
+            .encodes = true};
+  }
+
   static cpu_encoder read_encoder(const models::encoder_spec& spec, cpu_reader& read) {
     return {.embedding = read.read(spec.embedding),
             .all = blocks<forms>(read.read(spec.blocks, true)),
@@ -116,6 +146,9 @@ class cpu_network final : public network {
   forms::norm norm_;
   parts::head<forms> head_;
   std::vector<cache::kv_cache_spec> specs_;
+  bool generates_;
+  std::optional<cache::kv_cache_spec> text_memory_;
+  std::optional<pooler> pooler_;
   std::string_view weight_type_;
 };
 

@@ -3,7 +3,9 @@
 #include "nn/blocks.hpp"
 #include "nn/device_pass.hpp"
 #include "nn/part_reader.hpp"
+#include "nn/pooler.hpp"
 #include "nn/scratch_widths.hpp"
+#include "nn/text_memory.hpp"
 #include "nn/weight_bytes.hpp"
 
 #include <ATen/ops/empty.h>
@@ -26,15 +28,19 @@ struct device_encoder {
 
 class device_decoder final : public device_network {
  public:
-  device_decoder(const models::model_spec& spec, const load::model_config& config, tensor_reader read)
+  device_decoder(const models::model_spec& spec, const load::model_config& config, device::tensor_weights& weights,
+                 tensor_reader read)
       : hidden_(config.hidden),
-        specs_(models::kv_cache_specs(spec)),
+        specs_(cached_layers_of(spec)),
+        generates_(!models::is_encoder_only(spec)),
         encoder_(spec.encoder ? std::optional(read_encoder(*spec.encoder, read)) : std::nullopt),
         embedding_(read.read(spec.embedding)),
         layer_inputs_(read.read(spec.layer_inputs)),
         blocks_(read.read(spec.blocks)),
         norm_(read.read(spec.final_norm)),
-        head_(read.read(spec.head, spec.embedding)) {}
+        head_(read.read(spec.head, spec.embedding)) {
+    if (text_memory_of(spec)) pooler_.emplace(spec, hidden_, weights.number_reader());
+  }
 
   const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept override { return specs_; }
   std::int64_t weight_bytes() const noexcept override {
@@ -72,6 +78,17 @@ class device_decoder final : public device_network {
     return blocks_.run(on, x);
   }
 
+  bool generates() const noexcept override { return generates_; }
+  const pooler* pooling() const noexcept override { return pooler_ ? &*pooler_ : nullptr; }
+  std::int64_t second_text() const noexcept override { return embedding_.second_text; }
+
+  at::Tensor read_texts(device::operators& by, const device::step_rows& rows, const at::Tensor& last,
+                        const at::Tensor& outputs, const device_memory& memory,
+                        const device_scratch& scratch) const override {
+    const encoder_pass on(by, rows, outputs, memory, scratch);
+    return blocks_.run(on, on.embed(embedding_, last));
+  }
+
   bool has_encoder() const noexcept override { return encoder_.has_value(); }
   bool has_position_table() const noexcept override { return embedding_.positions.defined(); }
 
@@ -99,15 +116,22 @@ class device_decoder final : public device_network {
 
   std::int64_t hidden_;
   std::vector<cache::kv_cache_spec> specs_;
+  bool generates_;
   std::optional<device_encoder> encoder_;
   device::embedding embedding_;
   std::optional<device::layer_inputs> layer_inputs_;
   blocks<tensors> blocks_;
   device::norm norm_;
   device::head head_;
+  std::optional<pooler> pooler_;
 };
 
 }  // namespace
+
+at::Tensor device_network::read_texts(device::operators&, const device::step_rows&, const at::Tensor&,
+                                      const at::Tensor&, const device_memory&, const device_scratch&) const {
+  throw std::logic_error("this model makes no vectors of texts");
+}
 
 device_scratch device_scratch::first(std::int64_t tokens) const {
   return {.x = x.narrow(0, 0, tokens),
@@ -134,7 +158,7 @@ std::int64_t device_scratch::bytes() const noexcept {
 std::unique_ptr<const device_network> make_device_decoder(const models::model_spec& spec,
                                                           const load::model_config& config,
                                                           device::tensor_weights& weights) {
-  return std::make_unique<const device_decoder>(spec, config, tensor_reader(config, weights));
+  return std::make_unique<const device_decoder>(spec, config, weights, tensor_reader(config, weights));
 }
 
 }  // namespace cogen::nn

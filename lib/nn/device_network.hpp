@@ -14,6 +14,8 @@
 
 namespace cogen::nn {
 
+class pooler;
+
 /// The intermediate tensors of forwards of up to a number of tokens. Their addresses never change.
 struct device_scratch {
   at::Tensor x;          // [tokens, hidden] float32
@@ -83,6 +85,20 @@ class device_network {
   /// no encoder.
   virtual void encode(device::operators& on, const device::step_rows& rows, const at::Tensor& last,
                       const device_memory& memory, const device_scratch& scratch) const = 0;
+
+  virtual bool generates() const noexcept { return true; }
+
+  /// Makes vectors of texts; null if it does not.
+  virtual const pooler* pooling() const noexcept { return nullptr; }
+
+  /// How much further the vectors of positions in a pair's second text are.
+  virtual std::int64_t second_text() const noexcept { return 0; }
+
+  /// Enqueues a pass over the step's rows, each a whole text. Returns hidden states as forward() does. Nothing is
+  /// cached. Throws std::logic_error if it makes no vectors of texts.
+  virtual at::Tensor read_texts(device::operators& on, const device::step_rows& rows, const at::Tensor& last,
+                                const at::Tensor& outputs, const device_memory& memory,
+                                const device_scratch& scratch) const;
 
   /// logits [rows, vocabulary] float32, of rows that forward() returned.
   virtual void score(device::operators& on, const at::Tensor& rows, const at::Tensor& logits) const = 0;

@@ -20,6 +20,7 @@ class part_check {
   void check(const models::model_spec& spec) const {
     refuse(spec.encoder.has_value(), "encoders");
     if (spec.encoder) check(*spec.encoder);
+    refuse(models::is_encoder_only(spec), "attention to later tokens");
     check(spec.embedding);
     refuse(spec.layer_inputs.has_value(), "inputs of layers");
     refuse(spec.head.width != 0, "embeddings that are narrower than hidden states");

@@ -60,7 +60,7 @@ void device_pass::store_encoder_input(const at::Tensor& x, const device::norm& b
 
 at::Tensor encoder_pass::attend(const device::heads& how, int, const at::Tensor& qkv) const {
   const auto out = attended(qkv.size(0), how);
-  on_.attend_within_rows(qkv, how.shape, rows_, out);
+  on_.attend_within_rows(qkv, how.shape, how.turn.in(rows_.reach), rows_, out);
   return out;
 }
 

@@ -1,6 +1,6 @@
 #include "nn/encoder_memory.hpp"
 
-#include <span>
+#include <algorithm>
 #include <utility>
 
 namespace cogen::nn {
@@ -13,20 +13,24 @@ cache::step numbered(const cache::step& step) {
   return cache::step(rows);
 }
 
-cache::options options_for(const cpu::forward_context& context) {
-  const auto longest = static_cast<int>(context.reach());
-  return {.type = cache::scalar::f32,
-          .slots = static_cast<int>(context.rows.size()),
-          .max_sequence_length = longest,
-          .max_encoder_length = longest};
+cache::cache memory_for(const cache::step& step, const cache::kv_cache_spec& shape) {
+  int longest = 0;
+  for (const auto& row : step.rows()) longest = std::max(longest, row.count);
+  const std::vector<cache::kv_cache_spec> shapes{
+      {.kind = cache::layer_kind::cross, .kv_heads = shape.kv_heads, .head_dim = shape.head_dim}};
+  return {shapes,
+          {.type = cache::scalar::f32,
+           .slots = static_cast<int>(step.rows().size()),
+           .max_sequence_length = longest,
+           .max_encoder_length = longest}};
 }
 
 }  // namespace
 
-encoder_memory::encoder_memory(const cpu::forward_context& context, const cache::kv_cache_spec& shape)
-    : step(numbered(context.step)),
-      memory(std::span(&shape, 1), options_for(context)),
-      rows(context.rows.begin(), context.rows.end()) {
+encoder_memory::encoder_memory(const cache::step& texts, const cache::kv_cache_spec& shape)
+    : step(numbered(texts)), memory(memory_for(step, shape)) {
+  for (std::size_t index = 0; index < step.rows().size(); ++index)
+    rows.push_back({.first = step.first(static_cast<int>(index)), .count = step.rows()[index].count});
   memory.reserve_encoder(step);
 }
 

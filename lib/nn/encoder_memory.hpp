@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backend/cpu/forward_context.hpp"
+#include "kernels/token_rows.hpp"
 
 #include <cogen/cache/cache.hpp>
 #include <cogen/cache/kv_cache_spec.hpp>
@@ -9,15 +9,15 @@
 
 namespace cogen::nn {
 
-/// The encoder inputs of one encode() as a cache that only the encoder's own attention uses: slot i is row i, and each
-/// layer overwrites what the one before it stored. A cross layer, because every token of an encoder input attends to
-/// all of it.
+/// Texts that an encoder reads, as a cache that only its own attention uses: slot i is row i, and each layer overwrites
+/// what the one before it stored. A cross layer, because it holds whole texts.
 struct encoder_memory {
   cache::step step;
   cache::cache memory;
   std::vector<kernels::token_rows> rows;
 
-  encoder_memory(const cpu::forward_context& context, const cache::kv_cache_spec& shape);
+  /// For heads as in `shape`, whatever its kind is.
+  encoder_memory(const cache::step& texts, const cache::kv_cache_spec& shape);
 };
 
 }  // namespace cogen::nn

@@ -1,6 +1,7 @@
 #include "backend/cpu/weight_reader.hpp"
 #include "kernels/worker_pool.hpp"
 #include "models/families.hpp"
+#include "models/pooling.hpp"
 #include "nn/cpu_network.hpp"
 #include "nn/device_decoder.hpp"
 #include "nn/device_parts.hpp"
@@ -53,9 +54,11 @@ std::unique_ptr<const nn::network> read_network(const load::checkpoint& files, c
   return network;
 }
 
-std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& files, const models::model_spec& spec,
+/// Vectors of texts are made by backends that run every part.
+std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& files, models::model_spec spec,
                                                        const load::model_config& config, const load_options& options) {
   const auto backend = device::backend_named(options.device);
+  if (!backend->runs_every_part()) spec.pooling.reset();
   const auto report = report_to(options, files);
   if (report) report(0);
   nn::refuse_what_it_lacks(*backend, spec);
@@ -84,7 +87,7 @@ std::shared_ptr<const model> load_model(const std::filesystem::path& path, const
                     name_of(options.device_weights)));
   auto config = files.config();
   auto text = nn::read_text(files, config);
-  const auto spec = describe(files.fields(), config);
+  const auto spec = models::with_pooling(describe(files.fields(), config), files);
   auto network = options.device == "cpu" ? read_network(files, spec, config, options)
                                          : read_device_network(files, spec, config, options);
   auto fingerprint = nn::fingerprint_of(files, config);

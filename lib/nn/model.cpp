@@ -1,7 +1,9 @@
 #include "nn/batch_parts.hpp"
+#include "nn/checked_text.hpp"
 #include "nn/model_text.hpp"
 #include "nn/network.hpp"
 #include "nn/network_on_device.hpp"
+#include "nn/pooler.hpp"
 #include "nn/workspace.hpp"
 
 #include <cogen/model.hpp>
@@ -31,11 +33,7 @@ void check_tokens(const cache::step& step, std::span<const token> tokens, std::i
     throw std::invalid_argument(
         fmt::format("the batch has {} tokens where its step has {}", tokens.size(), step.tokens()));
   }
-  for (const token id : tokens) {
-    if (id < 0 || id >= vocabulary) {
-      throw std::out_of_range(fmt::format("token {} is not in the vocabulary of {} tokens", id, vocabulary));
-    }
-  }
+  nn::check_in_vocabulary(tokens, vocabulary);
 }
 
 void check_outputs(const batch& batch) {
@@ -179,7 +177,23 @@ std::int64_t model::max_sequence_length(const cache::cache& cache) const {
                                 position_limit(cache, config_.max_positions, network_->has_position_table()));
 }
 
+bool model::generates() const noexcept { return network_->generates(); }
+
+bool model::scores_pairs() const noexcept { return network_->pooling() && network_->pooling()->scores(); }
+
+std::int64_t model::embedding_width() const noexcept { return network_->pooling() ? network_->pooling()->width() : 0; }
+
+at::Tensor model::embed(std::span<const encoder_text> texts, workspace& workspace) const {
+  if (embedding_width() == 0) throw std::logic_error(fmt::format("this {} model does not embed", config_.family));
+  for (const auto& each : texts) nn::check_text(each, config_);
+  const auto vectors = at::empty({static_cast<std::int64_t>(texts.size()), embedding_width()}, at::kFloat);
+  if (!texts.empty()) network_->embed(texts, *workspace.scratch_, vectors);
+  return vectors;
+}
+
 at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& workspace) const {
+  if (!generates())
+    throw std::logic_error(fmt::format("a {} model is an encoder: it does not generate", config_.family));
   check_tokens(batch.step, batch.tokens, config_.vocabulary);
   check_outputs(batch);
   check_cache(cache, kv_cache_specs());

@@ -1,6 +1,7 @@
 #include "nn/model_outline.hpp"
 
 #include "models/families.hpp"
+#include "models/pooling.hpp"
 #include "nn/cpu_network.hpp"
 #include "nn/model_text.hpp"
 
@@ -13,7 +14,8 @@ model_outline read_outline(const std::filesystem::path& path) {
   const auto describe = models::family_named(files.family());
   auto config = files.config();
   cpu::weight_reader weights(files);
-  auto network = make_cpu_network(describe(files.fields(), config), config, weights);
+  const auto spec = models::with_pooling(describe(files.fields(), config), files);
+  auto network = make_cpu_network(spec, config, weights);
   weights.tensors().finish();
   return {std::make_shared<const model>(std::move(config), model_text{}, std::move(network)), weights.held_bytes()};
 }

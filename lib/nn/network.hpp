@@ -7,11 +7,13 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
 namespace cogen::nn {
 
+class pooler;
 struct device_model;
 struct scratch;
 
@@ -38,6 +40,16 @@ class network {
   /// Reads the batch's encoder inputs and writes what cross layers cache of them. Their room is reserved. Throws
   /// std::logic_error if there is no encoder.
   virtual void encode(const encoder_batch& batch, cache::cache& cache, scratch& scratch) const;
+
+  /// Whether it has a forward().
+  virtual bool generates() const noexcept { return true; }
+
+  /// Makes vectors of texts; null if the model does not.
+  virtual const pooler* pooling() const noexcept { return nullptr; }
+
+  /// Reads whole texts and pools their hidden states. Texts have tokens of the vocabulary, as many as the model reads
+  /// at most. vectors [texts, pooling()->width()], in host memory. Throws std::logic_error without a pooling.
+  virtual void embed(std::span<const encoder_text> texts, scratch& scratch, const at::Tensor& vectors) const;
 
   /// Whether positions come from a table that ends, and not from rotations.
   virtual bool has_position_table() const noexcept { return false; }

@@ -1,6 +1,7 @@
 #include "nn/network_on_device.hpp"
 
 #include "nn/device_forward.hpp"
+#include "nn/device_texts.hpp"
 #include "nn/workspace.hpp"
 
 #include <fmt/format.h>
@@ -30,6 +31,11 @@ void network_on_device::forward(const batch& batch, cache::cache& cache, scratch
                                 const at::Tensor& logits) const {
   auto& by = forward_in(scratch);
   by.run(batch, kv_on(model_, cache), logits);
+}
+
+void network_on_device::embed(std::span<const encoder_text> texts, scratch& scratch, const at::Tensor& vectors) const {
+  if (!pooling()) return network::embed(texts, scratch, vectors);
+  embed_on_device(model_, texts, vectors);
 }
 
 void network_on_device::encode(const encoder_batch& batch, cache::cache& cache, scratch& scratch) const {

@@ -5,6 +5,7 @@
 #include "nn/network.hpp"
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ class network_on_device final : public network {
   }
   cache::cache make_cache(const cache::options& options, const cache::layer_factory& own) const override;
   void forward(const batch& batch, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const override;
+  bool generates() const noexcept override { return model_.network->generates(); }
+  const pooler* pooling() const noexcept override { return model_.network->pooling(); }
+  void embed(std::span<const encoder_text> texts, scratch& scratch, const at::Tensor& vectors) const override;
   bool has_encoder() const noexcept override { return model_.network->has_encoder(); }
   bool has_position_table() const noexcept override { return model_.network->has_position_table(); }
   void encode(const encoder_batch& batch, cache::cache& cache, scratch& scratch) const override;

@@ -36,6 +36,7 @@ class part_reader {
     if (!spec.projection.empty())
       made.to_hidden = project({{.name = spec.projection, .rows = config_.hidden}}, width, false);
     if (spec.positions) made.positions = positions(*spec.positions);
+    if (spec.positions && spec.positions->type_count > 1) made.second_text = config_.max_positions;
     made.after = read(spec.norm);
     return made;
   }
@@ -304,7 +305,17 @@ class part_reader {
           weights::sinusoids(spec.offset, config_.max_positions, config_.hidden, spec.sinusoid_steps));
     auto values = weights_.numbers(spec.name + ".weight", {spec.offset + config_.max_positions, config_.hidden});
     values.erase(values.begin(), values.begin() + spec.offset * config_.hidden);
-    return weights_.as_vector(std::move(values));
+    return weights_.as_vector(spec.types.empty() ? std::move(values) : with_types(spec, values));
+  }
+
+  /// The table of the first type, then that of the second.
+  std::vector<float> with_types(const models::position_table_spec& spec, const std::vector<float>& positions) {
+    const auto types = weights_.numbers(spec.types + ".weight", {spec.type_count, config_.hidden});
+    const auto width = static_cast<std::size_t>(config_.hidden);
+    std::vector<float> all;
+    for (std::size_t type = 0; type < 2 && type < static_cast<std::size_t>(spec.type_count); ++type)
+      for (std::size_t i = 0; i < positions.size(); ++i) all.push_back(positions[i] + types[type * width + i % width]);
+    return all;
   }
 
   typename B::rotation rotation(const std::optional<models::rope_spec>& spec) {

@@ -51,12 +51,33 @@ void step_block::write_nothing(std::int64_t tokens) {
   turn_ = 1 - turn_;
   tokens_ = output_count_ = 0;
   fill_up(tokens);
+  end_prompt(tokens);
+}
+
+void step_block::write_text(std::span<const token> tokens, std::int64_t second, std::int64_t further,
+                            std::span<const std::int32_t> outputs) {
+  turn_ = 1 - turn_;
+  tokens_ = 0;
+  for (const token id : tokens) {
+    host(ids_at)[tokens_] = id;
+    host(slots_at)[tokens_] = 0;
+    host(positions_at)[tokens_] = static_cast<std::int32_t>(tokens_ < second ? tokens_ : tokens_ + further);
+    host(encoder_lengths_at)[tokens_] = 0;
+    ++tokens_;
+  }
+  std::ranges::copy(outputs, host(outputs_at));
+  output_count_ = static_cast<std::int64_t>(outputs.size());
+  end_prompt(tokens_);
+}
+
+/// All tokens are one prompt of the first slot, which holds nothing.
+void step_block::end_prompt(std::int64_t count) {
   host(starts_at)[0] = 0;
-  host(starts_at)[1] = static_cast<std::int32_t>(tokens);
+  host(starts_at)[1] = static_cast<std::int32_t>(count);
   host(origins_at)[0] = host(origins_at)[1] = 0;
-  host(lengths_at)[0] = static_cast<std::int32_t>(tokens);
-  name_rows(0, {{.slot = 0, .held = 0, .count = tokens}});
-  rows_.longest = rows_.reach = tokens;
+  host(lengths_at)[0] = static_cast<std::int32_t>(count);
+  name_rows(0, {{.slot = 0, .held = 0, .count = count}});
+  rows_.longest = rows_.reach = count;
 }
 
 /// Makes rows_ refer to the tokens written so far, in device memory. They are there once send() has copied them.

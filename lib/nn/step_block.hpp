@@ -32,6 +32,10 @@ class step_block {
   /// into the step's tokens.
   void write(std::span<const token_row> step, const cache::device_cache& memory, std::span<const std::int32_t> outputs);
 
+  /// Writes a whole text, from position 0 on. The tokens from `second` on have the vectors of positions `further` on.
+  void write_text(std::span<const token> tokens, std::int64_t second, std::int64_t further,
+                  std::span<const std::int32_t> outputs);
+
   /// Writes a dummy prompt: `tokens` tokens that belong to no slot, and no outputs.
   void write_nothing(std::int64_t tokens);
 
@@ -52,6 +56,7 @@ class step_block {
   std::int64_t bytes() const noexcept { return static_cast<std::int64_t>(device_.nbytes()); }
 
  private:
+  void end_prompt(std::int64_t count);
   void name_rows(std::int64_t single, std::vector<device::prompt_row> prompts);
 
   enum section_name : std::int64_t {

@@ -192,6 +192,7 @@ void read_word_pieces(const gguf_vocabulary& vocabulary, tokenizer_spec& spec) {
   spec.decoder = {word_piece_decoding{}};
   surround(vocabulary, true, false, spec);
   if (spec.suffix.empty()) spec.suffix = given({first_of(vocabulary.separator, vocabulary.eos)});
+  spec.between_pair = spec.suffix;
 }
 
 struct known_model {

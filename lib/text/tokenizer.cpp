@@ -203,6 +203,18 @@ std::vector<token> tokenizer::encode(std::span<const text_segment> segments, enc
   return encoding(*parts_, may_be_special, refused_match::searched_within).run(joined.text(), options.add_special);
 }
 
+encoder_text tokenizer::encode(const text_pair& pair) const {
+  encoder_text made{.tokens = encode(pair.first)};
+  const auto& spec = parts_->spec;
+  made.tokens.insert(made.tokens.begin(), spec.prefix.begin(), spec.prefix.end());
+  made.tokens.insert(made.tokens.end(), spec.between_pair.begin(), spec.between_pair.end());
+  made.second = static_cast<int>(made.tokens.size());
+  const auto second = encode(pair.second);
+  made.tokens.insert(made.tokens.end(), second.begin(), second.end());
+  made.tokens.insert(made.tokens.end(), spec.suffix.begin(), spec.suffix.end());
+  return made;
+}
+
 std::string tokenizer::decode(std::span<const token> tokens, bool skip_special) const {
   std::string bytes;
   for (bool is_first = true; auto id : tokens) {

@@ -40,6 +40,7 @@ void read_tokenizer(const json::field& root, tokenizer_spec& spec) {
     auto around = surrounding_of(*section);
     spec.prefix = around.prefix;
     spec.suffix = around.suffix;
+    spec.between_pair = around.between_pair;
   }
 }
 

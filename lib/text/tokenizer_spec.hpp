@@ -194,6 +194,8 @@ struct tokenizer_spec {
   /// Put around the text by `encode_options::add_special`.
   std::vector<token> prefix;
   std::vector<token> suffix;
+  /// Put between two texts that are encoded as a pair.
+  std::vector<token> between_pair;
 
   std::optional<token> bos;
   /// The tokens that end a generation.

@@ -206,6 +206,23 @@ token id_of_pair(const json::field& pair) {
   return token_id(pair.element(1));
 }
 
+/// What stands between the texts of a pair.
+std::vector<token> between_pair_of_template(const json::field& step) {
+  std::vector<token> between;
+  const auto parts = step.find("pair");
+  int texts = 0;
+  for (std::size_t i = 0; parts && i < parts->array().size(); ++i) {
+    const auto special = parts->element(i).find("SpecialToken");
+    if (!special) {
+      ++texts;
+    } else if (texts == 1) {
+      const auto ids = ids_of_special(step.at("special_tokens"), special->at("id").string());
+      between.insert(between.end(), ids.begin(), ids.end());
+    }
+  }
+  return between;
+}
+
 surrounding_tokens surrounding_of_template(const json::field& step) {
   surrounding_tokens around;
   bool before_text = true;
@@ -221,6 +238,7 @@ surrounding_tokens surrounding_of_template(const json::field& step) {
       before_text = false;
     }
   }
+  around.between_pair = between_pair_of_template(step);
   return around;
 }
 
@@ -257,7 +275,8 @@ surrounding_tokens surrounding_of(const json::field& section) {
   if (type == "ByteLevel") return {};
   if (type == "TemplateProcessing") return surrounding_of_template(section);
   if (type == "RobertaProcessing" || type == "BertProcessing") {
-    return {{id_of_pair(section.at("cls"))}, {id_of_pair(section.at("sep"))}};
+    const auto cls = id_of_pair(section.at("cls")), separator = id_of_pair(section.at("sep"));
+    return {{cls}, {separator}, std::vector<token>(type == "BertProcessing" ? 1 : 2, separator)};
   }
   if (type != "Sequence") {
     section.at("type").refuse(
@@ -266,9 +285,10 @@ surrounding_tokens surrounding_of(const json::field& section) {
   surrounding_tokens around;
   auto inner = section.at("processors");
   for (std::size_t i = 0; i < inner.array().size(); ++i) {
-    auto [prefix, suffix] = surrounding_of(inner.element(i));
+    auto [prefix, suffix, between_pair] = surrounding_of(inner.element(i));
     around.prefix.insert(around.prefix.begin(), prefix.begin(), prefix.end());
     around.suffix.insert(around.suffix.end(), suffix.begin(), suffix.end());
+    around.between_pair.insert(around.between_pair.end(), between_pair.begin(), between_pair.end());
   }
   return around;
 }

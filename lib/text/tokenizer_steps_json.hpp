@@ -22,6 +22,7 @@ decoding_steps decoding_of(const json::field& section);
 struct surrounding_tokens {
   std::vector<token> prefix;
   std::vector<token> suffix;
+  std::vector<token> between_pair;
 };
 surrounding_tokens surrounding_of(const json::field& section);
 

@@ -5,6 +5,7 @@
 #include "kernels/kernel_choice.hpp"
 #include "nn/network_on_device.hpp"
 #include "runs.hpp"
+#include "vectors.hpp"
 #include "verdict.hpp"
 
 #include <cogen/model.hpp>
@@ -104,7 +105,23 @@ golden::verdict judged(const request& wanted, const std::shared_ptr<const model>
   return result;
 }
 
+bool check_vectors(const request& wanted, const std::string& path) {
+  const auto reference = golden::read_vectors(path);
+  const auto model = load_model(path, {.device = wanted.device});
+  const float tolerance = tolerance_for(wanted, *model, false);
+  const auto result = golden::judge(*model, reference, wanted.mode);
+  const bool passed = result.passes(tolerance, reference.texts.size());
+  const std::filesystem::path folder(path);
+  std::cout << fmt::format("{:<20} {:<5} max|dvector| {:.1e} of {:.0e}  same bits alone and in batches {}/{}  {}\n",
+                           (folder.has_filename() ? folder : folder.parent_path()).filename().string(),
+                           model->weight_type(), result.worst, tolerance, result.same_bits, reference.texts.size(),
+                           passed ? "ok" : "FAILED")
+            << std::flush;
+  return passed;
+}
+
 bool check(const request& wanted, const std::string& path) {
+  if (!is_continuations(path) && golden::has_vectors(path)) return check_vectors(wanted, path);
   const auto reference =
       is_continuations(path) ? golden::read_continuations(path, wanted.model) : golden::read_folder(path);
   const auto model = load_model(reference.model, {.device = wanted.device});

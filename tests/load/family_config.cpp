@@ -186,7 +186,6 @@ BOOST_AUTO_TEST_CASE(what_a_gemma3_cannot_be_is_refused) {
   BOOST_TEST(says(refusal_with({{"rope_local_base_freq", "-1"}}), "rope_local_base_freq is -1"));
   BOOST_TEST(says(refusal_with({{"query_pre_attn_scalar", "0"}}), "query_pre_attn_scalar is 0; a number from"));
   BOOST_TEST(says(refusal_with({{"final_logit_softcapping", "0"}}), "final_logit_softcapping is 0; a number from"));
-  BOOST_TEST(says(refusal_with({{"use_bidirectional_attention", "true"}}), "use_bidirectional_attention is true"));
   BOOST_TEST(says(refusal_with({{"sliding_window", "null"}}), "sliding_window is null; layers of sliding_attention"));
   BOOST_TEST(says(refusal_with({{"num_hidden_layers", "1"}, {"layer_types", R"(["chunked_attention"])"}}),
                   R"(layer_types is ["chunked_attention"]; 'sliding_attention' and)"));

@@ -449,7 +449,6 @@ BOOST_AUTO_TEST_CASE(a_gemma3_that_says_otherwise_is_refused) {
   refused("attention_bias", false, {"bias", "belongs to no part"});
   refused("head_dim", 10, {"q_proj", "shape"});
   refused("query_pre_attn_scalar", 0, {"query_pre_attn_scalar"});
-  refused("use_bidirectional_attention", true, {"use_bidirectional_attention", "causal"});
 }
 
 BOOST_AUTO_TEST_CASE(a_bart_that_says_otherwise_is_refused) {

@@ -20,6 +20,10 @@ struct forward_context {
   std::span<kernels::token_rows> rows;  // [step.rows()], without views: an attention block sets those of its layer
   arena& space;
 
+  /// Rows are whole texts, which an encoder reads: all layers use the only one of `memory`, with spans of their own.
+  bool encodes = false;
+  std::span<const int> seconds = {};  // [step.rows()], of pairs of texts: the tokens of each first one; or none
+
   /// The same context without rounded activations, for decisions: a rounded router chooses another expert, and a
   /// rounded decay stays wrong for all later tokens.
   forward_context exact() const {

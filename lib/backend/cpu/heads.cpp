@@ -2,6 +2,7 @@
 
 #include "backend/cpu/generic_attention.hpp"
 #include "backend/cpu/row_arithmetic.hpp"
+#include "backend/text_span.hpp"
 #include "kernels/attention.hpp"
 #include "kernels/rope.hpp"
 #include "kernels/row_tasks.hpp"
@@ -58,8 +59,11 @@ activations heads::attend(const forward_context& context, int layer, const activ
   const auto table = rope_ ? rope_->covering(context.reach(), context.memory.max_sequence_length()) : nullptr;
   prepare(context, table.get(), qkv);
   const auto* const left = rotates_early(spec_) ? nullptr : table.get();
-  auto& memory = context.memory.layer(layer);
-  if (set_views(context, memory))
+  auto& memory = context.memory.layer(context.encodes ? 0 : layer);
+  const bool in_place = set_views(context, memory);
+  if (context.encodes)
+    for (auto& row : context.rows) row.cache.span = span_within_text(spec_);
+  if (in_place)
     attend_in_place(context, memory, left, qkv);
   else
     attend_generically(context, memory, left, {spec_, sink_logits_, distance_biases_}, qkv);

@@ -15,10 +15,13 @@ activations written_by(const kernels::activation_operands& made) {
   return {.data = made.out, .rows = made.rows, .columns = made.width, .stride = made.out_stride};
 }
 
-/// Adds the vectors of the step's positions. table [positions, hidden], x [step.tokens(), hidden]
-void add_positions(const forward_context& context, const std::vector<float>& table, const activations& x) {
+/// Adds the vectors of the step's positions. x [step.tokens(), hidden]
+void add_positions(const forward_context& context, const parts::embedding<forms>& from, const activations& x) {
   kernels::for_each_token(*context.run.workers, context.rows, [&](const kernels::token_rows& row, std::int64_t at) {
-    const float* position = table.data() + (row.offset + at) * x.columns;
+    const auto index = static_cast<std::size_t>(&row - context.rows.data());
+    const bool is_second = !context.seconds.empty() && at >= context.seconds[index];
+    const auto place = row.offset + at + (is_second ? from.second_text : 0);
+    const float* position = from.positions.data() + place * x.columns;
     float* to = x.row(row.first + at);
     for (std::int64_t column = 0; column < x.columns; ++column) to[column] += position[column];
   });
@@ -36,7 +39,7 @@ activations operators::embed(const parts::embedding<forms>& from, std::span<cons
   const auto found = from.to_hidden ? context_.space.take(rows, from.width) : x;
   kernels::embed(context_.run, *from.table, tokens, found.data, found.stride, from.scale);
   if (from.to_hidden) from.to_hidden(context_, found, x);
-  if (!from.positions.empty()) add_positions(context_, from.positions, x);
+  if (!from.positions.empty()) add_positions(context_, from, x);
   if (from.after) (*from.after)(context_, x, x);
   return x;
 }

@@ -5,6 +5,8 @@
 #include "backend/reference/reference_routing.hpp"
 #include "sampling/described_sampling.hpp"
 
+#include <cogen/cache/mask.hpp>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
@@ -27,6 +29,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -108,10 +111,13 @@ at::Tensor heads_of(const at::Tensor& rows, std::int64_t first, std::int64_t hea
 
 /// What queries find in all keys and values, [heads, rows, head_dim] each, as [rows, heads * head_dim]. Both begin at
 /// position 0, if distances count.
-at::Tensor found_in_all(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const attention_shape& shape) {
+/// A mask [rows, keys] may hide some.
+at::Tensor found_in_all(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const attention_shape& shape,
+                        const at::Tensor& mask = {}) {
   auto all = capped(at::matmul(q, k.transpose(1, 2)) * shape.scale, shape.softcap);
   if (shape.distance_biases.defined())
     all = all + biases_at(at::arange(k.size(1)).unsqueeze(0) - at::arange(q.size(1)).unsqueeze(1), shape);
+  if (mask.defined()) all = all.masked_fill(mask.logical_not(), -std::numeric_limits<float>::infinity());
   return at::matmul(at::softmax(all, -1), v).transpose(0, 1).flatten(1);
 }
 
@@ -361,22 +367,36 @@ void reference_operators::score(const at::Tensor& x, const norm& before, const h
   logits.copy_(capped(projected(hidden, by.product) * by.scale, by.softcap));
 }
 
+namespace {
+
+/// What becomes of queries, keys and values before the rotation.
+void prepare(const at::Tensor& qkv, const attention_shape& shape, const at::Tensor& positions) {
+  if (!shape.norms_after_rotation) norm_heads(qkv, shape);
+  if (shape.clip > 0) qkv.clamp_(-shape.clip, shape.clip);
+  if (shape.growth > 0) grow(qkv, shape, positions);
+}
+
+void rotate(const at::Tensor& qkv, const attention_shape& shape, const rotation& turn, const at::Tensor& positions) {
+  const auto turning = qkv.unflatten(1, {shape.qkv_heads(), shape.head_dim})
+                           .narrow(1, 0, shape.heads + (shape.shares_kv ? 0 : shape.kv_heads));
+  turning.copy_(rotated(turning.to(at::kFloat), turn, positions, shape.first_rotated));
+  if (shape.norms_after_rotation) norm_heads(qkv, shape);
+}
+
+}  // namespace
+
 void reference_operators::rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
                                             const step_rows& rows, const cache::device_layer& layer) {
   const auto qkv = numbers.qkv.narrow(1, 0, shape.qkv_width());
   const auto heads = qkv.unflatten(1, {shape.qkv_heads(), shape.head_dim});
-  if (!shape.norms_after_rotation) norm_heads(qkv, shape);
-  if (shape.clip > 0) qkv.clamp_(-shape.clip, shape.clip);
-  if (shape.growth > 0) grow(qkv, shape, rows.positions);
-  const auto turning = heads.narrow(1, 0, shape.heads + (shape.shares_kv ? 0 : shape.kv_heads));
+  prepare(qkv, shape, rows.positions);
   if (layer.span.sinks > 0) {
     const auto inside = rows.positions.clamp_max(layer.span.sinks + layer.span.window - 1);
     const auto queries = heads.narrow(1, 0, shape.heads).to(at::kFloat);
     numbers.sink_q.narrow(1, 0, shape.heads * shape.head_dim)
         .copy_(rotated(queries, turn, inside, shape.first_rotated).flatten(1));
   }
-  turning.copy_(rotated(turning.to(at::kFloat), turn, rows.positions, shape.first_rotated));
-  if (shape.norms_after_rotation) norm_heads(qkv, shape);
+  rotate(qkv, shape, turn, rows.positions);
   if (shape.shares_kv) return;
   const auto slots = numbers_of(rows.slots);
   const auto positions = numbers_of(rows.positions);
@@ -452,14 +472,19 @@ void reference_operators::attend_to_encoder_input(const at::Tensor& q, const att
   }
 }
 
-void reference_operators::attend_within_rows(const at::Tensor& qkv, const attention_shape& shape, const step_rows& rows,
-                                             const at::Tensor& out) {
+void reference_operators::attend_within_rows(const at::Tensor& qkv, const attention_shape& shape, const rotation& turn,
+                                             const step_rows& rows, const at::Tensor& out) {
+  const auto numbers = qkv.narrow(1, 0, shape.qkv_width());
+  prepare(numbers, shape, rows.positions);
+  rotate(numbers, shape, turn, rows.positions);
   const auto q_width = shape.heads * shape.head_dim, kv_width = shape.kv_heads * shape.head_dim;
   for (const auto& [slot, held, first, count] : slots_in(rows)) {
     const auto own = qkv.narrow(0, first, count);
     const auto q = heads_of(own, 0, shape.heads, shape), k = heads_of(own, q_width, shape.kv_heads, shape),
                v = heads_of(own, q_width + kv_width, shape.kv_heads, shape);
-    out.narrow(0, first, count).copy_(found_in_all(q, k, v, shape));
+    const auto mask = cache::to_dense(cache::rule_of(shape.within_text),
+                                      {.q_length = static_cast<int>(count), .kv_length = static_cast<int>(count)});
+    out.narrow(0, first, count).copy_(found_in_all(q, k, v, shape, mask));
   }
 }
 

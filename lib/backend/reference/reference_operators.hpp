@@ -33,8 +33,8 @@ class reference_operators final : public operators {
               const cache::device_layer& layer, const at::Tensor& out) override;
   void attend_to_encoder_input(const at::Tensor& q, const attention_shape& shape, const step_rows& rows,
                                const cache::device_layer& layer, const at::Tensor& out) override;
-  void attend_within_rows(const at::Tensor& qkv, const attention_shape& shape, const step_rows& rows,
-                          const at::Tensor& out) override;
+  void attend_within_rows(const at::Tensor& qkv, const attention_shape& shape, const rotation& turn,
+                          const step_rows& rows, const at::Tensor& out) override;
   void store_encoder_input(const at::Tensor& kv, const attention_shape& shape, const step_rows& rows,
                            const cache::device_layer& layer) override;
   void absorb(const at::Tensor& in, const latent_attention& by, const at::Tensor& rows) override;

@@ -20,16 +20,19 @@ namespace cogen {
 namespace detail {
 class engine_loop;
 
-/// What a wait for the end of all work and the engine share.
-class drain_face {
+/// What an operation of the engine itself shares with it.
+template <class Operation, class... Args>
+class engine_face {
  public:
-  using drain_operation = async::operation<>;
-
-  virtual ~drain_face() = default;
+  virtual ~engine_face() = default;
   virtual net::any_io_executor default_executor() const = 0;
-  virtual void start(std::shared_ptr<drain_operation> wait) = 0;
+  virtual void start(std::shared_ptr<Operation> wait, Args... args) = 0;
   virtual void cancel() noexcept = 0;
 };
+
+using drain_face = engine_face<async::operation<>>;
+using embed_face = engine_face<async::operation<std::vector<std::vector<float>>>, std::vector<encoder_input>>;
+using score_face = engine_face<async::operation<std::vector<float>>, std::vector<encoder_input>>;
 
 }  // namespace detail
 
@@ -81,18 +84,36 @@ class engine {
   /// Opens the sequence that sequence::async_save() wrote to `session`. It continues as the saved one would have, bit
   /// by bit. The file is read on another thread. Its cache counts as swapped out until the sequence continues, and
   /// stays exact whatever engine_options.swap.format says. If engine_options.swap.bytes has no room, the tokens are
-  /// computed again.
-  ///
-  /// Signature: void(error_code, sequence). Throws std::invalid_argument if max_sequence_length makes no sense. Fails
-  /// with error::bad_session if the file is no session, damaged, of a newer version, or of another model or kind of
-  /// cache; error::does_not_fit if it holds too many tokens; the system's error if it cannot be read;
-  /// error::queue_full and error::draining. The sequence of a failed operation has nothing but `error()`.
-  /// Every cancellation type ends the operation at once with operation_aborted.
+  /// computed again. Signature: void(error_code, sequence). Throws std::invalid_argument if max_sequence_length makes
+  /// no sense. Fails with error::bad_session if the file is no session, damaged, of a newer version, or of another
+  /// model or kind of cache; error::does_not_fit if it holds too many tokens; the system's error if it cannot be read;
+  /// error::queue_full and error::draining. The sequence of a failed operation has nothing but `error()`. Every
+  /// cancellation type ends the operation at once with operation_aborted.
   template <net::completion_token_for<void(error_code, sequence)> Token = default_completion_token>
   [[nodiscard]] auto async_open(std::filesystem::path session, const open_options& options = {},
                                 Token&& completion = default_completion_token()) {
     return async::initiate<Token, sequence>(completion, new_opening(options), &detail::sequence_face::start_open,
                                             &detail::sequence_face::cancel_open, std::move(session));
+  }
+
+  /// Makes one vector of each text, pooled and normalized as the model's files say. Texts are read between steps, about
+  /// as many tokens at a time as a step may have, but each text whole. A vector's bits depend on its text alone.
+  /// Signature: void(error_code, std::vector<std::vector<float>>). Fails with error::invalid_request for no texts, an
+  /// empty one, a pair, and a model that does not embed, error::does_not_fit for a text longer than the model reads,
+  /// and error::queue_full and error::draining. Every cancellation type ends it at once with operation_aborted.
+  template <
+      net::completion_token_for<void(error_code, std::vector<std::vector<float>>)> Token = default_completion_token>
+  [[nodiscard]] auto async_embed(std::vector<encoder_input> texts, Token&& completion = default_completion_token()) {
+    return async::initiate<Token, std::vector<std::vector<float>>>(
+        completion, new_embedding(), &detail::embed_face::start, &detail::embed_face::cancel, std::move(texts));
+  }
+
+  /// The score of each pair of texts by the model's classifier, with no function behind it. Otherwise as
+  /// `async_embed()`. Signature: void(error_code, std::vector<float>).
+  template <net::completion_token_for<void(error_code, std::vector<float>)> Token = default_completion_token>
+  [[nodiscard]] auto async_score(std::vector<encoder_input> pairs, Token&& completion = default_completion_token()) {
+    return async::initiate<Token, std::vector<float>>(completion, new_scoring(), &detail::score_face::start,
+                                                      &detail::score_face::cancel, std::move(pairs));
   }
 
   /// Runs work between steps, on the engine's thread. It must not block. Coroutines spawned there resume on that
@@ -106,11 +127,9 @@ class engine {
   /// Stops accepting work for good and waits until what has begun is over. Requests and new operations fail with
   /// error::draining. Generations run to their end, pending operations to their result. A stream that is not read
   /// delays it; an idle sequence does not. Unread pieces can still be read afterwards. The engine itself remains until
-  /// `stop()` or the destructor.
-  ///
-  /// Signature: void(error_code). Fails with the code of `error()` if the engine ends first. Every cancellation type
-  /// ends the wait at once with operation_aborted; the draining goes on. Several operations may be pending. With
-  /// external stepping it completes within poll_one().
+  /// `stop()` or the destructor. Signature: void(error_code). Fails with the code of `error()` if the engine ends
+  /// first. Every cancellation type ends the wait at once with operation_aborted; the draining goes on. Several
+  /// operations may be pending. With external stepping it completes within poll_one().
   template <net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_drain(Token&& completion = default_completion_token()) {
     return async::initiate<Token>(completion, new_drain(), &detail::drain_face::start, &detail::drain_face::cancel);
@@ -124,6 +143,8 @@ class engine {
 
  private:
   std::shared_ptr<detail::drain_face> new_drain() const;
+  std::shared_ptr<detail::embed_face> new_embedding() const;
+  std::shared_ptr<detail::score_face> new_scoring() const;
   std::shared_ptr<detail::sequence_face> new_opening(const open_options& options) const;
 
   std::shared_ptr<detail::engine_loop> loop_;
@@ -143,10 +164,9 @@ struct memory_estimate {
 };
 
 /// Estimates memory from the header and the configuration of a model, in the forms that load_model() accepts, without
-/// reading weights. The options' `layer_factory` is called as by an engine.
-///
-/// Throws what load_model() throws if the header or the configuration is wrong or a tensor is missing or misshapen, and
-/// what the engine's constructor throws for options that make no sense for this model. Thread-safe.
+/// reading weights. The options' `layer_factory` is called as by an engine. Throws what load_model() throws if the
+/// header or the configuration is wrong or a tensor is missing or misshapen, and what the engine's constructor throws
+/// for options that make no sense for this model. Thread-safe.
 memory_estimate estimate_memory(const std::filesystem::path& path, const engine_options& options = {});
 
 }  // namespace cogen

@@ -22,15 +22,12 @@ namespace cogen {
 /// How the steps are filled.
 struct batching_options {
   int slots = 16;  ///< sequences that hold a slot at the same time, at least 1; further ones wait
-
   /// Tokens of one step: one for each running sequence, then prompts in chunks. Smaller shortens the gap between two
   /// tokens of a stream, larger reads prompts faster. Empty: 128, and 256 in steps of prompts alone; 2,048 on a GPU.
   std::optional<int> max_batched_tokens = {};
-
   /// How long a step with both prompts and running streams should take. It reads as many prompt tokens as fit, judged
   /// by earlier steps, but at least a sixteenth of max_batched_tokens. Empty: no target.
   std::optional<std::chrono::microseconds> target_step_latency = {};
-
   /// How long a step waits for callers that got a result in the previous one and are about to continue. 0: not at all.
   std::chrono::microseconds max_batch_delay{100};
 };
@@ -40,31 +37,23 @@ struct kv_options {
   /// Bytes for all caches, at least 1. A sequence waits while its whole length does not fit. Empty: half of the
   /// machine's memory; on a GPU what is free there. A GPU allocates slots * max_sequence_length tokens at the start.
   std::optional<std::int64_t> bytes = {};
-
   /// The type of keys and values. Empty: the model's, float16 if its weights are quantized. A GPU has that and fp8.
   std::optional<cache::scalar> dtype = {};
-
   /// Quantizes all but the newest tokens: cache::int8(), cache::int4(), … Empty: none.
   std::optional<cache::quantization> quantization = {};
-
   /// Keeps only the first tokens and a window of the newest ones, so that a sequence can grow without end. Not together
   /// with `quantization`. Empty: keeps all.
   std::optional<cache::sink_window> sinks = {};
-
   /// If set, the caches live in host memory behind this, and each layer is prefetched while the previous one computes.
   /// On a GPU any value selects host memory; the device copies by itself. Empty: caches stay on the device.
   std::shared_ptr<cache::transfer> offload = {};
-
   /// Computes equal first tokens of requests once; output does not change. See request::prefix_caching, cache_salt.
   bool prefix_caching = true;
-
   /// Stores cached prefixes when the engine ends, for the next one of the same model and cache. Engines may share it.
   std::filesystem::path prefix_cache_directory = {};
   std::int64_t prefix_cache_file_bytes = std::int64_t{16} << 30;  ///< its size limit; what was used longest ago goes
-
   /// Makes own cache layers on a CPU; returns null for those that are built in. Called while the engine is made.
   cache::layer_factory layer_factory = {};
-
   /// Tokens that a sequence can be truncated by without recomputing, in caches that forget: windows, sinks, quantized.
   int max_rollback_tokens = 64;
 };
@@ -84,14 +73,11 @@ struct swap_options {
   /// Host memory in bytes, besides kv.bytes. A sequence that finds no room is computed again from its tokens. 0: none.
   /// Empty: a quarter of the machine's memory.
   std::optional<std::int64_t> bytes = {};
-
   /// Beyond `bytes`, caches go to an unnamed file in this directory, and are checked when read. Empty: no file.
   std::filesystem::path directory = {};
   std::int64_t file_bytes = std::int64_t{16} << 30;  ///< the size limit of that file
-
   /// After a swap with q8, `usage.exact` and `sequence::exact()` are false, and the sequence's prefix is not shared.
   swap_format format = swap_format::exact;
-
   /// Copies and writes while steps go on; a GPU copies by itself. Its jobs must not depend on the engine thread. Empty:
   /// an own thread; with external_stepping, the thread that steps.
   std::shared_ptr<cache::transfer> transfer = {};
@@ -101,14 +87,11 @@ struct swap_options {
 struct policy_options {
   /// Orders waiting requests: scheduler::by_priority(), fair_share(), earliest_deadline_first(). Empty: fcfs().
   std::function<std::unique_ptr<scheduler::scheduling_policy>()> scheduling = {};
-
   /// Chooses what is preempted first: scheduler::least_cached(), largest(). Empty: longest_idle().
   std::function<std::unique_ptr<scheduler::preemption_policy>()> preemption = {};
-
   /// How much of kv.bytes a request reserves: scheduler::watermarks() admits more requests where most end early, and
   /// preempts the newest where they do not. Empty: reserve_max_length().
   std::function<std::unique_ptr<scheduler::allocation_policy>()> allocation = {};
-
   /// How long an idle sequence (slow reader, no pending operation) may hold its slot while another one waits. Then it
   /// is preempted: its cache is swapped out, and restored bit by bit when it continues, except with swap_format::q8.
   std::chrono::milliseconds idle_timeout{50};
@@ -119,14 +102,11 @@ struct limit_options {
   /// Tokens of one sequence, prompt included. Empty: the positions of the model; 2^20 if it has no limit, 2^30 with
   /// sinks; on a GPU without kv.bytes, what fits.
   std::optional<int> max_sequence_length = {};
-
   /// Tokens that an encoder reads for one sequence, which reserves that memory. Empty: the model's limit, or 512.
   std::optional<int> max_encoder_length = {};
-
   /// Sequences that the engine holds: running, idle and waiting. The next one fails with error::queue_full. A handle
   /// counts from its first operation. Forks are always accepted, and count.
   int max_sequences = 4096;
-
   /// Of those, sequences that wait for their first slot: also all that arrive between two steps while slots are free.
   int max_waiting = 1024;
 };
@@ -140,18 +120,15 @@ struct engine_options {
   swap_options swap = {};
   policy_options policies = {};
   limit_options limits = {};
-
   /// How matrix products are computed. `int8` rounds activations to 8 bits, which is faster and shifts every logit a
   /// little. Output is batch-invariant either way. A GPU has float32 alone.
   cogen::compute_type compute_type = cogen::compute_type::float32;
 
   std::optional<int> threads = {};  ///< that compute, with the engine's own; at least 1; empty: all the process may use
   bool external_stepping = false;   ///< no thread of its own: it steps when the program calls `poll_one()`
-
   /// Receives errors that no operation reports: an exception from a handler on the engine's executor, a failed step.
   /// Called on the engine thread; must not throw. Empty: they are dropped.
   std::function<void(std::string_view)> log = {};
-
   /// Receives the events of every request and step, for metrics or a chrome_trace. Empty: none, at no cost.
   std::shared_ptr<event_sink> events = {};
 };

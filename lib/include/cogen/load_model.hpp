@@ -59,13 +59,11 @@ class load_aborted : public std::runtime_error {
 };
 
 /// Loads a GGUF file, a folder that contains one, or a Hugging Face folder. Weights keep the type they have in the
-/// file, and compute as exactly the numbers that type defines; activations are float32.
-///
-/// Throws load::load_error if the file cannot be read or does not match its configuration, naming each tensor that is
-/// missing, unexpected or misshapen. Throws std::invalid_argument for a model family that this build or device does not
-/// support (naming the supported ones), an unavailable device, a number of threads below 1 or over 1024, or impossible
-/// device_weights. Also throws load_aborted, std::bad_alloc, and on a GPU c10::OutOfMemoryError, which is a
-/// std::exception. Thread-safe.
+/// file, and compute as exactly the numbers that type defines; activations are float32. Throws load::load_error if the
+/// file cannot be read or does not match its configuration, naming each tensor that is missing, unexpected or
+/// misshapen. Throws std::invalid_argument for a model family that this build or device does not support (naming the
+/// supported ones), an unavailable device, a number of threads below 1 or over 1024, or impossible device_weights. Also
+/// throws load_aborted, std::bad_alloc, and on a GPU c10::OutOfMemoryError, which is a std::exception. Thread-safe.
 std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options = {});
 
 }  // namespace cogen

@@ -109,33 +109,40 @@ class model {
 
   /// Runs the encoder, and stores what the decoder attends to in the cache's cross layers until the slot is cleared. A
   /// slot's result is bitwise independent of the batch and of the number of threads. Allocates. Thread-safe for
-  /// different caches and workspaces. If it throws, the slots hold no encoder input.
-  ///
-  /// Throws like forward() for a wrong token, count or cache; std::logic_error for a model without an encoder, or a
-  /// slot that holds an encoder input or tokens; std::length_error for an encoder input longer than the cache or the
-  /// model allows; and what cache.reserve_encoder() throws.
+  /// different caches and workspaces. If it throws, the slots hold no encoder input. Throws like forward() for a wrong
+  /// token, count or cache; std::logic_error for a model without an encoder, or a slot that holds an encoder input or
+  /// tokens; std::length_error for an encoder input longer than the cache or the model allows; and what
+  /// cache.reserve_encoder() throws.
   void encode(const encoder_batch& batch, cache::cache& cache, workspace& workspace) const;
 
   /// For custom loops over slot 0: reads `ids` with the model's own threads. Throws std::invalid_argument if empty.
   void encode(std::span<const token> ids, cache::cache& cache) const;
 
   /// Runs the batch's tokens after those that their slots hold, and appends them to the slots. Rows longer than
-  /// cache.longest_step() run in several steps. Thread-safe for different caches and workspaces.
-  ///
-  /// Returns [outputs, vocabulary] float32, one row for each of `outputs`, in host memory of the workspace, until its
-  /// next forward. On the CPU, a slot's logits are bitwise independent of the rest of the batch, of how its tokens are
-  /// divided into batches, and of the number of threads, for workspaces of one compute type.
-  ///
-  /// If it throws, the cache holds what it held. Throws std::out_of_range for a token outside the vocabulary (named
-  /// with its limit) or an output that is no index into tokens; std::invalid_argument for outputs that do not ascend, a
-  /// wrong number of tokens, or a cache that does not match the model's layers; std::length_error for a slot that would
-  /// exceed the cache's or the model's longest sequence; std::logic_error for a slot that lacks the encoder input it
-  /// needs; and what cache.reserve() throws.
+  /// cache.longest_step() run in several steps. Thread-safe for different caches and workspaces. Returns [outputs,
+  /// vocabulary] float32, one row for each of `outputs`, in host memory of the workspace, until its next forward. On
+  /// the CPU, a slot's logits are bitwise independent of the rest of the batch, of how its tokens are divided into
+  /// batches, and of the number of threads, for workspaces of one compute type. If it throws, the cache holds what it
+  /// held. Throws std::out_of_range for a token outside the vocabulary (named with its limit) or an output that is no
+  /// index into tokens; std::invalid_argument for outputs that do not ascend, a wrong number of tokens, or a cache that
+  /// does not match the model's layers; std::length_error for a slot that would exceed the cache's or the model's
+  /// longest sequence; std::logic_error for a slot that lacks the encoder input it needs; and what cache.reserve()
+  /// throws.
   at::Tensor forward(const batch& batch, cache::cache& cache, workspace& workspace) const;
 
   /// For custom loops over slot 0: runs `ids` (at least one) with compute_type::float32 and the model's own threads;
   /// concurrent calls take turns. Returns the logits after the last, [vocabulary] float32, in their own memory.
   at::Tensor forward(std::span<const token> ids, cache::cache& cache) const;
+
+  bool generates() const noexcept;                ///< if not, it has no forward()
+  bool scores_pairs() const noexcept;             ///< embed() gives a pair's score, which is one number
+  std::int64_t embedding_width() const noexcept;  ///< numbers in a vector; 0: the model does not embed
+
+  /// One vector of each text, [texts, embedding_width()] float32: hidden states, pooled as the model's files say. A
+  /// text's vector is bitwise independent of the others and of threads. Texts are read in one pass, whole.
+  /// Thread-safe for different workspaces. Throws std::logic_error for a model that does not embed, std::length_error
+  /// for a text longer than config().max_positions, and otherwise as forward().
+  at::Tensor embed(std::span<const encoder_text> texts, workspace& workspace) const;
 
   std::int64_t weight_bytes() const noexcept;     ///< bytes of weights that one step reads
   std::string_view weight_type() const noexcept;  ///< the type of most of them: "q4_1", "bf16", …

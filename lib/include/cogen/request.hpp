@@ -37,7 +37,6 @@ inline chat_messages chat(std::string user) {
 struct request {
   /// If the model has an encoder: how the answer begins, after the decoder start token; it may then be empty.
   cogen::prompt prompt = {};
-
   /// What a model with an encoder reads first: token ids, used as they are, or text. Other models take none.
   std::optional<std::variant<token_ids, std::string>> encoder_input = {};
 
@@ -47,21 +46,17 @@ struct request {
   std::vector<std::string> stop = {};      ///< texts that end the generation before they appear
   std::vector<token> stop_token_ids = {};  ///< tokens that end the generation, besides the model's own end tokens
   bool ignore_eos = false;                 ///< continues past the model's end tokens
-
   /// Fails the generation with error::deadline_exceeded if it has no token so long after `generate()`. More than 0, by
   /// the engine's clock.
   std::optional<clock::duration> start_within = {};
-
   /// Ends the generation so long after `generate()`, without an error, with what it has by then, possibly nothing:
   /// finish_reason::deadline_exceeded. If both limits pass before the first token, the shorter one decides; of equals,
   /// start_within. More than 0, by the engine's clock.
   std::optional<clock::duration> finish_within = {};
-
   /// Cache bytes that the engine may reserve for the generation. It ends with finish_reason::length where one more
   /// token would need more, and fails with error::does_not_fit where its prompt and one token do. At least 1. Empty:
   /// only the engine's limits apply.
   std::optional<std::int64_t> max_bytes = {};
-
   /// Tokens that the engine may generate ahead of the reader. A stream with that many unread tokens leaves the batch
   /// until it is read. 0: each token is generated only when it is asked for.
   int max_buffered_tokens = 16;
@@ -69,7 +64,6 @@ struct request {
   int priority = 0;            ///< higher comes first, with a scheduling policy that goes by priority
   std::uint64_t tenant = 0;    ///< for a scheduling policy that divides between tenants
   bool prefix_caching = true;  ///< whether it may share cached prefixes, where the engine caches prefixes
-
   /// It shares prefixes only with requests of the same salt. Empty: its tenant, since the time to a first token would
   /// otherwise tell one tenant what another has asked.
   std::optional<std::uint64_t> cache_salt = {};

@@ -39,20 +39,16 @@ struct sampling_params {
   static constexpr double max_logit_bias = 1e9;           ///< magnitude of a finite bias
   static constexpr std::size_t max_logit_biases = 65536;  ///< tokens that may have one
   static constexpr std::int64_t max_logprobs = 128;       ///< entries for each token
-
   /// Divides the logits: below 1 sharpens, above 1 flattens. 0 is greedy: the token with the largest logit, the lowest
   /// id among equals; top_k, top_p, min_p and seed have no effect then.
   double temperature = 0;
 
   std::int64_t top_k = 0;  ///< keeps the k largest logits, and those equal to the smallest of them; 0 keeps all
-
   /// Keeps the smallest set of most probable tokens whose probabilities reach this sum (Holtzman et al. 2020,
   /// arXiv:1904.09751). 1 keeps all, 0 only the most probable.
   double top_p = 1;
-
   /// Keeps tokens at least this many times as probable as the most probable one (arXiv:2407.01082). 0 keeps all.
   double min_p = 0;
-
   /// Divides positive and multiplies negative logits of the tokens that the prompt or the generated text holds (Keskar
   /// et al. 2019, arXiv:1909.05858). 1 is off.
   double repetition_penalty = 1;
@@ -63,11 +59,9 @@ struct sampling_params {
 
   std::map<token, double> logit_bias = {};  ///< added to the logits of these tokens; minus infinity forbids a token
   std::int64_t min_tokens = 0;              ///< forbids the request's end tokens until this many tokens were generated
-
   /// Seeds the random numbers. The same seed, prompt and parameters on the same build give the same tokens, whatever
   /// else is in the batch. Empty: the engine picks a seed for each request.
   std::optional<std::uint64_t> seed = {};
-
   /// Reports each chosen token's log-probability and those of so many most probable tokens; 0: the chosen one's alone.
   /// They are of the model's own distribution, before any parameter here. Empty: none.
   std::optional<std::int64_t> logprobs = {};

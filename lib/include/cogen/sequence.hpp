@@ -77,10 +77,9 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
     using other = basic_sequence<Other>;
   };
 
-  /// Appends `tokens` and returns their logits. Without tokens: the logits after the last token, once more.
-  ///
-  /// Signature: void(error_code, logits). Fails with error::invalid_request for a token outside the vocabulary or an
-  /// empty sequence, error::does_not_fit beyond max_sequence_length.
+  /// Appends `tokens` and returns their logits. Without tokens: the logits after the last token, once more. Signature:
+  /// void(error_code, logits). Fails with error::invalid_request for a token outside the vocabulary or an empty
+  /// sequence, error::does_not_fit beyond max_sequence_length.
   template <net::completion_token_for<void(error_code, logits)> Token = default_completion_token>
   [[nodiscard]] auto async_forward(std::vector<token> tokens, logits_of which = logits_of::last,
                                    Token&& completion = default_completion_token()) {
@@ -88,10 +87,9 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
                                           &detail::sequence_face::cancel_forward, std::move(tokens), which);
   }
 
-  /// Appends `tokens`, then a token sampled after the last one held, and returns it.
-  ///
-  /// Signature: void(error_code, sampled_token). Fails as async_forward() does, with error::invalid_request for
-  /// parameters outside their limits, error::bad_logits, and error::callback_threw.
+  /// Appends `tokens`, then a token sampled after the last one held, and returns it. Signature: void(error_code,
+  /// sampled_token). Fails as async_forward() does, with error::invalid_request for parameters outside their limits,
+  /// error::bad_logits, and error::callback_threw.
   template <net::completion_token_for<void(error_code, sampled_token)> Token = default_completion_token>
   [[nodiscard]] auto async_decode(std::vector<token> tokens = {}, sampling_params sampling = {},
                                   Token&& completion = default_completion_token()) {
@@ -102,10 +100,9 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
 
   /// Gives up the slot, for example while a tool runs. Completes when the cache is in host memory; at once if nothing
   /// is cached. It also completes if engine_options.swap has no room, or the copy fails: the tokens are then computed
-  /// again later. The next operation continues with the same bits, except with swap_format::q8.
-  ///
-  /// Signature: void(error_code). After cancellation the slot is given up all the same. Works while the engine drains,
-  /// which does not wait for it.
+  /// again later. The next operation continues with the same bits, except with swap_format::q8. Signature:
+  /// void(error_code). After cancellation the slot is given up all the same. Works while the engine drains, which does
+  /// not wait for it.
   template <net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_suspend(Token&& completion = default_completion_token()) {
     return async::initiate<Token>(completion, this->shared(), &detail::sequence_face::start_suspend,
@@ -117,7 +114,6 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
   /// besides engine_options.swap.bytes; the next operation waits for the copy. If the copy fails, or an own runner has
   /// no snapshots, the file holds tokens alone, and they are computed again, to the same bits. The cache is written bit
   /// by bit; one swapped out with swap_format::q8 as it would be restored, and the file says that it is not exact.
-  ///
   /// Signature: void(error_code). Fails with the system's error if the file cannot be written. The file replaces `path`
   /// once it is complete and on the disk; after failure or cancellation the previous file is unchanged. Works while the
   /// engine drains, which does not wait for it.

@@ -3,14 +3,31 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace cogen {
 
 /// A token id as the model's vocabulary numbers it, from 0.
 using token = std::int32_t;
+
+/// A whole text, or a pair of texts, with the special tokens that the model expects around them.
+struct encoder_text {
+  std::vector<token> tokens;
+  std::optional<int> second = {};  ///< of a pair: how many tokens come before its second text
+};
+
+/// Two texts that a model compares, a question and a passage say.
+struct text_pair {
+  std::string first, second;
+};
+
+/// What engine::async_embed() and async_score() read.
+using encoder_input = std::variant<std::string, text_pair, encoder_text>;
 
 /// Unnormalized scores of the tokens that may come next, after one or more tokens: [rows, vocabulary] float32. Cheap to
 /// move.

@@ -79,10 +79,9 @@ class [[nodiscard]] basic_token_stream : public async::handle<detail::stream_fac
     using other = basic_token_stream<Other>;
   };
 
-  /// The next piece, or none at the end.
-  ///
-  /// Signature: void(error_code, std::optional<piece>). Fails with the code of `error()` if the generation failed.
-  /// Every cancellation type ends the wait at once with operation_aborted; the piece is kept for the next call.
+  /// The next piece, or none at the end. Signature: void(error_code, std::optional<piece>). Fails with the code of
+  /// `error()` if the generation failed. Every cancellation type ends the wait at once with operation_aborted; the
+  /// piece is kept for the next call.
   template <net::completion_token_for<void(error_code, std::optional<piece>)> Token = default_completion_token>
   [[nodiscard]] auto async_next(Token&& token = default_completion_token()) {
     return initiate_next<Token>(std::nullopt, token);
@@ -95,12 +94,10 @@ class [[nodiscard]] basic_token_stream : public async::handle<detail::stream_fac
     return initiate_next<Token>(limit, token);
   }
 
-  /// Everything from here to the end.
-  ///
-  /// Signature: void(error_code, completion). Fails with the code of `error()` if the generation failed. Partial and
-  /// total cancellation complete without an error, with what was produced so far and finish_reason::aborted; the
-  /// generation goes on and can be read. Terminal cancellation completes with operation_aborted; every piece can still
-  /// be read.
+  /// Everything from here to the end. Signature: void(error_code, completion). Fails with the code of `error()` if the
+  /// generation failed. Partial and total cancellation complete without an error, with what was produced so far and
+  /// finish_reason::aborted; the generation goes on and can be read. Terminal cancellation completes with
+  /// operation_aborted; every piece can still be read.
   template <net::completion_token_for<void(error_code, completion)> Token = default_completion_token>
   [[nodiscard]] auto async_complete(Token&& token = default_completion_token()) {
     return async::initiate<Token, completion>(token, this->shared(), &detail::stream_face::start_complete,

@@ -20,6 +20,7 @@ import bamba
 import bart
 import cohere
 import default_model
+import embedder
 import exaone4
 import falcon
 import falcon_h1
@@ -73,7 +74,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--into", type=pathlib.Path, default=HERE, help="where the folders are, instead of here")
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("tiny").add_argument("names", nargs="+", choices=FAMILIES, metavar="NAME")
+    tiny = [*FAMILIES, *embedder.MODELS]
+    commands.add_parser("tiny").add_argument("names", nargs="+", choices=tiny, metavar="NAME")
     commands.add_parser("check").add_argument("names", nargs="*", metavar="NAME")
     commands.add_parser("default").add_argument("model", type=pathlib.Path)
     arguments = parser.parse_args()
@@ -84,7 +86,10 @@ def main():
         default_model.make(arguments.model, arguments.into / "default_model.json")
     elif arguments.command == "tiny":
         for name in arguments.names:
-            folder.make(FAMILIES[name], name, arguments.into / name)
+            if name in embedder.MODELS:
+                embedder.make(name, arguments.into / name)
+            else:
+                folder.make(FAMILIES[name], name, arguments.into / name)
     else:
         passed = [folder.check(FAMILIES[name], name, arguments.into / name) for name in arguments.names or FAMILIES]
         return 0 if all(passed) else 1

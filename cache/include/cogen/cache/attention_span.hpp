@@ -5,7 +5,8 @@
 namespace cogen::cache {
 
 /// Which keys a query at position q attends to in a layer: those at p <= q (all, if not `causal`) with p > q - window
-/// (window 0: no limit) and p / chunk == q / chunk (chunk 0: no limit), and always those with p < sinks.
+/// and p < q + window (window 0: no limit) and p / chunk == q / chunk (chunk 0: no limit), and always those with p <
+/// sinks.
 ///
 /// Scores with keys p < sinks use the distance inside the cache: the query's position counts as at most sinks + window
 /// - 1 (Xiao et al., StreamingLLM, arXiv:2309.17453).

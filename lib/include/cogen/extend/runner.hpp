@@ -23,6 +23,10 @@
 
 namespace cogen {
 
+namespace nn {
+class text_encoder;
+}
+
 /// The result of one row of a step: an error, or what it wanted.
 struct row_output {
   diagnostics error;
@@ -39,22 +43,18 @@ row_output device_outcome(sampling_status status, token sampled) noexcept;
 class row_sampler {
  public:
   virtual ~row_sampler() = default;
-
   /// Whether sample() calls the caller's own logits processor. Such rows are sampled one after another, on the thread
   /// that launches the step.
   virtual bool has_processor() const noexcept = 0;
-
   /// Samples the token that follows from `scores` [vocabulary], and modifies them. Called between the forward and the
   /// end of the step, on any threads, for several rows at once. An error becomes the row's own.
   virtual row_output sample(std::span<float> scores) noexcept = 0;
-
   /// Describes what a device needs to sample the row, except its slot: fills `row` and appends its lists to `lists`.
   /// Called within runner::launch(). `chained` is that of the step's row: then only the device knows the token before
   /// the sampled one, and `row.unknown_last` is set. The runner gets the result from device_outcome(), and the token
-  /// counts for the next rows once the step is absorbed.
-  ///
-  /// Returns false and changes nothing if only sample() can do it; the result is the same for all rows in flight
-  /// together. Throws std::bad_alloc; what was appended to `lists` then belongs to no row.
+  /// counts for the next rows once the step is absorbed. Returns false and changes nothing if only sample() can do it;
+  /// the result is the same for all rows in flight together. Throws std::bad_alloc; what was appended to `lists` then
+  /// belongs to no row.
   virtual bool describe(bool chained, sampling_row& row, sampling_lists& lists);
 };
 
@@ -64,7 +64,6 @@ class swap_listener {
  public:
   virtual ~swap_listener() = default;
   virtual void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept = 0;  ///< the swap has ended
-
   /// Schedules `job` to run on the launching thread before the next step, to continue a swap. At most one job for each
   /// swap, before its end. If the engine ends first, the job is not called.
   virtual void go_on(std::function<void()> job) noexcept = 0;
@@ -77,7 +76,6 @@ class kv_snapshot {
 
   virtual std::size_t size() const noexcept = 0;   ///< bytes
   virtual int encoder_input() const noexcept = 0;  ///< tokens of the slot's encoder input
-
   /// Passes the bytes to `visit` in order, piece by piece. Throws what `visit` throws, and if the bytes cannot be read,
   /// or have changed since they were stored; the latter is thrown after all pieces.
   virtual void read(const std::function<void(std::span<const std::byte>)>& visit) const = 0;
@@ -150,10 +148,8 @@ class runner {
   virtual ~runner() = default;
 
   virtual int vocabulary() const = 0;  ///< tokens in the model's vocabulary
-
   /// Starts `step` and calls its `done()` when it has ended, possibly before returning. `step` is valid until then.
   virtual void launch(step& step) = 0;
-
   /// Identifies everything that the bytes of a snapshot depend on, except the model: equal strings mean compatible
   /// bytes. Empty: this runner provides no snapshots, and sessions hold tokens only.
   virtual std::string snapshot_format() const { return {}; }
@@ -187,6 +183,7 @@ struct engine_parts {
   std::string chat_error;                            ///< why there is none, if the model brings one
   std::vector<token> end_tokens;                     ///< end a generation unless its request ignores them
   std::optional<encoder_spec> encoder_inputs;        ///< none: the model has no encoder
+  std::shared_ptr<nn::text_encoder> texts;           ///< none: the model does not embed
   std::string fingerprint;                           ///< of the model: sessions are opened where it is the same
   std::shared_ptr<const cogen::clock> clock = std::make_shared<steady_clock>();
 };

@@ -54,33 +54,28 @@ class tokenizer {
   /// (beginning and end tokens, chat template); `config` is empty if there is none. Throws std::invalid_argument,
   /// naming the field and the value that is missing, malformed or unknown.
   static tokenizer from_tokenizer_json(std::string_view json, std::string_view config = {});
-
   /// Supports the models `gpt2`, `llama`, `t5`, `bert` and `gemma4`. Throws std::invalid_argument, naming the key and
   /// the value.
   static tokenizer from_gguf(const gguf_vocabulary& vocabulary);
-
   /// Called by load_model(). Throws std::invalid_argument, naming the fault, if the spec contradicts itself: an id
   /// outside the vocabulary, a merge of unknown spellings, a pattern that does not compile.
   explicit tokenizer(tokenizer_spec spec);
   tokenizer(tokenizer&&) noexcept;
   tokenizer& operator=(tokenizer&&) noexcept;
   ~tokenizer();
-
   /// The tokens of a text, in O(n log n) of its length. Throws std::length_error above 2^31 - 1 bytes or tokens, and
   /// std::runtime_error if a pre-tokenizer pattern from the model's own file exceeds its matching limits on this text.
   std::vector<token> encode(std::string_view text, encode_options options = {}) const;
-
   /// The tokens of the joined segments. A control token counts only where every byte of it is trusted.
   std::vector<token> encode(std::span<const text_segment> segments, encode_options options = {}) const;
-
+  /// The tokens of two texts that a model compares, with those that it expects around and between them.
+  encoder_text encode(const text_pair& pair) const;
   /// The text of tokens, always valid UTF-8: bytes that form no character become U+FFFD. Control tokens are left out if
   /// `skip_special`. Throws std::out_of_range for an id outside the vocabulary.
   std::string decode(std::span<const token> tokens, bool skip_special = false) const;
-
   /// One token; bytes may be part of a character, text is valid UTF-8. `is_first` in a text. Throws std::out_of_range.
   std::string_view token_bytes(token id, bool is_first = false) const;
   std::string token_text(token id) const;
-
   /// The id of a token by its spelling in the vocabulary, such as `<|im_end|>`.
   std::optional<token> find(std::string_view spelling) const;
 

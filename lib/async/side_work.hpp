@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cogen/error.hpp>
+
+namespace cogen::async {
+
+/// Work that an engine's thread does beside its steps, a bounded part in each round.
+class side_work {
+ public:
+  virtual ~side_work() = default;
+
+  /// Does a part of it; false if there is nothing to do.
+  virtual bool run() noexcept = 0;
+
+  /// The engine has ended: nothing will run any more.
+  virtual void fail(const diagnostics& why) noexcept = 0;
+};
+
+}  // namespace cogen::async
