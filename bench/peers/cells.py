@@ -210,8 +210,12 @@ def can_run(cell, system):
     return cell.tokens <= system.largest and (not system.parts or cell.part in system.parts)
 
 
+BY_NAME_ALONE = [Prefill(2048)]
+
+
 def chosen(words, quick):
-    return matching(words, all_cells(quick))
+    named = [word for word in words if ":" in word]
+    return matching(words, all_cells(quick)) + matching(named, BY_NAME_ALONE)
 
 
 def matching(words, those):

@@ -1,10 +1,12 @@
-"""A model of TinyLlama-1.1B's shape with random weights, and with the tokenizer of the model that is there.
+"""A model of TinyLlama-1.1B's shape, or of one of random_shapes.py, with random weights, and with the tokenizer of the
+model that is there.
 
 The numbers are drawn from a normal distribution with a standard deviation of 0.02, from a fixed seed; embeddings and
 the last matrix have 8 bits, as those of the default model do. It writes nonsense as fast as a trained one would.
 """
 
 import argparse
+import dataclasses
 import os
 import pathlib
 
@@ -12,6 +14,7 @@ import gguf
 import numpy
 
 import gguf_file
+import random_shapes
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DEPS = pathlib.Path(os.environ.get("COGEN_DEPS", ROOT / ".deps"))
@@ -59,19 +62,32 @@ def describe(writer, vocabulary, layers, form):
     writer.add_quantization_version(2)
 
 
+def model(given, vocabulary):
+    """A writer that knows what the model is, and its tensors."""
+    if given.shape == "tinyllama":
+        writer, layers = gguf.GGUFWriter(None, "llama"), given.layers or LAYERS
+        describe(writer, vocabulary, layers, given.form)
+        return writer, list(plans(vocabulary, layers, given.form))
+    shape = random_shapes.SHAPES[given.shape]
+    shape = dataclasses.replace(shape, layers=given.layers or shape.layers)
+    writer = gguf.GGUFWriter(None, shape.family)
+    random_shapes.describe(writer, shape, vocabulary)
+    return writer, list(random_shapes.plans(shape, vocabulary))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--form", choices=["Q4_0", "Q4_1", "Q8_0"], default="Q4_1")
-    parser.add_argument("--layers", type=int, default=LAYERS)
+    parser.add_argument("--layers", type=int, help="all of TinyLlama's; of the others as many as fit 3 GB")
+    parser.add_argument("--shape", choices=["tinyllama", *random_shapes.SHAPES], default="tinyllama")
     parser.add_argument("--tokenizer", type=pathlib.Path, default=DEPS / "model/SmolLM2-135M-Instruct.Q4_1.gguf")
     given = parser.parse_args()
     source = gguf.GGUFReader(given.tokenizer)
     vocabulary = len(source.fields["tokenizer.ggml.tokens"].data)
-    writer = gguf.GGUFWriter(None, "llama")
-    describe(writer, vocabulary, given.layers, given.form)
+    writer, tensors = model(given, vocabulary)
     gguf_file.copy_fields(source, writer, lambda name: name.startswith("tokenizer."))
-    gguf_file.write(given.out, writer, list(plans(vocabulary, given.layers, given.form)))
+    gguf_file.write(given.out, writer, tensors)
 
 
 if __name__ == "__main__":

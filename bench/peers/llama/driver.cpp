@@ -166,10 +166,18 @@ class server {
       if (!hit) found = free_.begin();
       each.slot = found->number;
       each.fed = hit ? what_.prompt_tokens - 1 : 0;
-      llama_memory_seq_rm(llama_get_memory(context_.get()), each.slot, each.fed, -1);
+      go_back(each);
       free_.erase(found);
       running_.push_back(&each);
     }
+  }
+
+  /// To what it has been fed. A recurrent state cannot go back: then the prompt is read again.
+  void go_back(request& each) {
+    auto* const memory = llama_get_memory(context_.get());
+    if (llama_memory_seq_rm(memory, each.slot, each.fed, -1)) return;
+    llama_memory_seq_rm(memory, each.slot, -1, -1);
+    each.fed = 0;
   }
 
   void add(request& each, int count) {
