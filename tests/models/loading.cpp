@@ -257,6 +257,18 @@ BOOST_AUTO_TEST_CASE(falcons_of_both_mixers_that_their_configuration_does_not_fi
   refused("mamba_rms_norm", true, {"mamba.norm.weight"});
 }
 
+BOOST_AUTO_TEST_CASE(llama_4_with_lists_that_do_not_fit) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "llama4_text_listed", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("no_rope_layers", {0, 1}, {"no_rope_layers is [0,1]; it must have a 0 or 1 for each layer"});
+  refused("layer_types", {"chunked_attention", "sliding_attention", "full_attention"},
+          {"'chunked_attention' and 'full_attention' are known"});
+  refused("moe_layers", {3}, {"moe_layers is"});
+  refused("moe_layers", {1}, {"layers.0.feed_forward.gate_proj.weight", "is missing"});
+}
+
 BOOST_AUTO_TEST_CASE(what_devices_lack_is_named) {
   const auto refused = [](const std::string& device, bool runs_every_part, const std::string& golden) {
     const load::checkpoint files(golden_folder(golden));
@@ -273,6 +285,8 @@ BOOST_AUTO_TEST_CASE(what_devices_lack_is_named) {
                                      {"qwen3_5_typed", "attention with gated outputs"},
                                      {"mamba2_published", "Mamba-2 mixers"},
                                      {"mamba_tiny", "state-space mixers"},
+                                     {"llama4_published", "attention in chunks"},
+                                     {"phimoe_window", "layer norms"},
                                      {"bart_tiny", "encoders"}}) {
     BOOST_TEST(refused("cuda:0", false, golden) ==
                fmt::format(R"(device "cuda:0" does not run {} yet; "cpu" does)", part));
