@@ -133,7 +133,7 @@ constexpr family_fields bart_like(std::string_view family, std::string_view acti
 
 constexpr family_fields bert_like(std::string_view family, bool first_follows_padding) {
   return {.family = family,
-          .gguf = {.known = family == "bert"},
+          .gguf = {.known = false},
           .keys = bert_keys,
           .max_positions = 512,
           .rms_norm_eps = 1e-12,
@@ -408,7 +408,7 @@ constexpr std::array families{
     bert_like("roberta", true),
     bert_like("xlm-roberta", true),
     family_fields{.family = "modernbert",
-                  .gguf = {.architecture = "modern-bert"},
+                  .gguf = {.known = false},
                   .keys = modern_bert_keys,
                   .max_positions = 8192,
                   .sliding_window = 128,
