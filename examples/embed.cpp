@@ -22,7 +22,7 @@ float similarity(const std::vector<float>& a, const std::vector<float>& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0F);
 }
 
-// [embed]
+//[embed
 net::awaitable<std::size_t> closest(cogen::engine& engine, const std::vector<std::string>& question_and_passages) {
   const auto vectors = co_await engine.async_embed({question_and_passages.begin(), question_and_passages.end()});
   std::vector<float> similarities;
@@ -30,7 +30,7 @@ net::awaitable<std::size_t> closest(cogen::engine& engine, const std::vector<std
   const auto best = std::max_element(similarities.begin(), similarities.end());
   co_return static_cast<std::size_t>(best - similarities.begin()) + 1;
 }
-// [embed]
+//]
 
 }  // namespace
 

@@ -137,7 +137,7 @@ class engine_loop {
   admission admission_;
   std::unique_ptr<stored_prefixes> prefixes_;
   std::shared_ptr<async::side_work> beside_steps_;  // null: there was none yet
-  std::atomic<bool> asleep_ = false;  // the engine thread sleeps, or is about to: wake() is needed
+  std::atomic<bool> asleep_ = false;                // the engine thread sleeps, or is about to: wake() is needed
   std::atomic<bool> stop_requested_ = false;
   std::atomic<std::uint64_t> seed_;
   std::atomic<std::uint64_t> ids_ = 0;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr load::family_fields fields_of(std::string_view name, bool first_follows_padding) {
   return {.family = name,
-          .gguf = {.known = name == "bert"},
+          .gguf = {.known = false},
           .keys = {.kv_heads = "", .head_dim = "", .rms_norm_eps = "layer_norm_eps", .sliding_window = ""},
           .max_positions = 512,
           .rms_norm_eps = 1e-12,
@@ -53,8 +53,16 @@ void add_layer(model_spec& spec, const load::model_config& config, std::int64_t 
       {.what = mlp_of(config), .prefix = prefix, .post = layer_norm(config, prefix + "output.LayerNorm")});
 }
 
+void check(const load::config_fields& fields) {
+  if (fields.origin() == load::config_fields::source::gguf)
+    fields.refuse("general.architecture", "models of its shape are read from Hugging Face folders");
+  if (fields.string("position_embedding_type", "absolute") != "absolute")
+    fields.refuse("position_embedding_type", "'absolute' is known");
+}
+
 model_spec like_bert(const load::config_fields& fields, const load::model_config& config, const std::string& base,
                      const table_layout& layout) {
+  check(fields);
   const auto embeddings = base + "embeddings.";
   const position_table_spec positions{.name = embeddings + "position_embeddings",
                                       .offset = layout.first_position,

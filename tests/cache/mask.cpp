@@ -109,7 +109,8 @@ BOOST_AUTO_TEST_CASE(a_attention_span_is_the_rule_it_says) {
           const mask rule = rule_of(span);
           for (int q = 0; q < 14; ++q)
             for (int kv = 0; kv < 14; ++kv) {
-              const bool near = (window == 0 || kv > q - window) && (chunk == 0 || q / chunk == kv / chunk);
+              const bool in_window = window == 0 || (kv > q - window && kv < q + window);
+              const bool near = in_window && (chunk == 0 || q / chunk == kv / chunk);
               BOOST_TEST_REQUIRE(rule(q, kv) == ((!looks_back || kv <= q) && (near || kv < count)));
               if (count == 0 && kv < first_seen(span, q)) BOOST_TEST_REQUIRE(!rule(q, kv));
               if (kv == first_seen(span, q)) BOOST_TEST_REQUIRE(rule(q, kv));

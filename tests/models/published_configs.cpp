@@ -64,7 +64,8 @@ class parameter_count {
   std::int64_t of(const models::embedding_spec& embedding) const {
     const auto& positions = embedding.positions;
     const bool has_table = positions && positions->sinusoid_steps == 0;
-    return of(embedding.norm) + (has_table ? (positions->offset + config_.max_positions) * config_.hidden : 0);
+    const auto types = positions ? positions->type_count * config_.hidden : 0;
+    return of(embedding.norm) + types + (has_table ? (positions->offset + config_.max_positions) * config_.hidden : 0);
   }
 
   /// Those of distances, which all blocks share.

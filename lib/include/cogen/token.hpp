@@ -23,7 +23,8 @@ struct encoder_text {
 
 /// Two texts that a model compares, a question and a passage say.
 struct text_pair {
-  std::string first, second;
+  std::string first;
+  std::string second;  ///< the one that the first is compared with
 };
 
 /// What engine::async_embed() and async_score() read.
