@@ -1,4 +1,5 @@
-// Speed of recurrent mixers as they read a prompt, beside the machine's multiply-adds and the products of their layer.
+// Speed of recurrent mixers as they read a prompt, beside the machine's multiply-adds and the products of their layer;
+// and of latent attention's products, all heads together and each alone.
 // mixers [set] [threads] [repetitions] [tokens]...
 
 #include "kernels/causal_convolution.hpp"
@@ -11,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <span>
@@ -171,6 +174,55 @@ void bench(const execution& run, const layer_shape& shape, std::int64_t tokens) 
       summary(convolutions).median * 100);
 }
 
+// What absorbs or expands the heads of DeepSeek-V2-Lite.
+class head_products {
+ public:
+  head_products(const execution& run, std::int64_t outputs, std::int64_t inputs, std::int64_t rows) : run_(run) {
+    x_ = floats(rows * heads * inputs), y_ = floats(rows * heads * outputs);
+    for (std::int64_t head = 0; head < heads; ++head) weights_.push_back(matrix(outputs, inputs, *run.workers));
+    for (std::int64_t head = 0; head < heads; ++head)
+      products_.push_back({&weights_[static_cast<std::size_t>(head)],
+                           {.x = x_.data() + head * inputs,
+                            .x_stride = heads * inputs,
+                            .y = y_.data() + head * outputs,
+                            .y_stride = heads * outputs,
+                            .rows = rows}});
+  }
+
+  void alone() const {
+    for (const auto& [weights, operands] : products_) linear(run_, *weights, operands);
+  }
+  void together() const { linear(run_, products_); }
+
+ private:
+  static constexpr std::int64_t heads = 16;
+  const execution& run_;
+  std::vector<tiled_matrix> weights_;
+  std::vector<float> x_, y_;
+  std::vector<linear_product> products_;
+};
+
+void bench_heads(const execution& run, const char* name, std::int64_t outputs, std::int64_t inputs, std::int64_t rows) {
+  const head_products heads(run, outputs, inputs, rows);
+  std::vector<double> alone, together, ratios;
+  const int inner = rows < 100 ? 50 : 3;
+  const auto time_of = [&](auto&& work) {
+    return seconds([&] {
+             for (int round = 0; round < inner; ++round) work();
+           }) /
+           inner;
+  };
+  for (int repetition = 0; repetition < repetitions; ++repetition) {
+    if (repetition % 2) alone.push_back(time_of([&] { heads.alone(); }));
+    together.push_back(time_of([&] { heads.together(); }));
+    if (repetition % 2 == 0) alone.push_back(time_of([&] { heads.alone(); }));
+    ratios.push_back(together.back() / alone.back());
+  }
+  const auto ratio = summary(ratios);
+  fmt::print("{} 16 heads, {:3} rows: each alone {:7.1f} us, together {:7.1f} us, {:.2f} ±{:2.0f} % of that\n", name,
+             rows, summary(alone).median * 1e6, summary(together).median * 1e6, ratio.median, ratio.spread * 100);
+}
+
 }  // namespace
 
 int main(int count, char** arguments) try {
@@ -183,6 +235,10 @@ int main(int count, char** arguments) try {
   if (lengths.empty()) lengths = {1, 512, 2048};
   for (const auto& shape : shapes)
     for (const auto tokens : lengths) bench(run, shape, tokens);
+  for (const std::int64_t rows : {1, 16, 512}) {
+    bench_heads(run, "absorb", 512, 128, rows);
+    bench_heads(run, "expand", 128, 512, rows);
+  }
 } catch (const std::exception& error) {
   fmt::print(stderr, "{}\n", error.what());
   return 1;

@@ -4,6 +4,8 @@
 #include "kernels/quantized_activations.hpp"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 namespace cogen::kernels {
 namespace {
@@ -132,6 +134,27 @@ class product {
   std::int64_t tile_bytes_;
 };
 
+constexpr std::size_t most_together = 32;
+
+// Rows that are rounded are rounded in a region of their own, a product in each task.
+void multiply_together(const execution& run, std::span<const linear_product> products) {
+  std::array<std::optional<product>, most_together> all;
+  std::array<std::int64_t, most_together + 1> first{};
+  const auto count = static_cast<std::int64_t>(products.size());
+  const auto prepare = [&](std::int64_t index, int) {
+    const auto& [weights, operands] = products[static_cast<std::size_t>(index)];
+    if (!weights->empty() && operands.rows > 0) all[static_cast<std::size_t>(index)].emplace(run, *weights, operands);
+  };
+  run.workers->parallel(count, prepare);
+  for (std::size_t index = 0; index < products.size(); ++index)
+    first[index + 1] = first[index] + (all[index] ? all[index]->tasks() : 0);
+  const auto ends = std::span(first).subspan(1, products.size());
+  run.workers->parallel(ends.back(), [&](std::int64_t task, int) {
+    const auto index = static_cast<std::size_t>(std::ranges::upper_bound(ends, task) - ends.begin());
+    all[index]->run_task(task - first[index]);
+  });
+}
+
 }  // namespace
 
 std::int64_t linear_scratch_floats(const execution& run, const tiled_matrix& weights, std::int64_t rows) {
@@ -142,6 +165,11 @@ void linear(const execution& run, const tiled_matrix& weights, const linear_oper
   if (operands.rows == 0 || weights.empty()) return;
   const product whole(run, weights, operands);
   run.workers->parallel(whole.tasks(), [&](std::int64_t task, int) { whole.run_task(task); });
+}
+
+void linear(const execution& run, std::span<const linear_product> products) {
+  for (; !products.empty(); products = products.subspan(std::min(most_together, products.size())))
+    multiply_together(run, products.first(std::min(most_together, products.size())));
 }
 
 }  // namespace cogen::kernels

@@ -5,6 +5,7 @@
 #include "kernels/tiled_matrix.hpp"
 
 #include <cstdint>
+#include <span>
 
 namespace cogen::kernels {
 
@@ -36,5 +37,15 @@ std::int64_t linear_scratch_floats(const execution& run, const tiled_matrix& wei
 /// outputs NaN; with bf16 weights on a set that multiplies those it is the processor's own. Any thread; allocates
 /// nothing. Zero rows are fine.
 void linear(const execution& run, const tiled_matrix& weights, const linear_operands& operands);
+
+/// One of several products.
+struct linear_product {
+  const tiled_matrix* weights = nullptr;
+  linear_operands operands;
+};
+
+/// The same bits as each product alone, and threads wait for each other only once for many of them. No product writes
+/// what another one reads; scratch is each one's own.
+void linear(const execution& run, std::span<const linear_product> products);
 
 }  // namespace cogen::kernels

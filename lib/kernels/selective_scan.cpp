@@ -28,7 +28,7 @@ void selective_scan(const execution& run, std::span<const token_rows> rows, cons
                             .all_channels = operands.channels,
                             .states = operands.states});
   };
-  for_each_channel_block(*run.workers, rows, operands.channels, 256, operands.states, scan);
+  for_each_channel_block(*run.workers, rows, operands.channels, state_block, operands.states, scan);
 }
 
 }  // namespace cogen::kernels

@@ -115,6 +115,35 @@ BOOST_AUTO_TEST_CASE(several_sources_multiply_like_one) {
   });
 }
 
+BOOST_AUTO_TEST_CASE(products_together_have_the_bits_of_each_alone) {
+  worker_pool workers(3);
+  for (const auto mode : {compute_type::float32, compute_type::int8})
+    for_each_set(workers, [&](execution run) {
+      run.mode = mode;
+      std::vector<problem> all;
+      for (const std::int64_t outputs : {1, 40, 64, 130})
+        for (const auto format : all_formats)
+          all.emplace_back(format, 1 + outputs % 7, outputs, whole_blocks(format, 64), workers);
+      std::vector<std::vector<float>> results, scratches;
+      std::vector<linear_product> products;
+      for (const auto& each : all) {
+        auto& y = results.emplace_back(static_cast<std::size_t>(each.rows * each.packed.outputs()));
+        auto& scratch =
+            scratches.emplace_back(static_cast<std::size_t>(linear_scratch_floats(run, each.packed, each.rows)));
+        products.push_back({&each.packed,
+                            {.x = each.x.data(),
+                             .x_stride = each.packed.inputs(),
+                             .y = y.data(),
+                             .y_stride = each.packed.outputs(),
+                             .rows = each.rows,
+                             .scratch = scratch.data()}});
+      }
+      linear(run, products);
+      for (std::size_t index = 0; index < all.size(); ++index)
+        BOOST_REQUIRE((results[index] == all[index].multiply(run)));
+    });
+}
+
 BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {
   worker_pool workers(2);
   for (const weight_format format : all_formats)

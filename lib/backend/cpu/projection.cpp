@@ -2,6 +2,10 @@
 
 #include "kernels/linear.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
 namespace cogen::cpu {
 
 namespace {
@@ -12,19 +16,26 @@ float* scratch_of(const forward_context& context, const kernels::tiled_matrix& w
   return floats == 0 ? nullptr : context.space.take(1, floats).data;
 }
 
+/// With scratch until the caller's arena::scope ends.
+kernels::linear_product product_of(const forward_context& context, const projection& by, const input& x,
+                                   const activations& y, bool add_to_y) {
+  return {by.weights.get(),
+          {.x = x.rows.data,
+           .x_stride = x.rows.stride,
+           .maker = x.maker,
+           .y = y.data,
+           .y_stride = y.stride,
+           .rows = x.rows.rows,
+           .bias = by.bias.empty() ? nullptr : by.bias.data(),
+           .add_to_y = add_to_y,
+           .scratch = scratch_of(context, *by.weights, x.rows.rows)}};
+}
+
 void multiply(const forward_context& context, const projection& by, const input& x, const activations& y,
               bool add_to_y) {
   const arena::scope scratch(context.space);
-  kernels::linear(context.run, *by.weights,
-                  {.x = x.rows.data,
-                   .x_stride = x.rows.stride,
-                   .maker = x.maker,
-                   .y = y.data,
-                   .y_stride = y.stride,
-                   .rows = x.rows.rows,
-                   .bias = by.bias.empty() ? nullptr : by.bias.data(),
-                   .add_to_y = add_to_y,
-                   .scratch = scratch_of(context, *by.weights, x.rows.rows)});
+  const auto product = product_of(context, by, x, y, add_to_y);
+  kernels::linear(context.run, *product.weights, product.operands);
 }
 
 }  // namespace
@@ -35,6 +46,23 @@ void projection::operator()(const forward_context& context, const input& x, cons
 
 void projection::add(const forward_context& context, const input& x, const activations& y) const {
   multiply(context, *this, x, y, true);
+}
+
+void project_heads(const forward_context& context, std::span<const projection> by, const head_columns& x,
+                   const head_columns& y) {
+  constexpr std::size_t most = 32;
+  constexpr std::int64_t few_rows = 32;  // with more, waiting for each other costs threads nothing beside the products
+  const std::size_t together = x.all.rows <= few_rows ? most : 1;
+  std::array<kernels::linear_product, most> products;
+  for (std::size_t first = 0; first < by.size(); first += together) {
+    const arena::scope scratch(context.space);
+    const auto count = std::min(together, by.size() - first);
+    for (std::size_t index = 0; index < count; ++index) {
+      const auto head = static_cast<std::int64_t>(first + index);
+      products[index] = product_of(context, by[first + index], x.of(head), y.of(head), false);
+    }
+    kernels::linear(context.run, std::span(products).first(count));
+  }
 }
 
 }  // namespace cogen::cpu

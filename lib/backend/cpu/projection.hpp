@@ -4,7 +4,9 @@
 #include "kernels/prologue.hpp"
 #include "kernels/tiled_matrix.hpp"
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace cogen::cpu {
@@ -33,5 +35,19 @@ struct projection {
 
   explicit operator bool() const { return weights != nullptr; }
 };
+
+/// Columns of each head, where heads lie side by side.
+struct head_columns {
+  activations all;
+  std::int64_t stride;  // of heads
+  std::int64_t first;   // of a head
+  std::int64_t count;
+
+  activations of(std::int64_t head) const { return all.columns_from(head * stride + first, count); }
+};
+
+/// y of each head = that head's product of its x. Threads share the products of many heads where rows are few.
+void project_heads(const forward_context& context, std::span<const projection> by, const head_columns& x,
+                   const head_columns& y);
 
 }  // namespace cogen::cpu
