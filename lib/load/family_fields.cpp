@@ -110,6 +110,19 @@ constexpr family_fields gemma4_fields(std::string_view family, std::string_view 
           .tie_embeddings = true};
 }
 
+constexpr family_fields gemma3n_fields(std::string_view family, std::string_view architecture) {
+  return {.family = family,
+          .gguf = {.architecture = architecture},
+          .keys = gemma3_keys,
+          .kv_heads = 2,
+          .head_dim = 256,
+          .max_positions = 32768,
+          .sliding_window = 512,
+          .rope_theta = 1e6,
+          .activation = "gelu_pytorch_tanh",
+          .tie_embeddings = true};
+}
+
 constexpr key_names qwen3_5_moe_keys{.intermediate = "", .sliding_window = ""};
 
 constexpr family_fields qwen3_5_fields(std::string_view family, std::string_view architecture, std::int64_t kv_heads,
@@ -396,6 +409,8 @@ constexpr std::array families{
                   .rope_theta = 1e6,
                   .activation = "gelu_pytorch_tanh",
                   .tie_embeddings = true},
+    gemma3n_fields("gemma3n_text", "gemma3n"),
+    gemma3n_fields("gemma3n", ""),
     gemma4_fields("gemma4_text", "gemma4"),
     gemma4_fields("gemma4", ""),
     bart_like("bart", "gelu", 2),

@@ -31,6 +31,8 @@ model_spec falcon_h1(const load::config_fields& fields, const load::model_config
 model_spec gemma(const load::config_fields& fields, const load::model_config& config);
 model_spec gemma2(const load::config_fields& fields, const load::model_config& config);
 model_spec gemma3(const load::config_fields& fields, const load::model_config& config);
+model_spec gemma3n(const load::config_fields& fields, const load::model_config& config);
+model_spec gemma3n_text(const load::config_fields& fields, const load::model_config& config);
 model_spec gemma4(const load::config_fields& fields, const load::model_config& config);
 model_spec gemma4_text(const load::config_fields& fields, const load::model_config& config);
 model_spec glm(const load::config_fields& fields, const load::model_config& config);
@@ -111,6 +113,8 @@ constexpr std::array families{
     family{"gemma", "Gemma", gemma},
     family{"gemma2", "Gemma 2", gemma2},
     family{"gemma3_text", "Gemma 3 (text)", gemma3},
+    family{"gemma3n", "Gemma 3n", gemma3n},
+    family{"gemma3n_text", "Gemma 3n (text)", gemma3n_text},
     family{"gemma4", "Gemma 4", gemma4},
     family{"gemma4_text", "Gemma 4 (text)", gemma4_text},
     family{"glm", "GLM-4-9B", glm},
