@@ -30,9 +30,9 @@ def draw(model, normal):
         elif name.endswith("correct_output_scale"):
             vector(normal, value, 1.0)
         elif "modality_router" in name:
-            matrix(normal, value, 1.5 * value.shape[-1])
+            matrix(normal, value, 0.7 * value.shape[-1])
         elif "_coefs" in name:
-            matrix(normal, value, 0.5)
+            matrix(normal, value, 0.3)
         elif "embed_tokens_per_layer" in name:
             value.copy_(normal(value.shape) / math.sqrt(model.config.hidden_size_per_layer_input))
         elif "per_layer_model_projection" in name:
