@@ -276,6 +276,7 @@ model_spec as_gguf(model_spec spec, const load::config_fields& fields) {
   namer.rename(spec.final_norm, fields.family().starts_with("lfm2") ? "token_embd_norm" : "output_norm");
   namer.rename(spec.head);
   spec.base.clear();
+  std::erase_if(spec.unread, [](const auto& name) { return name.ends_with('*'); });
   std::ranges::move(prediction_layers(fields), std::back_inserter(spec.unread));
   return spec;
 }
