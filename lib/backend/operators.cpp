@@ -25,6 +25,26 @@ void operators::gate_layer_input(const at::Tensor&, const norm&, const layer_inp
   throw std::logic_error("these operators have no inputs of layers");
 }
 
+void operators::low_rank(const at::Tensor&, const norm&, const device::low_rank&, const at::Tensor&) {
+  throw std::logic_error("these operators have no low-rank residuals");
+}
+
+void operators::start_streams(const streams&, const at::Tensor&, const at::Tensor&) {
+  throw std::logic_error("these operators have one stream of hidden states");
+}
+
+void operators::step_streams(const stream_step&, const at::Tensor&, const at::Tensor&) {
+  throw std::logic_error("these operators have one stream of hidden states");
+}
+
+void operators::join_streams(const streams&, const at::Tensor&, const at::Tensor&) {
+  throw std::logic_error("these operators have one stream of hidden states");
+}
+
+void operators::linear_add_to_streams(const at::Tensor&, const projection&, const norm&, const at::Tensor&) {
+  throw std::logic_error("these operators have one stream of hidden states");
+}
+
 void operators::add_rows(const at::Tensor&, const residual&, const at::Tensor&) {
   throw std::logic_error("these operators add no results together");
 }

@@ -96,6 +96,18 @@ class operators {
   virtual void gate_layer_input(const at::Tensor& x, const norm& before, const layer_input& by,
                                 const at::Tensor& inputs, const at::Tensor& y);
 
+  /// y = n + by.norm(by.right(by.left(n))), where n = before(x). x, y [rows, hidden] float32
+  virtual void low_rank(const at::Tensor& x, const norm& before, const device::low_rank& by, const at::Tensor& y);
+
+  /// Streams of hidden states, side by side: makes them from embeddings x, takes a step from and to x, makes x what
+  /// they end as, and adds after(by(y)) to all but the first. all [rows, streams * hidden] float32, x [rows, hidden]
+  /// float32
+  virtual void start_streams(const streams& by, const at::Tensor& x, const at::Tensor& all);
+  virtual void step_streams(const stream_step& by, const at::Tensor& all, const at::Tensor& x);
+  virtual void join_streams(const streams& by, const at::Tensor& all, const at::Tensor& x);
+  virtual void linear_add_to_streams(const at::Tensor& y, const projection& by, const norm& after,
+                                     const at::Tensor& all);
+
   /// Adds rows to x as `how` says. Both [rows, hidden] float32
   virtual void add_rows(const at::Tensor& rows, const residual& how, const at::Tensor& x);
 

@@ -35,9 +35,10 @@ struct residual {
 /// The function of a feed-forward.
 struct activation {
   kernels::activation kind = kernels::activation::silu;
-  bool gated = true;                     ///< f(gate) * up, where the product is [gate | up]; otherwise f(up)
-  std::array<float, 4> parameters = {};  ///< of xielu and swiglu_oai
-  float gate_scale = 1;                  ///< of the gate, before f
+  bool gated = true;                      ///< f(gate) * up, where the product is [gate | up]; otherwise f(up)
+  std::array<float, 4> parameters = {};   ///< of xielu and swiglu_oai
+  float gate_scale = 1;                   ///< of the gate, before f
+  std::optional<float> gate_cutoff = {};  ///< as in mlp_spec
 };
 
 /// A table of tokens, and what is added to its rows.
@@ -176,6 +177,35 @@ struct layer_input {
   std::int64_t first;  ///< column of the vector among the token's vectors
   std::int64_t width;
   typename B::projection down;
+  bool to_streams;
+};
+
+template <class B>
+struct low_rank {
+  static constexpr bool mixes_tokens = false;
+
+  std::int64_t rank;
+  typename B::projection left, right;
+  typename B::norm norm;
+};
+
+/// How several streams begin and end.
+template <class B>
+struct streams {
+  std::vector<typename B::projection> in, out;  ///< [count - 1]
+
+  std::int64_t count() const { return static_cast<std::int64_t>(in.size()) + 1; }
+};
+
+template <class B>
+struct stream_step {
+  static constexpr bool mixes_tokens = false;
+
+  models::stream_step_spec how;
+  typename B::norm norm;
+  typename B::projection router;
+  typename B::projection coefficients;
+  decltype(B::projection::bias) scale;  ///< [hidden], or none
 };
 
 template <class B>

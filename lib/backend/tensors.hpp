@@ -149,7 +149,8 @@ struct tensors {
   using block_part =
       std::variant<parts::attention<tensors>, parts::latent_attention<tensors>, parts::cross_attention<tensors>,
                    parts::mamba<tensors>, parts::recurrent_mixer<tensors>, parts::mlp<tensors>,
-                   parts::mixture_of_experts<tensors>, parts::layer_input<tensors>>;
+                   parts::mixture_of_experts<tensors>, parts::layer_input<tensors>, parts::low_rank<tensors>,
+                   parts::stream_step<tensors>>;
 
   static mixer read_mixer(tensor_weights& weights, const std::string& prefix, const models::mamba2_spec& spec) {
     return mamba2_scan(weights, prefix, spec);
@@ -172,6 +173,9 @@ using head = parts::head<tensors>;
 using latent_attention = parts::latent_attention<tensors>;
 using layer_input = parts::layer_input<tensors>;
 using layer_inputs = parts::layer_inputs<tensors>;
+using low_rank = parts::low_rank<tensors>;
+using stream_step = parts::stream_step<tensors>;
+using streams = parts::streams<tensors>;
 using recurrent_mixer = parts::recurrent_mixer<tensors>;
 using mixture_of_experts = parts::mixture_of_experts<tensors>;
 using residual = parts::residual<norm>;

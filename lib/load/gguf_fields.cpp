@@ -85,6 +85,8 @@ constexpr std::array aliases{
     key_alias{"mamba_n_heads", "ssm.time_step_rank"},
     key_alias{"mamba_n_groups", "ssm.group_count"},
     key_alias{"hidden_size_per_layer_input", "embedding_length_per_layer_input"},
+    key_alias{"altup_active_idx", "altup.active_idx"},
+    key_alias{"altup_num_inputs", "altup.num_inputs"},
     key_alias{"num_kv_shared_layers", "attention.shared_kv_layers"},
     key_alias{"top_k_experts", "expert_used_count"},
     key_alias{"num_local_experts", "expert_count"},
@@ -136,6 +138,7 @@ constexpr std::array shown_fields{
     shown_field{"stacked_kv_up", {"attn_k_b.weight"}},
     shown_field{"latent_bias", {"attn_kv_a_mqa.bias"}},
     shown_field{"fused_experts", {"ffn_gate_up_exps.weight"}},
+    shown_field{"altup_correct_scale", {"altup_correct_scale.weight"}},
     shown_field{"enable_moe_block", {"ffn_gate_inp.weight"}},
     shown_field{"use_qk_norm", {"attn_q_norm.weight"}},
     shown_field{"qk_layernorm", {"attn_q_norm.weight"}},
@@ -231,6 +234,7 @@ class gguf_lookup final : public config_fields::lookup {
     if (key == "linear_value_head_dim" || key == "head_dim" || key == "mamba_d_head" || key == "mamba_head_dim")
       return value_head_dim();
     if (key == "mamba_rms_norm") return scalar_field(any_layer_has("ssm_norm.weight"));
+    if (key == "laurel_rank") return laurel_rank();
     if (key == "attention_k_eq_v") return scalar_field(any_layer_has("attn_k.weight", "attn_v.weight"));
     if (key == "attn_layer_period") return scalar_field(layers_with("attn_q.weight").period);
     if (key == "attn_layer_offset") return scalar_field(layers_with("attn_q.weight").offset);
@@ -241,6 +245,11 @@ class gguf_lookup final : public config_fields::lookup {
     if (key == "num_ln_in_parallel_attn")
       return scalar_field(std::int64_t{first_layer_has("attn_norm_2.weight") ? 2 : 1});
     return std::nullopt;
+  }
+
+  std::optional<field> laurel_rank() const {
+    const auto* const left = file_.find("blk.0.laurel_l.weight");
+    return left && !left->shape.empty() ? std::optional(scalar_field(left->shape.front())) : std::nullopt;
   }
 
   // What each layer is in a model whose layers have one part each.

@@ -1,14 +1,15 @@
 #include "load/field_ranges.hpp"
 #include "load/rope_config.hpp"
 #include "models/families.hpp"
+#include "models/kv_sharing.hpp"
+#include "models/layer_inputs.hpp"
 #include "models/like_llama.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <numbers>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,7 +32,6 @@ constexpr load::family_fields fields_of(std::string_view name, std::string_view 
 
 constexpr load::integer_range widths{1, 1 << 20};
 constexpr load::integer_range head_sizes{1, 1 << 13};
-constexpr load::integer_range vocabularies{1, 1 << 24};
 constexpr load::real_range caps{1e-6, 1e6};
 
 bool is_gguf(const load::config_fields& fields) { return fields.origin() == load::config_fields::source::gguf; }
@@ -41,7 +41,6 @@ struct layer_type {
   load::model_config shape;  // with this type's heads and rotation
   bool slides = false;
   bool keys_are_values = false;
-  int shared = 0;  // layer of the cache that layers without one of their own read
 };
 
 class gemma4_layers {
@@ -56,7 +55,7 @@ class gemma4_layers {
     slides_.back() = false;
     windowed_ = {.shape = windowed_shape(), .slides = true};
     full_ = {.shape = full_shape(), .keys_are_values = fields.boolean("attention_k_eq_v", false)};
-    find_shared();
+    shared_ = shared_kv_layers(fields, slides_, own_);
   }
 
   std::int64_t input_width() const { return input_width_; }
@@ -64,10 +63,10 @@ class gemma4_layers {
   void add_to(model_spec& spec, std::int64_t layer) const {
     add_sandwich(spec, config_, layer, attends(layer), feed_forward(layer), {});
     if (has_experts()) add_experts(spec, layer);
-    if (input_width_ > 0) add_input(spec, layer);
+    if (input_width_ > 0) spec.blocks.push_back(layer_input(config_, layer, input_width_));
     auto& last = has_experts() && input_width_ == 0 ? spec.blocks[spec.blocks.size() - 2] : spec.blocks.back();
     last.scalar = layer_prefix(layer) + "layer_scalar";
-    if (layer >= own_) leave_unread(spec, layer);
+    if (layer >= own_) leave_kv_unread(spec, layer);
   }
 
  private:
@@ -124,17 +123,6 @@ class gemma4_layers {
     return layer < all.size() ? all[layer] : all.front();
   }
 
-  /// The last layers read the cache of the last one of their type that has its own.
-  void find_shared() {
-    for (std::int64_t layer = 0; layer < own_; ++layer) type_of(layer).shared = static_cast<int>(layer);
-    const auto begin = slides_.begin();
-    for (const bool type : {false, true})
-      if (std::find(begin + own_, slides_.end(), type) != slides_.end() &&
-          std::find(begin, begin + own_, type) == begin + own_)
-        fields_.refuse("num_kv_shared_layers", "a type of layers has no keys and values to share");
-  }
-
-  layer_type& type_of(std::int64_t layer) { return slides_[static_cast<std::size_t>(layer)] ? windowed_ : full_; }
   const layer_type& type_of(std::int64_t layer) const {
     return slides_[static_cast<std::size_t>(layer)] ? windowed_ : full_;
   }
@@ -146,7 +134,7 @@ class gemma4_layers {
     made.qk_norm = qk_norm_spec{.epsilon = config_.rms_norm_eps, .values = true};
     if (type.slides) made.kv = sliding(type.shape, *config_.sliding_window);
     if (type.keys_are_values) made.qkv.back() = made.qkv[1];
-    if (layer >= own_) made.shared_kv = type.shared;
+    made.shared_kv = shared_[static_cast<std::size_t>(layer)];
     return made;
   }
 
@@ -189,46 +177,14 @@ class gemma4_layers {
     return made;
   }
 
-  void add_input(model_spec& spec, std::int64_t layer) const {
-    const auto prefix = layer_prefix(layer);
-    spec.blocks.push_back({.what = layer_input_spec{.width = input_width_,
-                                                    .first = layer * input_width_,
-                                                    .activation = activation_named(config_.activation)},
-                           .prefix = prefix,
-                           .after = rms_norm(config_, prefix + "post_per_layer_input_norm")});
-  }
-
-  /// Published files have keys and values of layers that do not use them.
-  static void leave_unread(model_spec& spec, std::int64_t layer) {
-    for (const auto* name : {"k_proj", "v_proj", "k_norm", "v_norm"})
-      for (const auto* end : {"weight", "bias"})
-        spec.unread.push_back(fmt::format("{}self_attn.{}.{}", layer_prefix(layer), name, end));
-  }
-
   const load::config_fields& fields_;
   const load::model_config& config_;
   std::vector<bool> slides_;
   std::int64_t own_;  // layers with a cache of their own, the first ones
   std::int64_t input_width_;
   layer_type windowed_, full_;
+  std::vector<std::optional<int>> shared_;
 };
-
-/// Vectors of each token for each layer: its own row and a product of its embedding, added and halved in their squares.
-layer_inputs_spec layer_inputs(const load::config_fields& fields, const load::model_config& config,
-                               std::int64_t width) {
-  layer_inputs_spec made{
-      .table = "model.embed_tokens_per_layer",
-      .vocabulary = fields.integer("vocab_size_per_layer_input", vocabularies, config.vocabulary),
-      .width = width,
-      .layers = config.layers,
-      .table_scale = std::sqrt(static_cast<double>(width) / 2),
-      .projection = "model.per_layer_model_projection",
-      .norm = rms_norm(config, "model.per_layer_projection_norm"),
-  };
-  made.norm.epsilon *= static_cast<double>(config.hidden);  // of a product that is scaled by hidden ^ -0.5
-  made.norm.weight_scale = static_cast<float>(1 / std::numbers::sqrt2);
-  return made;
-}
 
 model_spec describe_gemma4_text(const load::config_fields& fields, const load::model_config& config) {
   const gemma4_layers layers(fields, config);

@@ -63,6 +63,10 @@ class gguf_namer {
     inputs->norm.name = "per_layer_proj_norm";
   }
 
+  void rename(std::optional<streams_spec>& streams) const {
+    if (streams) *streams = {.count = streams->count, .in = "altup_proj", .out = "altup_unembd_proj", .stacked = true};
+  }
+
   void rename(head_spec& head) const {
     if (!head.names.empty()) head.names = {"output"};
     if (!head.bias.empty()) head.bias = "output.bias";
@@ -79,15 +83,18 @@ class gguf_namer {
   void rename(std::vector<block_spec>& blocks) {
     const bool apart = family_ == "nemotron_h";
     for (auto& block : blocks) {
-      const bool is_input = std::holds_alternative<layer_input_spec>(block.what);
-      const bool mixes =
-          !is_input && !std::holds_alternative<mlp_spec>(block.what) && !std::holds_alternative<moe_spec>(block.what);
-      if (is_input) {
-        rename_in_layer(block, "", "post_norm");
+      const bool is_beside =
+          std::holds_alternative<layer_input_spec>(block.what) || std::holds_alternative<low_rank_spec>(block.what);
+      const auto* const step = std::get_if<stream_step_spec>(&block.what);
+      const bool mixes = !is_beside && !step && !std::holds_alternative<mlp_spec>(block.what) &&
+                         !std::holds_alternative<moe_spec>(block.what);
+      if (is_beside || step) {
+        if (step && !step->corrects) begin_layer();
+        rename_in_layer(block, "attn_norm", "post_norm");
       } else if (!mixes && !apart) {
         rename_in_layer(block, "ffn_norm", "post_ffw_norm");
       } else {
-        if (!block.parallel) ++layer_;
+        if (!block.parallel && !std::exchange(has_begun_, false)) ++layer_;
         rename_in_layer(block, "attn_norm", "post_attention_norm");
       }
     }
@@ -95,6 +102,11 @@ class gguf_namer {
 
  private:
   bool shows(std::string_view key) const { return fields_.boolean(key, false); }
+
+  void begin_layer() {
+    ++layer_;
+    has_begun_ = true;
+  }
 
   void rename_in_layer(block_spec& block, std::string_view before, std::string_view after) {
     block.prefix = fmt::format("blk.{}.", layer_);
@@ -195,6 +207,19 @@ class gguf_namer {
     input.down = "proj";
   }
 
+  void rename(low_rank_spec& low) const {
+    low.left = "laurel_l";
+    low.right = "laurel_r";
+    low.norm.name = layer_name("laurel_post_norm");
+  }
+
+  void rename(stream_step_spec& step) const {
+    step.norm.name = layer_name("altup_router_norm");
+    step.router = "altup_router";
+    step.coefficients = step.corrects ? "altup_correct_coef" : "altup_predict_coef";
+    if (!step.scale.empty()) step.scale = "altup_correct_scale";
+  }
+
   void rename(mamba_spec&) const {}
   void rename(short_convolution_spec&) const {}
   void rename(delta_net_spec& net) const {
@@ -222,6 +247,7 @@ class gguf_namer {
   bool fused_qkv_, qkv_bias_, output_bias_, mlp_bias_, separate_gate_, fused_experts_, expert_bias_;
   norm_name last_norm_;
   int layer_ = -1;
+  bool has_begun_ = false;  // before its attention
 };
 
 }  // namespace
@@ -246,10 +272,12 @@ model_spec as_gguf(model_spec spec, const load::config_fields& fields) {
   gguf_namer namer(fields);
   namer.rename(spec.embedding);
   namer.rename(spec.layer_inputs);
+  namer.rename(spec.streams);
   namer.rename(spec.blocks);
   namer.rename(spec.final_norm, fields.family().starts_with("lfm2") ? "token_embd_norm" : "output_norm");
   namer.rename(spec.head);
   spec.base.clear();
+  std::erase_if(spec.unread, [](const auto& name) { return name.ends_with('*'); });
   std::ranges::move(prediction_layers(fields), std::back_inserter(spec.unread));
   return spec;
 }

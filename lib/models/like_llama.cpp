@@ -193,10 +193,14 @@ void put_under(const std::string& base, model_spec& spec) {
     move(block.prefix);
     for (auto* norm : {&block.before, &block.after, &block.post, &block.joint}) move_norm(*norm);
     if (auto* moe = std::get_if<moe_spec>(&block.what)) move_norm(moe->router.before);
+    if (auto* low = std::get_if<low_rank_spec>(&block.what)) move(low->norm.name);
+    if (auto* step = std::get_if<stream_step_spec>(&block.what)) move(step->norm.name);
     move(block.scalar);
   }
   if (auto& inputs = spec.layer_inputs)
     for (auto* name : {&inputs->table, &inputs->projection, &inputs->norm.name}) move(*name);
+  if (auto& streams = spec.streams)
+    for (auto* name : {&streams->in, &streams->out}) move(*name);
   for (auto& name : spec.unread) move(name);
   move_norm(spec.final_norm);
   spec.base = base;

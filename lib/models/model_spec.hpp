@@ -141,7 +141,9 @@ struct mlp_spec {
   std::string gate = "gate_proj";  ///< empty: there is none. The same name as `up`: one matrix holds both, gate first
   std::string up = "up_proj";
   std::string down = "down_proj";
-  float gate_scale = 1;     ///< of gate x
+  float gate_scale = 1;  ///< of gate x
+  std::optional<float> gate_cutoff =
+      {};                   ///< of a row of gate x the mean + so many deviations are taken, and no less is 0
   bool transposed = false;  ///< matrices are stored [inputs, outputs]
   bool bias = false;
   bool interleaved = false;              ///< one matrix: rows of gate and up in turn
@@ -198,6 +200,37 @@ struct layer_input_spec {
   kernels::activation activation = kernels::activation::gelu_tanh;
   std::string gate = "per_layer_input_gate";
   std::string down = "per_layer_projection";
+  bool to_streams = false;  ///< it is added to all streams but the first, and not to x
+};
+
+/// n + norm(right left n), where n = before(x) (Menghani et al., arXiv:2411.07501).
+struct low_rank_spec {
+  std::int64_t rank = 0;
+  std::string left = "linear_left";
+  std::string right = "linear_right";
+  norm_spec norm;
+};
+
+/// Several streams of hidden states, of which layers change one, x (Baykal et al., arXiv:2301.13310). The first begins
+/// as the embedding, the others as projections of it; at the end x is the mean of the first and of projections of the
+/// others. Projections get the magnitude of the first stream.
+struct streams_spec {
+  std::int64_t count = 0;
+  std::string in = "model.altup_projections.{}";
+  std::string out = "model.altup_unembed_projections.{}";
+  bool stacked = false;  ///< one tensor [count - 1, outputs, inputs], without a number in its name
+};
+
+/// With m = tanh(router norm(x)), of all streams s: before a layer s[i] += sum over j of (coefficients m)[i, j] * s[j],
+/// and x = s[active]. Behind a layer s[i] += (1 + (coefficients m)[i]) * (x - s[active]), and x = scale * s[active].
+struct stream_step_spec {
+  bool corrects = false;  ///< behind a layer
+  std::int64_t streams = 0;
+  std::int64_t active = 0;
+  norm_spec norm;
+  std::string router = "modality_router";
+  std::string coefficients = "prediction_coefs";
+  std::string scale = {};  ///< a vector, after the prefix; empty: it is 1
 };
 
 /// A selective state-space mixer: Gu and Dao, arXiv:2312.00752, section 3; with norms inside, Lieber et al.,
@@ -219,7 +252,7 @@ struct mamba_spec {
 /// x = scalar * post(x + residual_scale * after(what(before(x)))).
 struct block_spec {
   std::variant<attention_spec, latent_attention_spec, mamba_spec, short_convolution_spec, delta_net_spec, mamba2_spec,
-               mlp_spec, moe_spec, layer_input_spec>
+               mlp_spec, moe_spec, layer_input_spec, low_rank_spec, stream_step_spec>
       what;
   std::string prefix;
   std::optional<norm_spec> before = {};
@@ -228,6 +261,7 @@ struct block_spec {
   float residual_scale = 1;
   bool parallel = false;    ///< reads the x that the block before it read
   std::string scalar = {};  ///< complete name of a tensor of one number; empty: it is 1
+  float total_scale = 1;    ///< of x, like the scalar
 
   /// A norm of the sum of what this block and the parallel ones behind it would add to x; x gets its result instead,
   /// and then the scalar.
@@ -294,6 +328,7 @@ struct model_spec {
   std::optional<encoder_spec> encoder = {};
   std::optional<layer_inputs_spec> layer_inputs = {};
   std::optional<pooling_spec> pooling = {};  ///< if it makes vectors of texts
+  std::optional<streams_spec> streams = {};
   std::vector<std::string> unread =
       {};  ///< tensors that a checkpoint may hold and no block reads; "mtp.*": all of these
 };

@@ -57,6 +57,17 @@ auto begin(Operators& on, const parts::layer_input<B>& part, const typename B::n
 }
 
 template <class Operators, class B>
+auto begin(Operators& on, const parts::low_rank<B>& part, const typename B::norm& before, const typename B::rows& x) {
+  return on.low_rank(x, before, part);
+}
+
+template <class Operators, class B>
+auto begin(Operators& on, const parts::stream_step<B>& part, const typename B::norm&, const typename B::rows& x) {
+  on.step_streams(part, x);
+  return x;
+}
+
+template <class Operators, class B>
 auto begin(Operators& on, const parts::mixture_of_experts<B>& part, const typename B::norm& before,
            const typename B::rows& x) {
   return on.route(x, before, part);
@@ -64,8 +75,14 @@ auto begin(Operators& on, const parts::mixture_of_experts<B>& part, const typena
 
 template <class Operators, class Part, class Inner, class Residual, class Rows>
 void end(Operators& on, const Part& part, const Inner& inner, const Residual& after, const Rows& x) {
-  if constexpr (requires { part.experts; })
+  if constexpr (requires { part.to_streams; })
+    if (part.to_streams) return on.linear_add_to_streams(inner, part.down, after.after);
+  if constexpr (requires { part.coefficients; })
+    return;
+  else if constexpr (requires { part.experts; })
     on.add_experts(inner, part, after, x);
+  else if constexpr (requires { part.left; })
+    on.add_rows(inner, after, x);
   else if constexpr (requires { part.down; })
     on.linear_add(inner, part.down, after, x);
   else

@@ -54,6 +54,7 @@ class cpu_network final : public network {
         encoder_(spec.encoder ? std::optional(read_encoder(*spec.encoder, read)) : std::nullopt),
         embedding_(read.read(spec.embedding)),
         layer_inputs_(read.read(spec.layer_inputs)),
+        streams_(read.read(spec.streams)),
         blocks_(read.read(spec.blocks)),
         norm_(read.read(spec.final_norm)),
         head_(read.read(spec.head, spec.embedding)),
@@ -69,7 +70,9 @@ class cpu_network final : public network {
     cpu::operators on(context, batch.outputs);
     const auto embedded = on.embed(embedding_, batch.tokens, hidden_);
     if (layer_inputs_) on.read_layer_inputs(*layer_inputs_, batch.tokens, embedded);
+    if (streams_) on.start_streams(*streams_, embedded);
     const auto x = blocks_.run(on, embedded);
+    if (streams_ && !on.is_empty(x)) on.join_streams(*streams_, x);
     if (!on.is_empty(x)) on.score(x, norm_, head_, as_activations(logits));
   }
 
@@ -142,6 +145,7 @@ class cpu_network final : public network {
   std::optional<cpu_encoder> encoder_;
   parts::embedding<forms> embedding_;
   std::optional<parts::layer_inputs<forms>> layer_inputs_;
+  std::optional<parts::streams<forms>> streams_;
   blocks<forms> blocks_;
   forms::norm norm_;
   parts::head<forms> head_;

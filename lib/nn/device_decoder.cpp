@@ -36,6 +36,7 @@ class device_decoder final : public device_network {
         encoder_(spec.encoder ? std::optional(read_encoder(*spec.encoder, read)) : std::nullopt),
         embedding_(read.read(spec.embedding)),
         layer_inputs_(read.read(spec.layer_inputs)),
+        streams_(read.read(spec.streams)),
         blocks_(read.read(spec.blocks)),
         norm_(read.read(spec.final_norm)),
         head_(read.read(spec.head, spec.embedding)) {
@@ -66,16 +67,20 @@ class device_decoder final : public device_network {
             .routed = rows_of(widths.experts > 0 ? hidden_ : 0, at::kFloat),
             .shares = rows_of(widths.experts, at::kFloat),
             .joined = rows_of(widths.joins ? hidden_ : 0, at::kFloat),
-            .inputs = rows_of(layer_inputs_ ? layer_inputs_->width : 0, at::kFloat)};
+            .inputs = rows_of(layer_inputs_ ? layer_inputs_->width : 0, at::kFloat),
+            .streams = rows_of(streams_ ? streams_->count() * hidden_ : 0, at::kFloat)};
   }
 
   at::Tensor forward(device::operators& by, const device::step_rows& rows, const at::Tensor& last,
                      const at::Tensor& outputs, const device_memory& memory,
                      const device_scratch& scratch) const override {
-    const device_pass on(by, rows, outputs, memory, scratch);
-    const auto x = on.embed(embedding_, last);
-    if (layer_inputs_) on.read_layer_inputs(*layer_inputs_, last, x);
-    return blocks_.run(on, x);
+    device_pass on(by, rows, outputs, memory, scratch);
+    const auto embedded = on.embed(embedding_, last);
+    if (layer_inputs_) on.read_layer_inputs(*layer_inputs_, last, embedded);
+    if (streams_) on.start_streams(*streams_, embedded);
+    auto x = blocks_.run(on, embedded);
+    if (streams_ && !on.is_empty(x)) on.join_streams(*streams_, x);
+    return x;
   }
 
   bool generates() const noexcept override { return generates_; }
@@ -85,7 +90,7 @@ class device_decoder final : public device_network {
   at::Tensor read_texts(device::operators& by, const device::step_rows& rows, const at::Tensor& last,
                         const at::Tensor& outputs, const device_memory& memory,
                         const device_scratch& scratch) const override {
-    const encoder_pass on(by, rows, outputs, memory, scratch);
+    encoder_pass on(by, rows, outputs, memory, scratch);
     return blocks_.run(on, on.embed(embedding_, last));
   }
 
@@ -96,7 +101,7 @@ class device_decoder final : public device_network {
               const device_scratch& scratch) const override {
     if (!encoder_) throw std::logic_error("this model has no encoder");
     const at::Tensor all;
-    const encoder_pass on(by, rows, all, memory, scratch);
+    encoder_pass on(by, rows, all, memory, scratch);
     const auto x = encoder_->all.run(on, on.embed(encoder_->embedding, last));
     for (const auto& block : blocks_.all())
       if (const auto* cross = std::get_if<device::cross_attention>(&block.what))
@@ -120,6 +125,7 @@ class device_decoder final : public device_network {
   std::optional<device_encoder> encoder_;
   device::embedding embedding_;
   std::optional<device::layer_inputs> layer_inputs_;
+  std::optional<device::streams> streams_;
   blocks<tensors> blocks_;
   device::norm norm_;
   device::head head_;
@@ -144,13 +150,14 @@ device_scratch device_scratch::first(std::int64_t tokens) const {
           .routed = routed.narrow(0, 0, tokens),
           .shares = shares.narrow(0, 0, tokens),
           .joined = joined.narrow(0, 0, tokens),
-          .inputs = inputs.narrow(0, 0, tokens)};
+          .inputs = inputs.narrow(0, 0, tokens),
+          .streams = streams.narrow(0, 0, tokens)};
 }
 
 std::int64_t device_scratch::bytes() const noexcept {
   std::int64_t bytes = 0;
   for (const auto* each :
-       {&x, &qkv, &sink_q, &attended, &mixed, &decisions, &gated, &routed, &shares, &joined, &inputs})
+       {&x, &qkv, &sink_q, &attended, &mixed, &decisions, &gated, &routed, &shares, &joined, &inputs, &streams})
     if (each->defined()) bytes += static_cast<std::int64_t>(each->nbytes());
   return bytes;
 }

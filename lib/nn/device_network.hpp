@@ -29,6 +29,7 @@ struct device_scratch {
   at::Tensor shares;     // [tokens, experts] float32
   at::Tensor joined;     // [tokens, hidden] float32, the sum of blocks that are normed together
   at::Tensor inputs;     // [tokens, columns] float32, the tokens' vectors for all layers
+  at::Tensor streams;    // [tokens, columns] float32, all streams of hidden states
 
   /// Its first rows.
   device_scratch first(std::int64_t tokens) const;

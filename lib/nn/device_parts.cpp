@@ -22,6 +22,7 @@ class part_check {
     if (spec.encoder) check(*spec.encoder);
     refuse(models::is_encoder_only(spec), "attention to later tokens");
     check(spec.embedding);
+    refuse(spec.streams.has_value(), "several streams of hidden states");
     refuse(spec.layer_inputs.has_value(), "inputs of layers");
     refuse(spec.head.width != 0, "embeddings that are narrower than hidden states");
     check(spec.blocks);
@@ -33,12 +34,13 @@ class part_check {
 
  private:
   /// Which tensor of a forward holds what a block begins with; one that is parallel to it needs another.
-  enum class result : std::uint8_t { attended, mixed, gated, routed };
+  enum class result : std::uint8_t { attended, mixed, gated, routed, joined };
 
   static result result_of(const models::block_spec& block) {
     if (std::holds_alternative<models::attention_spec>(block.what)) return result::attended;
     if (std::holds_alternative<models::mlp_spec>(block.what)) return result::gated;
     if (std::holds_alternative<models::layer_input_spec>(block.what)) return result::gated;
+    if (std::holds_alternative<models::low_rank_spec>(block.what)) return result::joined;
     return std::holds_alternative<models::moe_spec>(block.what) ? result::routed : result::mixed;
   }
 
@@ -92,10 +94,13 @@ class part_check {
 
   void check(const models::latent_attention_spec&) const { refuse(true, "latent attention"); }
 
+  void check(const models::low_rank_spec&) const { refuse(true, "low-rank residuals"); }
+  void check(const models::stream_step_spec&) const { refuse(true, "several streams of hidden states"); }
   void check(const models::layer_input_spec&) const { refuse(true, "inputs of layers"); }
 
   void check(const models::mlp_spec& mlp) const {
     refuse(mlp.gate_scale != 1, "feed-forwards with a scaled gate");
+    refuse(mlp.gate_cutoff.has_value(), "feed-forwards with a gate that is cut off");
     refuse(mlp.gate.empty(), "feed-forwards without a gate");
     refuse(mlp.activation != kernels::activation::silu, "feed-forwards with another activation than silu");
   }
@@ -111,7 +116,7 @@ class part_check {
     refuse(!block.before, "blocks without a norm before them");
     check(block.before);
     refuse(block.after || block.post || block.joint, "norms behind blocks");
-    refuse(block.residual_scale != 1 || !block.scalar.empty(), "scaled residuals");
+    refuse(block.residual_scale != 1 || block.total_scale != 1 || !block.scalar.empty(), "scaled residuals");
     refuse(block.parallel, "parallel blocks");
   }
 

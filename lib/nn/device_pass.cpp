@@ -115,6 +115,17 @@ at::Tensor device_pass::gate_layer_input(const at::Tensor& x, const device::norm
   return y;
 }
 
+at::Tensor device_pass::low_rank(const at::Tensor& x, const device::norm& before, const device::low_rank& by) const {
+  const auto y = part_of(scratch_.joined, x.size(0), x.size(1));
+  on_.low_rank(x, before, by, y);
+  return y;
+}
+
+void device_pass::step_streams(const device::stream_step& by, const at::Tensor& x) {
+  if (x.size(0) < streams_.size(0)) streams_ = keep(streams_);
+  on_.step_streams(by, streams_, x);
+}
+
 at::Tensor device_pass::zeros_like(const at::Tensor& x) const {
   return part_of(scratch_.joined, x.size(0), x.size(1)).zero_();
 }

@@ -13,7 +13,7 @@ class device_pass {
   /// Arguments are those of device_network::forward(), and must outlive it.
   device_pass(device::operators& on, const device::step_rows& rows, const at::Tensor& outputs,
               const device_memory& memory, const device_scratch& scratch)
-      : on_(on), rows_(rows), outputs_(outputs), memory_(memory), scratch_(scratch) {}
+      : on_(on), rows_(rows), outputs_(outputs), memory_(memory), scratch_(scratch), streams_(scratch.streams) {}
 
   static std::monostate scratch() { return {}; }
   static bool is_empty(const at::Tensor& x) { return x.size(0) == 0; }
@@ -35,6 +35,14 @@ class device_pass {
 
   void read_layer_inputs(const device::layer_inputs& from, const at::Tensor& last, const at::Tensor& x) const;
   at::Tensor gate_layer_input(const at::Tensor& x, const device::norm& before, const device::layer_input& by) const;
+
+  at::Tensor low_rank(const at::Tensor& x, const device::norm& before, const device::low_rank& by) const;
+  void start_streams(const device::streams& by, const at::Tensor& x) const { on_.start_streams(by, x, streams_); }
+  void step_streams(const device::stream_step& by, const at::Tensor& x);
+  void join_streams(const device::streams& by, const at::Tensor& x) const { on_.join_streams(by, streams_, x); }
+  void linear_add_to_streams(const at::Tensor& y, const device::projection& by, const device::norm& after) const {
+    on_.linear_add_to_streams(y, by, after, streams_);
+  }
 
   at::Tensor zeros_like(const at::Tensor& x) const;
   void add_rows(const at::Tensor& rows, const device::residual& how, const at::Tensor& x) const;
@@ -61,6 +69,7 @@ class device_pass {
   const at::Tensor& outputs_;
   const device_memory& memory_;
   const device_scratch& scratch_;
+  at::Tensor streams_;  // of all tokens, or of those of the outputs
 };
 
 /// The same of an encoder, whose tokens attend to all tokens of their row.

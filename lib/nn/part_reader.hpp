@@ -66,6 +66,18 @@ class part_reader {
         .norm = weights_.norm(spec->norm, spec->width)};
   }
 
+  std::optional<parts::streams<B>> read(const std::optional<models::streams_spec>& spec) {
+    if (!spec) return std::nullopt;
+    parts::streams<B> made;
+    for (std::int64_t index = 0; index + 1 < spec->count; ++index) {
+      made.in.push_back(stream(*spec, spec->in, index));
+      made.out.push_back(stream(*spec, spec->out, index));
+    }
+    return made;
+  }
+
+  typename B::norm read(const models::norm_spec& spec) { return weights_.norm(spec, config_.hidden); }
+
   typename B::norm read(const std::optional<models::norm_spec>& spec) {
     if (!spec) return {};
     return weights_.norm(*spec, config_.hidden);
@@ -92,6 +104,7 @@ class part_reader {
 
   void read_end(const models::block_spec& spec, parts::block<B>& block) {
     if (spec.joint) block.joint.emplace(read(spec.joint));
+    block.after.total = spec.total_scale;
     if (!spec.scalar.empty())
       (block.joint ? *block.joint : block.after).total = weights_.numbers(spec.scalar + ".weight", {1}).front();
   }
@@ -112,6 +125,8 @@ class part_reader {
     if (const auto* mlp = std::get_if<models::mlp_spec>(&spec.what)) return feed_forward(*mlp, spec.prefix);
     if (const auto* moe = std::get_if<models::moe_spec>(&spec.what)) return experts(*moe, spec.prefix);
     if (const auto* input = std::get_if<models::layer_input_spec>(&spec.what)) return layer_input(*input, spec.prefix);
+    if (const auto* low = std::get_if<models::low_rank_spec>(&spec.what)) return low_rank(*low, spec.prefix);
+    if (const auto* step = std::get_if<models::stream_step_spec>(&spec.what)) return stream_step(*step, spec.prefix);
     if (const auto* net = std::get_if<models::delta_net_spec>(&spec.what)) return recurrent(*net, spec.prefix, layer);
     if (const auto* mamba = std::get_if<models::mamba2_spec>(&spec.what)) return recurrent(*mamba, spec.prefix, layer);
     return recurrent(std::get<models::short_convolution_spec>(spec.what), spec.prefix, layer);
@@ -209,14 +224,48 @@ class part_reader {
         .activation = {.kind = spec.activation, .gated = false},
         .first = spec.first,
         .width = spec.width,
-        .down = project({{.name = prefix + spec.down, .rows = config_.hidden}}, spec.width, false)};
+        .down = project({{.name = prefix + spec.down, .rows = config_.hidden}}, spec.width, false),
+        .to_streams = spec.to_streams};
+  }
+
+  part low_rank(const models::low_rank_spec& spec, const std::string& prefix) {
+    return parts::low_rank<B>{
+        .rank = spec.rank,
+        .left = project({{.name = prefix + spec.left, .rows = spec.rank}}, config_.hidden, false),
+        .right = project({{.name = prefix + spec.right, .rows = config_.hidden}}, spec.rank, false),
+        .norm = read(spec.norm)};
+  }
+
+  projection stream(const models::streams_spec& spec, const std::string& name, std::int64_t index) {
+    named_rows rows{.name = fmt::format(fmt::runtime(name), index), .rows = config_.hidden};
+    if (spec.stacked) {
+      rows.stack = spec.count - 1;
+      rows.index = index;
+    }
+    return project({rows}, config_.hidden, false);
+  }
+
+  /// Its products decide, and are never rounded.
+  part stream_step(const models::stream_step_spec& spec, const std::string& prefix) {
+    const auto count = spec.corrects ? spec.streams : spec.streams * spec.streams;
+    parts::stream_step<B> made{
+        .how = spec,
+        .norm = read(spec.norm),
+        .router = project_as_stored({{.name = prefix + spec.router, .rows = spec.streams}}, config_.hidden, false),
+        .coefficients = project_as_stored({{.name = prefix + spec.coefficients, .rows = count}}, spec.streams, false),
+        .scale = {}};
+    if (!spec.scale.empty())
+      made.scale =
+          weights_.vector(std::vector{named_rows{.name = prefix + spec.scale + ".weight", .rows = config_.hidden}});
+    return made;
   }
 
   parts::activation activation(const models::mlp_spec& spec, const std::string& prefix) {
     return {.kind = spec.activation,
             .gated = !spec.gate.empty(),
             .parameters = weights::activation_parameters(spec, prefix, weights_.number_reader()),
-            .gate_scale = spec.gate_scale};
+            .gate_scale = spec.gate_scale,
+            .gate_cutoff = spec.gate_cutoff};
   }
 
   part experts(const models::moe_spec& described, const std::string& prefix) {

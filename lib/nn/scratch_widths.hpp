@@ -46,6 +46,8 @@ struct scratch_widths {
         part.mixer);
   }
   void add(const parts::mlp<tensors>& part) { inner = std::max(inner, part.intermediate); }
+  void add(const parts::low_rank<tensors>&) { joins = true; }
+  void add(const parts::stream_step<tensors>&) {}
   void add(const parts::layer_input<tensors>& part) { inner = std::max(inner, part.width); }
   void add(const parts::mixture_of_experts<tensors>& part) {
     experts = std::max(experts, static_cast<std::int64_t>(part.experts.size()));

@@ -48,6 +48,16 @@ std::int64_t bytes_of(const parts::layer_input<B>& part) {
   return B::bytes(part.gate) + B::bytes(part.down);
 }
 
+template <class B>
+std::int64_t bytes_of(const parts::low_rank<B>& part) {
+  return B::bytes(part.left) + B::bytes(part.right) + B::bytes(part.norm);
+}
+
+template <class B>
+std::int64_t bytes_of(const parts::stream_step<B>& part) {
+  return B::bytes(part.router) + B::bytes(part.coefficients) + B::bytes(part.norm);
+}
+
 /// Those of all experts: a step with many rows chooses each of them.
 template <class B>
 std::int64_t bytes_of(const parts::mixture_of_experts<B>& part) {

@@ -252,9 +252,12 @@ BOOST_AUTO_TEST_CASE(what_a_device_cannot_keep_is_named) {
   auto other = shapes;
   other[1].kv_heads = 1;
   refused(
-      other, small(),
+      other, with_quantization(),
       "device cache: layer 1 has 1 key/value heads of 4 where layer 0 has 2 key/value heads of 4; all must have the "
-      "same");
+      "same if they are quantized");
+  const device_cache of_other_heads(other, small());
+  BOOST_TEST((of_other_heads.layer(1).keys.sizes() == at::IntArrayRef({3, 10, 1, 4})));
+  BOOST_TEST((of_other_heads.layer(2).keys.sizes() == at::IntArrayRef({3, 10, 2, 4})));
   other = shapes;
   other[2] = {.kind = layer_kind::cross, .kv_heads = 2, .head_dim = 4};
   refused(other, small(), "device cache: max_encoder_length is 0, it must be at least 1");

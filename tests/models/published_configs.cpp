@@ -50,6 +50,7 @@ class parameter_count {
     const auto& [embedding, head] = std::pair(spec.embedding, spec.head);
     const auto width = embedding.width == 0 ? config_.hidden : embedding.width;
     std::int64_t count = config_.vocabulary * width + of(embedding) + of(spec.final_norm) + of(spec.blocks);
+    if (spec.streams) count += 2 * (spec.streams->count - 1) * config_.hidden * config_.hidden;
     if (const auto& inputs = spec.layer_inputs)
       count += inputs->layers * inputs->width * (inputs->vocabulary + config_.hidden) + inputs->width;
     if (!embedding.projection.empty()) count += width * config_.hidden;
@@ -140,6 +141,14 @@ class parameter_count {
   std::int64_t of(const models::mamba_spec&) const { return 0; }
 
   std::int64_t of(const models::layer_input_spec& spec) const { return 2 * config_.hidden * spec.width; }
+
+  std::int64_t of(const models::low_rank_spec& spec) const { return config_.hidden * (2 * spec.rank + 1); }
+
+  /// Both steps have the same router.
+  std::int64_t of(const models::stream_step_spec& spec) const {
+    const auto factors = spec.streams * spec.streams;
+    return spec.corrects ? factors + config_.hidden : factors * spec.streams + config_.hidden * (spec.streams + 1);
+  }
 
   std::int64_t of(const models::moe_spec& spec) const {
     auto count = spec.experts * (of(spec.expert) + config_.hidden + (spec.router.bias ? 1 : 0));

@@ -95,6 +95,7 @@ kernels::activation_operands operators::norm_activated(const activations& x, con
                                                        std::int64_t intermediate) const {
   const auto up = norm_linear(x, before, by, how.gated ? 2 * intermediate : intermediate);
   if (how.gate_scale != 1) scale_rows(context_, how.gate_scale, up.columns_from(0, intermediate));
+  if (how.gate_cutoff) cut_off(context_, *how.gate_cutoff, up.columns_from(0, intermediate));
   return {.kind = how.kind,
           .x = up.data,
           .x_stride = up.stride,

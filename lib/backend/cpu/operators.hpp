@@ -64,6 +64,19 @@ class operators {
   kernels::activation_operands gate_layer_input(const activations& x, const forms::norm& before,
                                                 const parts::layer_input<forms>& by);
 
+  /// n + by.norm(by.right(by.left(n))), where n = before(x). [rows, hidden]
+  activations low_rank(const activations& x, const forms::norm& before, const parts::low_rank<forms>& by) const;
+
+  /// Makes the streams of the step's tokens from their embeddings x; takes the step that `by` describes, from and to x;
+  /// and makes x what the streams end as. Then x has a row for each token, or for those of the outputs.
+  void start_streams(const parts::streams<forms>& by, const activations& x);
+  void step_streams(const parts::stream_step<forms>& by, const activations& x);
+  void join_streams(const parts::streams<forms>& by, const activations& x);
+
+  /// Adds after(by(y)) to all streams but the first.
+  void linear_add_to_streams(const kernels::activation_operands& y, const projection& by,
+                             const forms::norm& after) const;
+
   /// Zeros. [x.rows, x.columns]
   activations zeros_like(const activations& x) const;
 
@@ -109,6 +122,9 @@ class operators {
 
   const forward_context& context_;
   std::optional<std::span<const int>> outputs_;
+  activations stream(std::int64_t index, std::int64_t hidden) const;
+
+  activations streams_ = {};       // [tokens, or outputs; columns of each stream]
   activations layer_inputs_ = {};  // [tokens, or outputs; all layers' columns]
 };
 

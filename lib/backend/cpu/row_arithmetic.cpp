@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 namespace cogen::cpu {
 
@@ -63,6 +64,18 @@ void activate_rows(const forward_context& context, kernels::activation kind, con
                                   .out_stride = out.stride,
                                   .rows = x.rows,
                                   .width = x.columns});
+}
+
+void cut_off(const forward_context& context, float deviations, const activations& x) {
+  for_each(context, x, [&](std::int64_t, float* values) {
+    const auto count = static_cast<double>(x.columns);
+    const double mean = std::accumulate(values, values + x.columns, 0.0) / count;
+    const double squares = std::accumulate(values, values + x.columns, 0.0, [mean](double sum, float value) {
+      return sum + (value - mean) * (value - mean);
+    });
+    const auto cutoff = static_cast<float>(mean + deviations * std::sqrt(squares / count));
+    std::for_each_n(values, x.columns, [cutoff](float& value) { value = std::max(0.0F, value - cutoff); });
+  });
 }
 
 void cap(const forward_context& context, const activations& x, float limit) {

@@ -26,6 +26,9 @@ void add_bias(const forward_context& context, std::span<const float> bias, const
 void activate_rows(const forward_context& context, kernels::activation kind, const activations& x,
                    const activations& factor, const activations& out);
 
+/// Each value becomes what it is above its row's mean + `deviations` standard deviations, or 0.
+void cut_off(const forward_context& context, float deviations, const activations& x);
+
 /// Each value becomes limit * tanh(value / limit).
 void cap(const forward_context& context, const activations& x, float limit);
 

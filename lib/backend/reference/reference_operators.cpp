@@ -30,6 +30,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -249,6 +250,17 @@ at::Tensor scanned(const at::Tensor& x, const selective_scan& by, const at::Tens
   return (h * c).sum(0, true) + x * by.skip;
 }
 
+at::Tensor cut_off(const at::Tensor& gate, std::optional<float> deviations) {
+  if (!deviations) return gate;
+  const auto mean = gate.mean(1, true);
+  return at::relu(gate - mean - (gate - mean).square().mean(1, true).sqrt() * *deviations);
+}
+
+/// Rows at the magnitude of those of `like`.
+at::Tensor at_magnitude_of(const at::Tensor& like, const at::Tensor& x) {
+  return x * (like.square().mean(1, true) / x.square().mean(1, true).clamp_min(1e-5)).sqrt();
+}
+
 /// A feed-forward's function of its product, which is of gate | up if it is gated.
 at::Tensor bent(const at::Tensor& product, const parts::activation& how) {
   if (!how.gated) return activated(product, how);
@@ -258,7 +270,7 @@ at::Tensor bent(const at::Tensor& product, const parts::activation& how) {
     const auto gate = halves[0].clamp_max(limit);
     return (halves[1].clamp(-limit, limit) + 1) * gate * at::sigmoid(gate * alpha);
   }
-  return activated(halves[0] * how.gate_scale, how) * halves[1];
+  return activated(cut_off(halves[0] * how.gate_scale, how.gate_cutoff), how) * halves[1];
 }
 
 /// Adds to `sum` the result of the rows that have a share in the expert.
@@ -339,6 +351,44 @@ void reference_operators::read_layer_inputs(const layer_inputs& from, const step
 void reference_operators::gate_layer_input(const at::Tensor& x, const norm& before, const layer_input& by,
                                            const at::Tensor& inputs, const at::Tensor& y) {
   y.copy_(bent(projected(normed(x, before), by.gate), by.activation) * inputs.narrow(1, by.first, by.width));
+}
+
+void reference_operators::low_rank(const at::Tensor& x, const norm& before, const device::low_rank& by,
+                                   const at::Tensor& y) {
+  const auto own = normed(x, before);
+  y.copy_(own + normed(projected(projected(own, by.left), by.right), by.norm));
+}
+
+void reference_operators::start_streams(const streams& by, const at::Tensor& x, const at::Tensor& all) {
+  std::vector<at::Tensor> made{x};
+  for (const auto& each : by.in) made.push_back(at_magnitude_of(x, projected(x, each)));
+  all.copy_(at::cat(made, 1));
+}
+
+void reference_operators::step_streams(const stream_step& by, const at::Tensor& all, const at::Tensor& x) {
+  const auto streams = all.unflatten(1, {by.how.streams, x.size(1)});
+  const auto active = streams.select(1, by.how.active);
+  const auto modes = at::tanh(projected(normed(by.how.corrects ? x : active, by.norm), by.router));
+  const auto factors = projected(modes, by.coefficients);
+  if (by.how.corrects)
+    streams.add_((factors + 1).unsqueeze(2) * (x - active).unsqueeze(1));
+  else
+    streams.add_(at::matmul(factors.unflatten(1, {by.how.streams, by.how.streams}), streams));
+  x.copy_(by.scale.defined() ? active * by.scale.to(at::kFloat) : active);
+}
+
+void reference_operators::join_streams(const streams& by, const at::Tensor& all, const at::Tensor& x) {
+  const auto streams = all.chunk(by.count(), 1);
+  x.copy_(streams[0]);
+  for (std::size_t index = 1; index < streams.size(); ++index)
+    x.add_(at_magnitude_of(streams[0], projected(streams[index], by.out[index - 1])));
+  x.div_(by.count());
+}
+
+void reference_operators::linear_add_to_streams(const at::Tensor& y, const projection& by, const norm& after,
+                                                const at::Tensor& all) {
+  const auto made = normed(projected(y.to(at::kFloat), by), after);
+  all.slice(1, made.size(1)).unflatten(1, {-1, made.size(1)}).add_(made.unsqueeze(1));
 }
 
 void reference_operators::add_rows(const at::Tensor& rows, const residual& how, const at::Tensor& x) {

@@ -21,6 +21,12 @@ class reference_operators final : public operators {
                          const at::Tensor& into) override;
   void gate_layer_input(const at::Tensor& x, const norm& before, const layer_input& by, const at::Tensor& inputs,
                         const at::Tensor& y) override;
+  void low_rank(const at::Tensor& x, const norm& before, const device::low_rank& by, const at::Tensor& y) override;
+  void start_streams(const streams& by, const at::Tensor& x, const at::Tensor& all) override;
+  void step_streams(const stream_step& by, const at::Tensor& all, const at::Tensor& x) override;
+  void join_streams(const streams& by, const at::Tensor& all, const at::Tensor& x) override;
+  void linear_add_to_streams(const at::Tensor& y, const projection& by, const norm& after,
+                             const at::Tensor& all) override;
   void add_rows(const at::Tensor& rows, const residual& how, const at::Tensor& x) override;
   void route(const at::Tensor& x, const norm& before, const mixture_of_experts& by, const at::Tensor& normed,
              const at::Tensor& shares) override;

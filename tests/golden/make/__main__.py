@@ -27,6 +27,7 @@ import falcon_h1
 import folder
 import gemma
 import gemma3
+import gemma3n
 import gemma4
 import glm
 import gpt
@@ -61,7 +62,7 @@ import with_layer_norm
 
 HERE = pathlib.Path(__file__).parent.parent
 DECODERS = (
-    qwen, gemma, gemma4, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
+    qwen, gemma, gemma3n, gemma4, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
     falcon, alibi, moe, lfm2, qwen3_5, granite_hybrid, falcon_h1, hybrid_moe, nemotron_h, bamba, latent, t5,
     llama4, phimoe)
 FAMILIES = {name: family

@@ -1,0 +1,16 @@
+#pragma once
+
+#include "load/config_fields.hpp"
+#include "models/model_spec.hpp"
+
+#include <cstdint>
+
+namespace cogen::models {
+
+/// Vectors of each token for each layer: its own row and a product of its embedding, added and halved in their squares.
+layer_inputs_spec layer_inputs(const load::config_fields& fields, const load::model_config& config, std::int64_t width);
+
+/// The block of a layer that reads them.
+block_spec layer_input(const load::model_config& config, std::int64_t layer, std::int64_t width);
+
+}  // namespace cogen::models
