@@ -242,9 +242,9 @@ BOOST_AUTO_TEST_CASE(wrong_rotations_are_refused) {
   BOOST_TEST(says(config_refusal({{"rope_theta", "0"}}), "rope_theta is 0; a number from 1"));
   BOOST_TEST(says(config_refusal({{"rope_theta", R"({"__float__":"NaN"})"}}), "rope_theta is"));
   BOOST_TEST(says(config_refusal({{"rope_theta", R"({"__float__":"Infinity"})"}}), "rope_theta is"));
-  BOOST_TEST(
-      says(config_refusal({{"rope_scaling", R"({"rope_type":"ntk"})"}}),
-           R"(rope_scaling.rope_type is "ntk"; 'default', 'linear', 'llama3', 'yarn' and 'longrope' are known)"));
+  BOOST_TEST(says(config_refusal({{"rope_scaling", R"({"rope_type":"ntk"})"}}),
+                  R"(rope_scaling.rope_type is "ntk"; 'default', 'linear', 'llama3', 'yarn', 'longrope' and )"
+                  "'proportional' are known"));
   BOOST_TEST(says(config_refusal({{"rope_scaling", R"({"type":"linear"})"}}), "rope_scaling.factor is missing"));
   BOOST_TEST(says(config_refusal({{"rope_scaling", R"({"type":"linear","factor":0})"}}), "rope_scaling.factor is 0"));
   BOOST_TEST(says(config_refusal({{"rope_scaling", R"({"type":"yarn","factor":2,"beta_fast":1,"beta_slow":2})"}}),

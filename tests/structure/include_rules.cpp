@@ -21,7 +21,7 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"view", {"view"}},
     {"basics", {"boost"}},
     {"kernels", {"view", "basics"}},
-    {"models", {"kernels", "load", "view", "basics"}},
+    {"models", {"kernels", "load", "view", "basics", "boost"}},
     {"weights", {"models", "kernels", "load", "view", "basics"}},
     {"backend", {"weights", "models", "kernels", "sampling", "load", "cache", "view", "basics", "libtorch"}},
     {"nn", {"backend", "weights", "models", "kernels", "text", "load", "view", "cache", "basics", "libtorch", "boost"}},
