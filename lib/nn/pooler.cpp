@@ -42,8 +42,8 @@ double mean_of(std::span<const float> x) {
 std::vector<float> mean_row(std::span<const float> rows, std::size_t width) {
   std::vector<float> sum(width);
   for (std::size_t i = 0; i < rows.size(); ++i) sum[i % width] += rows[i];
-  const auto count = static_cast<float>(rows.size() / width);
-  for (auto& each : sum) each /= count;
+  const auto count = rows.size() / width;
+  for (auto& each : sum) each /= static_cast<float>(count);
   return sum;
 }
 
