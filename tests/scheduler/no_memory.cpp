@@ -20,8 +20,12 @@ no_memory::~no_memory() { left = unlimited; }
 
 }  // namespace cogen::scheduler
 
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return cogen::scheduler::allowed() ? std::malloc(bytes > 0 ? bytes : 1) : nullptr;
+}
+
 void* operator new(std::size_t bytes) {
-  void* const block = cogen::scheduler::allowed() ? std::malloc(bytes > 0 ? bytes : 1) : nullptr;
+  void* const block = operator new(bytes, std::nothrow);
   if (!block) throw std::bad_alloc();
   return block;
 }
