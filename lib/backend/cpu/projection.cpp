@@ -51,12 +51,10 @@ void projection::add(const forward_context& context, const input& x, const activ
 void project_heads(const forward_context& context, std::span<const projection> by, const head_columns& x,
                    const head_columns& y) {
   constexpr std::size_t most = 32;
-  constexpr std::int64_t few_rows = 32;  // with more, waiting for each other costs threads nothing beside the products
-  const std::size_t together = x.all.rows <= few_rows ? most : 1;
   std::array<kernels::linear_product, most> products;
-  for (std::size_t first = 0; first < by.size(); first += together) {
+  for (std::size_t first = 0; first < by.size(); first += most) {
     const arena::scope scratch(context.space);
-    const auto count = std::min(together, by.size() - first);
+    const auto count = std::min(most, by.size() - first);
     for (std::size_t index = 0; index < count; ++index) {
       const auto head = static_cast<std::int64_t>(first + index);
       products[index] = product_of(context, by[first + index], x.of(head), y.of(head), false);

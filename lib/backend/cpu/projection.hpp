@@ -46,7 +46,7 @@ struct head_columns {
   activations of(std::int64_t head) const { return all.columns_from(head * stride + first, count); }
 };
 
-/// y of each head = that head's product of its x. Threads share the products of many heads where rows are few.
+/// y of each head = that head's product of its x.
 void project_heads(const forward_context& context, std::span<const projection> by, const head_columns& x,
                    const head_columns& y);
 
