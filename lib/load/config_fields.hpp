@@ -45,6 +45,7 @@ class config_fields {
   static config_fields from_gguf(const gguf_file& file);
 
   source origin() const noexcept;
+  bool is_gguf() const noexcept { return origin() == source::gguf; }
 
   /// The file's name, for messages.
   const std::string& name() const noexcept;

@@ -17,10 +17,8 @@ constexpr integer_range widths{1, 1 << 20};
 constexpr integer_range vocabularies{1, 1 << 24};
 constexpr real_range epsilons{1e-30, 1};
 
-bool is_gguf(const config_fields& fields) { return fields.origin() == config_fields::source::gguf; }
-
 std::int64_t read_vocabulary(const config_fields& fields, const key_names& keys) {
-  if (is_gguf(fields) && !fields.has(keys.vocabulary)) {
+  if (fields.is_gguf() && !fields.has(keys.vocabulary)) {
     const auto tokens = static_cast<std::int64_t>(fields.size("tokenizer.ggml.tokens"));
     if (tokens > 0) return tokens;
   }
@@ -45,7 +43,7 @@ std::int64_t most_kv_heads(const config_fields& fields, std::string_view key) {
 std::int64_t read_kv_heads(const config_fields& fields, std::string_view key, std::int64_t fallback,
                            std::int64_t heads) {
   if (key.empty()) return heads;
-  if (is_gguf(fields) && fields.size(key) > 1) return most_kv_heads(fields, key);
+  if (fields.is_gguf() && fields.size(key) > 1) return most_kv_heads(fields, key);
   return fields.integer(key, head_counts, fallback == 0 || fields.is_null(key) ? heads : fallback);
 }
 
@@ -75,7 +73,7 @@ void read_heads(const config_fields& fields, const key_names& keys, const family
 std::optional<std::int64_t> read_window(const config_fields& fields, std::string_view key, std::int64_t fallback) {
   if (key.empty() || fields.is_null(key)) return std::nullopt;
   if (!fields.has(key)) return fallback == 0 ? std::nullopt : std::optional(fallback);
-  const auto window = fields.integer(key, {is_gguf(fields) ? 0 : position_counts.lowest, position_counts.highest});
+  const auto window = fields.integer(key, {fields.is_gguf() ? 0 : position_counts.lowest, position_counts.highest});
   return window == 0 ? std::nullopt : std::optional(window);
 }
 
@@ -208,7 +206,7 @@ void read_gguf(const config_fields& fields, model_config& config) {
 model_config read_model_config(const config_fields& fields) {
   model_config config;
   config.family = fields.family();
-  is_gguf(fields) ? read_gguf(fields, config) : read_hugging_face(fields, config);
+  fields.is_gguf() ? read_gguf(fields, config) : read_hugging_face(fields, config);
   return config;
 }
 

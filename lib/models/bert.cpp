@@ -54,8 +54,7 @@ void add_layer(model_spec& spec, const load::model_config& config, std::int64_t 
 }
 
 void check(const load::config_fields& fields) {
-  if (fields.origin() == load::config_fields::source::gguf)
-    fields.refuse("general.architecture", "models of its shape are read from Hugging Face folders");
+  if (fields.is_gguf()) fields.refuse("general.architecture", "models of its shape are read from Hugging Face folders");
   if (fields.string("position_embedding_type", "absolute") != "absolute")
     fields.refuse("position_embedding_type", "'absolute' is known");
 }

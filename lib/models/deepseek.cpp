@@ -8,8 +8,6 @@
 namespace cogen::models {
 namespace {
 
-bool is_gguf(const load::config_fields& fields) { return fields.origin() == load::config_fields::source::gguf; }
-
 model_spec with_experts(const load::model_config& config, const latent_attention_spec& attention,
                         const moe_spec& experts, std::int64_t dense) {
   auto spec = latent_decoder(config, attention);
@@ -21,11 +19,11 @@ model_spec with_experts(const load::model_config& config, const latent_attention
 /// In GGUF files the families differ in the function of scores.
 bool scores_by_softmax(const load::config_fields& fields) {
   constexpr std::int64_t softmax = 1, sigmoid = 2;
-  return is_gguf(fields) && fields.integer("expert_gating_func", {softmax, sigmoid}) == softmax;
+  return fields.is_gguf() && fields.integer("expert_gating_func", {softmax, sigmoid}) == softmax;
 }
 
 model_spec describe_deepseek_v2(const load::config_fields& fields, const load::model_config& config) {
-  const bool has_groups = is_gguf(fields) && fields.has("n_group");
+  const bool has_groups = fields.is_gguf() && fields.has("n_group");
   const auto method = fields.string("topk_method", has_groups ? "group_limited_greedy" : "greedy");
   if (method != "greedy" && method != "group_limited_greedy")
     fields.refuse("topk_method", "'greedy' and 'group_limited_greedy' are known");
@@ -37,7 +35,7 @@ model_spec describe_deepseek_v2(const load::config_fields& fields, const load::m
 model_spec describe_deepseek_v3(const load::config_fields& fields, const load::model_config& config) {
   if (scores_by_softmax(fields)) return deepseek_v2.describe(fields, config);
   auto experts = sigmoid_mixture(fields, config, {.experts = 256, .top_k = 8, .width = 2048});
-  experts.router.renormalized = fields.boolean("norm_topk_prob", !is_gguf(fields));
+  experts.router.renormalized = fields.boolean("norm_topk_prob", !fields.is_gguf());
   return with_experts(config, latent_attention(fields, config), experts,
                       fields.integer("first_k_dense_replace", {0, config.layers}, 3));
 }

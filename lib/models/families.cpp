@@ -30,7 +30,7 @@ describe_model family_named(std::string_view name) {
   if (const auto* found = find(name)) {
     return [found](const load::config_fields& fields, const load::model_config& config) {
       auto spec = found->describe(fields, config);
-      return fields.origin() == load::config_fields::source::gguf ? as_gguf(std::move(spec), fields) : spec;
+      return fields.is_gguf() ? as_gguf(std::move(spec), fields) : spec;
     };
   }
   throw std::invalid_argument(

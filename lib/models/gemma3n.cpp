@@ -150,12 +150,7 @@ model_spec describe_gemma3n_text(const load::config_fields& fields, const load::
 }
 
 model_spec describe_gemma3n(const load::config_fields& fields, const load::model_config& config) {
-  auto spec = gemma3n_text.describe(fields, config);
-  put_under("model.language_model.", spec);
-  for (const auto* name :
-       {"model.vision_tower.*", "model.audio_tower.*", "model.embed_vision.*", "model.embed_audio.*"})
-    spec.unread.emplace_back(name);
-  return spec;
+  return beside_encoders(gemma3n_text.describe(fields, config), "model.language_model.", gemma_encoders);
 }
 
 }  // namespace

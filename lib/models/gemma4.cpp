@@ -34,8 +34,6 @@ constexpr load::integer_range widths{1, 1 << 20};
 constexpr load::integer_range head_sizes{1, 1 << 13};
 constexpr load::real_range caps{1e-6, 1e6};
 
-bool is_gguf(const load::config_fields& fields) { return fields.origin() == load::config_fields::source::gguf; }
-
 /// What its layers of one type share.
 struct layer_type {
   load::model_config shape;  // with this type's heads and rotation
@@ -50,7 +48,7 @@ class gemma4_layers {
         config_(config),
         slides_(sliding_layers(fields, config, [](std::int64_t layer) { return (layer + 1) % 6 != 0; })),
         own_(config.layers - fields.integer("num_kv_shared_layers", {0, config.layers - 1}, 0)),
-        input_width_(fields.integer("hidden_size_per_layer_input", {0, widths.highest}, is_gguf(fields) ? 0 : 256)) {
+        input_width_(fields.integer("hidden_size_per_layer_input", {0, widths.highest}, fields.is_gguf() ? 0 : 256)) {
     refuse_other_kinds();
     slides_.back() = false;
     windowed_ = {.shape = windowed_shape(), .slides = true};
@@ -77,10 +75,10 @@ class gemma4_layers {
 
   load::model_config windowed_shape() const {
     auto shape = config_;
-    shape.head_dim = is_gguf(fields_) ? fields_.integer("attention.key_length_swa", head_sizes) : config_.head_dim;
-    shape.kv_heads = is_gguf(fields_) ? kv_heads_where(true) : config_.kv_heads;
+    shape.head_dim = fields_.is_gguf() ? fields_.integer("attention.key_length_swa", head_sizes) : config_.head_dim;
+    shape.kv_heads = fields_.is_gguf() ? kv_heads_where(true) : config_.kv_heads;
     shape.rope = {.theta = fields_.real("rope.freq_base_swa", load::rope_thetas, 10000), .rotary_dim = shape.head_dim};
-    if (is_gguf(fields_))
+    if (fields_.is_gguf())
       shape.rope.rotary_dim = fields_.integer("rope.dimension_count_swa", {2, shape.head_dim}, shape.head_dim);
     else if (constexpr auto object = "rope_parameters.sliding_attention"; fields_.has(object))
       shape.rope = load::read_rope_config(fields_, object, shape, {.theta = 10000});
@@ -89,7 +87,7 @@ class gemma4_layers {
 
   load::model_config full_shape() const {
     auto shape = config_;
-    if (is_gguf(fields_)) {
+    if (fields_.is_gguf()) {
       shape.kv_heads = kv_heads_where(false);
       return checked(shape);
     }
@@ -140,7 +138,7 @@ class gemma4_layers {
 
   mlp_spec feed_forward(std::int64_t layer) const {
     auto mlp = gated_mlp(config_);
-    if (is_gguf(fields_)) {
+    if (fields_.is_gguf()) {
       const auto all = fields_.integers("feed_forward_length", load::inner_widths);
       if (std::cmp_equal(all.size(), config_.layers)) mlp.intermediate = all[static_cast<std::size_t>(layer)];
     } else if (layer >= own_ && fields_.boolean("use_double_wide_mlp", false)) {
@@ -198,12 +196,7 @@ model_spec describe_gemma4_text(const load::config_fields& fields, const load::m
 }
 
 model_spec describe_gemma4(const load::config_fields& fields, const load::model_config& config) {
-  auto spec = gemma4_text.describe(fields, config);
-  put_under("model.language_model.", spec);
-  for (const auto* name :
-       {"model.vision_tower.*", "model.audio_tower.*", "model.embed_vision.*", "model.embed_audio.*"})
-    spec.unread.emplace_back(name);
-  return spec;
+  return beside_encoders(gemma4_text.describe(fields, config), "model.language_model.", gemma_encoders);
 }
 
 }  // namespace

@@ -7,8 +7,6 @@ namespace {
 
 constexpr load::real_range factors{1e-3, 1e3};
 
-bool is_gguf(const load::config_fields& fields) { return fields.origin() == load::config_fields::source::gguf; }
-
 moe_spec gpt_oss_experts(const load::config_fields& fields, const load::model_config& config) {
   auto made = mixture(fields, config, {.experts = 128, .top_k = 4});
   made.router = {.name = "router", .bias = true, .renormalized = true};
@@ -31,7 +29,7 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
     if (windows[static_cast<std::size_t>(layer)]) made.kv = sliding(config, *config.sliding_window);
     made.qkv_bias = made.output_bias = fields.boolean("attention_bias", true);
     made.sink_logits = "sinks";
-    if (is_gguf(fields)) made.rope->config.truncate = false;
+    if (fields.is_gguf()) made.rope->config.truncate = false;
     return made;
   });
   put_experts(spec, gpt_oss_experts(fields, config));

@@ -14,12 +14,10 @@ constexpr load::real_range multipliers{1e-9, 1e9};
 
 double multiplier(const load::config_fields& fields, std::string_view key) { return fields.real(key, multipliers, 1); }
 
-bool is_gguf(const load::config_fields& fields) { return fields.origin() == load::config_fields::source::gguf; }
-
 /// GGUF files of Bamba are a Granite's without multipliers.
 attention_spec scaled_attention(const load::config_fields& fields, const load::model_config& config) {
   auto made = attention(config);
-  made.scale = fields.real("attention_multiplier", multipliers, is_gguf(fields) ? made.scale : 1);
+  made.scale = fields.real("attention_multiplier", multipliers, fields.is_gguf() ? made.scale : 1);
   return made;
 }
 
@@ -42,8 +40,8 @@ void scale(const load::config_fields& fields, model_spec& spec) {
 }
 
 bool rotates(const load::config_fields& fields) {
-  return is_gguf(fields) ? fields.boolean("rope.scaling.finetuned", true)
-                         : fields.is("position_embedding_type", "rope");
+  return fields.is_gguf() ? fields.boolean("rope.scaling.finetuned", true)
+                          : fields.is("position_embedding_type", "rope");
 }
 
 /// For each layer whether it attends. The types have two spellings; without any, none does.
@@ -76,7 +74,7 @@ model_spec describe_granitemoehybrid(const load::config_fields& fields, const lo
               .other_prefix = "mamba.",
               .mlp = shared,
               .mlp_prefix = ""});
-  if (fields.integer("num_local_experts", {0}, is_gguf(fields) ? 0 : 8) > 0) {
+  if (fields.integer("num_local_experts", {0}, fields.is_gguf() ? 0 : 8) > 0) {
     auto experts = stacked_experts(fields, config);
     experts.shared = {.mlp = shared};
     put_experts(spec, experts, "");

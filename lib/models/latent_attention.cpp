@@ -13,24 +13,22 @@ namespace {
 constexpr load::integer_range dims{1, 1 << 13};
 constexpr load::integer_range ranks{1, 1 << 16};
 
-bool is_gguf(const load::config_fields& fields) { return fields.origin() == load::config_fields::source::gguf; }
-
 /// A null says that there is none, and so does a GGUF file that leaves it out.
 int query_rank(const load::config_fields& fields, std::int64_t missing) {
-  if (fields.is_null("q_lora_rank") || (is_gguf(fields) && !fields.has("q_lora_rank"))) return 0;
+  if (fields.is_null("q_lora_rank") || (fields.is_gguf() && !fields.has("q_lora_rank"))) return 0;
   return static_cast<int>(fields.integer("q_lora_rank", ranks, missing));
 }
 
 /// GGUF files have it with the dimensions that are rotated.
 std::int64_t plain_dim(const load::config_fields& fields, std::int64_t missing, std::int64_t rope_dim) {
-  if (!is_gguf(fields)) return fields.integer("qk_nope_head_dim", dims, missing);
+  if (!fields.is_gguf()) return fields.integer("qk_nope_head_dim", dims, missing);
   return fields.integer("qk_head_dim", {rope_dim + 1, 2 * dims.highest}) - rope_dim;
 }
 
 /// llama.cpp stores a tenth of mscale_all_dim, and takes mscale to be the same.
 load::rope_config rotation(const load::config_fields& fields, const load::model_config& config) {
   auto rope = config.rope;
-  if (is_gguf(fields) && rope.mscale_all_dim) rope.mscale = rope.mscale_all_dim = 10 * *rope.mscale_all_dim;
+  if (fields.is_gguf() && rope.mscale_all_dim) rope.mscale = rope.mscale_all_dim = 10 * *rope.mscale_all_dim;
   return rope;
 }
 

@@ -10,8 +10,7 @@ namespace {
 
 /// GGUF files have the width itself. Others may have one that is cut to two thirds and rounded up.
 std::int64_t inner_width(const load::config_fields& fields) {
-  if (fields.origin() == load::config_fields::source::gguf)
-    return fields.integer("feed_forward_length", load::inner_widths);
+  if (fields.is_gguf()) return fields.integer("feed_forward_length", load::inner_widths);
   const auto* key = fields.has("block_ff_dim") ? "block_ff_dim" : "intermediate_size";
   auto width = fields.integer(key, {3, load::inner_widths.highest}, 12288);
   if (!fields.boolean("block_auto_adjust_ff_dim", true)) return width;

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -230,6 +231,12 @@ activation activation_named(std::string_view name) {
   for (const auto& [known, kind] : activations)
     if (known == name) return kind;
   throw std::invalid_argument(fmt::format("the activation \"{}\" is not known", name));
+}
+
+model_spec beside_encoders(model_spec spec, const std::string& base, std::span<const std::string_view> encoders) {
+  put_under(base, spec);
+  for (const auto name : encoders) spec.unread.emplace_back(name);
+  return spec;
 }
 
 }  // namespace cogen::models

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -96,6 +97,9 @@ std::vector<bool> sliding_layers(const load::config_fields& fields, const load::
 /// For each layer whether it rotates: by "no_rope_layers", which has a 0 or 1 for each, or all but every
 /// "no_rope_layer_interval"-th, every fourth if nothing is said. Throws load::load_error.
 std::vector<bool> rotating_layers(const load::config_fields& fields, const load::model_config& config);
+
+/// As checkpoints are published that have encoders of images or sounds, whose tensors are not read: names get the base.
+model_spec beside_encoders(model_spec spec, const std::string& base, std::span<const std::string_view> encoders);
 
 /// Gives all names another base.
 void put_under(const std::string& base, model_spec& spec);

@@ -5,8 +5,7 @@ namespace cogen::models {
 namespace {
 
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {
-  if (fields.origin() == load::config_fields::source::gguf && fields.integer("expert_count", {0}, 0) > 0)
-    return mixtral.describe(fields, config);
+  if (fields.is_gguf() && fields.integer("expert_count", {0}, 0) > 0) return mixtral.describe(fields, config);
   return like_llama(config, [&](std::int64_t) { return attention(config); });
 }
 

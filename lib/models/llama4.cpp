@@ -4,6 +4,7 @@
 #include "models/mixture.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -37,8 +38,7 @@ attention_spec rotated_attention(const load::config_fields& fields, const load::
                                  std::int64_t experts) {
   auto made = attention(config);
   made.rope->interleaved = true;
-  const bool is_gguf = fields.origin() == load::config_fields::source::gguf;
-  if (is_gguf ? experts != 128 : fields.boolean("use_qk_norm", true))
+  if (fields.is_gguf() ? experts != 128 : fields.boolean("use_qk_norm", true))
     made.qk_norm = qk_norm_spec{.q = "", .k = "", .epsilon = config.rms_norm_eps, .after_rope = true};
   return made;
 }
@@ -88,10 +88,9 @@ model_spec describe_llama4_text(const load::config_fields& fields, const load::m
 }
 
 model_spec describe_llama4(const load::config_fields& fields, const load::model_config& config) {
-  auto spec = llama4_text.describe(fields, config);
-  put_under("language_model.model.", spec);
+  static constexpr std::array<std::string_view, 2> encoders{"vision_model.*", "multi_modal_projector.*"};
+  auto spec = beside_encoders(llama4_text.describe(fields, config), "language_model.model.", encoders);
   if (!spec.head.names.empty()) spec.head.names = {"language_model.lm_head"};
-  spec.unread = {"vision_model.*", "multi_modal_projector.*"};
   return spec;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/activation_kind.hpp"
+#include "models/norm_spec.hpp"
 #include "models/pooling_spec.hpp"
 #include "models/recurrent_specs.hpp"
 

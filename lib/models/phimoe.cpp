@@ -27,8 +27,7 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
   });
   for (auto& block : spec.blocks) block.before = layer_norm(config, block.before->name);
   spec.final_norm = layer_norm(config, spec.final_norm->name);
-  const bool is_gguf = fields.origin() == load::config_fields::source::gguf;
-  if (fields.boolean("lm_head_bias", is_gguf)) spec.head.bias = "lm_head.bias";
+  if (fields.boolean("lm_head_bias", fields.is_gguf())) spec.head.bias = "lm_head.bias";
   put_experts(spec, phimoe_experts(fields, config), "block_sparse_moe.");
   return spec;
 }

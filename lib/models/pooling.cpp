@@ -28,7 +28,7 @@ pooling_spec pooled_by(const load::sentence_modules& modules) {
 
 model_spec with_pooling(model_spec spec, const load::checkpoint& files) {
   if (spec.pooling && spec.pooling->scores) return spec;
-  if (files.fields().origin() == load::config_fields::source::gguf) return spec;
+  if (files.fields().is_gguf()) return spec;
   if (const auto modules = load::read_sentence_modules(files.path())) spec.pooling = pooled_by(*modules);
   return spec;
 }

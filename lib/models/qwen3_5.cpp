@@ -63,16 +63,10 @@ model_spec describe_qwen3_5_text(const load::config_fields& fields, const load::
 }
 
 model_spec describe_qwen3_5(const load::config_fields& fields, const load::model_config& config) {
-  return beside_images(qwen3_5_text.describe(fields, config));
+  return beside_encoders(qwen3_5_text.describe(fields, config), "model.language_model.", qwen3_5_encoders);
 }
 
 }  // namespace
-
-model_spec beside_images(model_spec spec) {
-  put_under("model.language_model.", spec);
-  spec.unread.emplace_back("model.visual.*");
-  return spec;
-}
 
 /// Qwen Team: gated delta nets in most layers, attention with gated outputs in the others. Weights of all norms but the
 /// delta nets' count from 1.

@@ -2,6 +2,7 @@
 
 #include "models/families.hpp"
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -21,7 +22,7 @@ constexpr load::family_fields qwen3_5_fields(std::string_view name, std::string_
           .partial_rotary = 0.25};
 }
 
-/// As checkpoints are published, with an encoder of images, which is not read.
-model_spec beside_images(model_spec spec);
+/// The encoder of images in published files.
+inline constexpr std::array<std::string_view, 1> qwen3_5_encoders{"model.visual.*"};
 
 }  // namespace cogen::models

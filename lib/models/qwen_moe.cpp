@@ -38,8 +38,7 @@ model_spec describe_qwen2_moe(const load::config_fields& fields, const load::mod
 
 model_spec describe_qwen3_moe(const load::config_fields& fields, const load::model_config& config) {
   auto experts = mixture(fields, config, {.experts = 128, .top_k = 8, .width = 768});
-  const bool is_gguf = fields.origin() == load::config_fields::source::gguf;
-  experts.router.renormalized = fields.boolean("norm_topk_prob", is_gguf);
+  experts.router.renormalized = fields.boolean("norm_topk_prob", fields.is_gguf());
   auto spec = qwen3.describe(fields, config);
   put_experts(fields, config, experts, spec);
   return spec;
@@ -64,7 +63,7 @@ model_spec describe_qwen3_5_moe_text(const load::config_fields& fields, const lo
 }
 
 model_spec describe_qwen3_5_moe(const load::config_fields& fields, const load::model_config& config) {
-  return beside_images(qwen3_5_moe_text.describe(fields, config));
+  return beside_encoders(qwen3_5_moe_text.describe(fields, config), "model.language_model.", qwen3_5_encoders);
 }
 
 }  // namespace

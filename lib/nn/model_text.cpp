@@ -15,7 +15,7 @@ namespace cogen::nn {
 namespace {
 
 bool has_tokenizer(const load::checkpoint& files) {
-  if (files.fields().origin() == load::config_fields::source::gguf) return files.fields().has("tokenizer.ggml.model");
+  if (files.fields().is_gguf()) return files.fields().has("tokenizer.ggml.model");
   return std::filesystem::exists(files.path() / "tokenizer.json");
 }
 

@@ -63,7 +63,8 @@ void vector_norm::operator()(std::span<float> x) const {
   const auto mean = spec_.type == norm_spec::kind::layer ? mean_of(x) : 0.0;
   const auto scale = 1 / std::sqrt(mean_square(x, mean) + spec_.epsilon);
   for (std::size_t i = 0; i < x.size(); ++i) {
-    const auto normed = static_cast<float>((x[i] - mean) * scale) * (weight_[i] + spec_.weight_offset);
+    const auto normed =
+        static_cast<float>((x[i] - mean) * scale) * (spec_.weight_scale * weight_[i] + spec_.weight_offset);
     x[i] = bias_.empty() ? normed : normed + bias_[i];
   }
 }
