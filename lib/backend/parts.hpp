@@ -81,7 +81,8 @@ struct attention {
   typename B::projection qkv;
   typename B::heads heads;
   typename B::projection output;
-  int layer;  ///< of the cache
+  int layer;                      ///< of the cache
+  bool reads_embeddings = false;  ///< x | the tokens' embeddings
 };
 
 /// Latent attention: heads attend to rows of a latent vector and a rotated key, which are both keys and values.
@@ -151,6 +152,14 @@ struct mlp {
   typename B::projection down;
 };
 
+template <class B>
+struct linear {
+  static constexpr bool mixes_tokens = false;
+
+  typename B::projection product;
+  std::int64_t outputs;
+};
+
 /// Some feed-forwards of which a router chooses a few for each row.
 template <class B>
 struct mixture_of_experts {
@@ -214,6 +223,7 @@ struct block {
   typename B::norm before;
   residual<typename B::norm> after;
   bool parallel;  ///< reads the x that the block before it read
+  models::passed_on passes = models::passed_on::nothing;
 
   /// What becomes of the sum of the results of this block and the parallel ones behind it, each after its own `after`.
   std::optional<residual<typename B::norm>> joint = {};

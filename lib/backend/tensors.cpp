@@ -60,7 +60,11 @@ heads::heads(const models::attention_spec& spec, const weights::head_numbers& nu
   shape.norms_after_rotation = spec.qk_norm->after_rope;
 }
 
-std::int64_t tensors::bytes(const projection& of) { return bytes_of(of.weights) + bytes_of(of.scales); }
+std::int64_t tensors::bytes(const projection& of) {
+  auto bytes = bytes_of(of.weights) + bytes_of(of.scales);
+  for (const auto& each : of.adapters) bytes += bytes_of(each.down) + bytes_of(each.up);
+  return bytes;
+}
 std::int64_t tensors::bytes(const norm& of) { return bytes_of(of.weight) + bytes_of(of.bias); }
 
 }  // namespace cogen::device

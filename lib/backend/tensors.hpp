@@ -70,11 +70,19 @@ struct attention_shape {
   std::int64_t qkv_width() const { return qkv_heads() * head_dim; }
 };
 
-/// x weights^T + bias.
+/// Columns of a product from `first` on are added up(down(x)).
+struct adapter {
+  at::Tensor down;  ///< [rank, inputs]
+  at::Tensor up;    ///< [columns, rank]
+  std::int64_t first = 0;
+};
+
+/// x weights^T + bias, and what adapters add.
 struct projection {
   at::Tensor weights;  ///< [outputs, inputs]: of the activations' type, or int8; or the result of operators::quantize()
   at::Tensor bias = {};    ///< [outputs], or none
   at::Tensor scales = {};  ///< bfloat16: [outputs] for int8, [inputs / 32, outputs, 2] for 4 bits; none otherwise
+  std::vector<adapter> adapters = {};
 };
 
 /// The angles of each position: that of position p is near[p % positions], rotated further by far[p / positions]. Rows
@@ -148,7 +156,7 @@ struct tensors {
   using mixer = device::mixer;
   using block_part =
       std::variant<parts::attention<tensors>, parts::latent_attention<tensors>, parts::cross_attention<tensors>,
-                   parts::mamba<tensors>, parts::recurrent_mixer<tensors>, parts::mlp<tensors>,
+                   parts::mamba<tensors>, parts::recurrent_mixer<tensors>, parts::mlp<tensors>, parts::linear<tensors>,
                    parts::mixture_of_experts<tensors>, parts::layer_input<tensors>, parts::low_rank<tensors>,
                    parts::stream_step<tensors>>;
 

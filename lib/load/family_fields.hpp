@@ -37,7 +37,8 @@ struct family_fields {
   gguf_traits gguf = {};
   key_names keys = {};
   std::int64_t kv_heads = 0;  // 0: as many as heads
-  std::int64_t head_dim = 0;  // 0: hidden / heads
+  std::int64_t head_dim = 0;  // 0: head_dim_factor * hidden / heads
+  std::int64_t head_dim_factor = 1;
   std::int64_t max_positions = 2048;
   std::int64_t sliding_window = 0;  // 0: none
   double rms_norm_eps = 1e-6;

@@ -81,6 +81,17 @@ constexpr mamba2_key_names nemotron_keys{
                .convolution_bias = "use_conv_bias"},
     .defaults = {.heads = 128, .head_width = 64, .groups = 8, .state = 128, .convolution = 4}};
 
+constexpr mamba2_key_names zamba_keys{.heads = "n_mamba_heads",
+                                      .head_width = "mamba_headdim",
+                                      .groups = "mamba_ngroups",
+                                      .others = {.state = "mamba_d_state",
+                                                 .convolution = "mamba_d_conv",
+                                                 .expand = "mamba_expand",
+                                                 .time_step_rank = "",
+                                                 .bias = "add_bias_linear",
+                                                 .convolution_bias = ""},
+                                      .defaults = {.heads = 8, .head_width = 0, .groups = 1, .state = 64}};
+
 // "auto" stands for an equal share of the channels.
 std::int64_t head_width(const config_fields& fields, const mamba2_key_names& keys, std::int64_t inner,
                         std::int64_t heads) {
@@ -151,6 +162,10 @@ mamba2_fields read_granite_mamba2_fields(const config_fields& fields, const mode
 
 mamba2_fields read_nemotron_mamba2_fields(const config_fields& fields, const model_config& config) {
   return read(fields, nemotron_keys, config);
+}
+
+mamba2_fields read_zamba_mamba2_fields(const config_fields& fields, const model_config& config) {
+  return read(fields, zamba_keys, config);
 }
 
 jamba_fields read_jamba_fields(const config_fields& fields, const model_config& config) {

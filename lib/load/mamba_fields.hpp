@@ -41,6 +41,9 @@ mamba2_fields read_granite_mamba2_fields(const config_fields& fields, const mode
 /// Those of a Nemotron-H, whose channels do not depend on the hidden size. Throws load_error.
 mamba2_fields read_nemotron_mamba2_fields(const config_fields& fields, const model_config& config);
 
+/// Those of a Zamba 2, whose convolution has a bias whatever "use_conv_bias" says. Throws load_error.
+mamba2_fields read_zamba_mamba2_fields(const config_fields& fields, const model_config& config);
+
 /// Layer i attends where i % attention_period == attention_offset and is a mamba_fields mixer elsewhere; its
 /// feed-forward has experts where i % expert_period == expert_offset.
 struct jamba_fields {

@@ -47,16 +47,17 @@ std::int64_t read_kv_heads(const config_fields& fields, std::string_view key, st
   return fields.integer(key, head_counts, fallback == 0 || fields.is_null(key) ? heads : fallback);
 }
 
-std::int64_t read_head_dim(const config_fields& fields, const key_names& keys, std::int64_t fallback,
+std::int64_t read_head_dim(const config_fields& fields, const key_names& keys, const family_fields& family,
                            const model_config& config) {
   const bool is_given = !keys.head_dim.empty() && fields.has(keys.head_dim);
   if (is_given) return fields.integer(keys.head_dim, head_sizes);
-  if (fallback != 0) return fallback;
-  if (config.hidden % config.heads != 0) {
+  if (family.head_dim != 0) return family.head_dim;
+  const auto width = family.head_dim_factor * config.hidden;
+  if (width % config.heads != 0) {
     fields.refuse(keys.heads, fmt::format("{} = {} must be a multiple of it{}", keys.hidden, config.hidden,
                                           keys.head_dim.empty() ? "" : fmt::format(", or {} be given", keys.head_dim)));
   }
-  return config.hidden / config.heads;
+  return width / config.heads;
 }
 
 void read_heads(const config_fields& fields, const key_names& keys, const family_fields& family, model_config& config) {
@@ -66,7 +67,7 @@ void read_heads(const config_fields& fields, const key_names& keys, const family
   if (config.heads % config.kv_heads != 0) {
     fields.refuse(keys.kv_heads, fmt::format("{} = {} must be a multiple of it", keys.heads, config.heads));
   }
-  config.head_dim = read_head_dim(fields, keys, family.head_dim, config);
+  config.head_dim = read_head_dim(fields, keys, family, config);
 }
 
 // A null says that there is none, and so does a zero in a GGUF file, whatever a key that is left out stands for.

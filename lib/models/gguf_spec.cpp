@@ -220,6 +220,7 @@ class gguf_namer {
     if (!step.scale.empty()) step.scale = "altup_correct_scale";
   }
 
+  void rename(linear_spec&) const {}
   void rename(mamba_spec&) const {}
   void rename(short_convolution_spec&) const {}
   void rename(delta_net_spec& net) const {

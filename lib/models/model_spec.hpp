@@ -62,6 +62,13 @@ struct query_growth_spec {
   std::int64_t offset = 0;
 };
 
+/// up(down(x)), a product of low rank that is added to the one of a matrix (Hu et al., arXiv:2106.09685).
+struct adapter_spec {
+  std::int64_t rank = 0;
+  std::string down;
+  std::string up;
+};
+
 struct attention_spec {
   int heads = 0;
   int kv_heads = 0;
@@ -75,6 +82,8 @@ struct attention_spec {
   bool transposed = false;   ///< matrices are stored [inputs, outputs]
   bool qkv_bias = false;
   bool output_bias = false;
+  std::vector<adapter_spec> adapters = {};  ///< of queries, keys and values, or none
+  bool reads_embeddings = false;            ///< besides x: it reads x | the tokens' embeddings
   bool output_gate =
       false;  ///< each head's rows of queries are followed by a gate: its output is scaled by sigmoid(gate)
 
@@ -94,6 +103,7 @@ struct attention_spec {
   /// block's, with the same `kv`.
   std::optional<int> shared_kv = {};
 
+  std::int64_t inputs(std::int64_t hidden) const { return reads_embeddings ? 2 * hidden : hidden; }
   std::int64_t q_width() const { return std::int64_t{heads} * head_dim; }
   std::int64_t kv_width() const { return std::int64_t{kv_heads} * head_dim; }
 };
@@ -147,8 +157,14 @@ struct mlp_spec {
       {};                   ///< of a row of gate x the mean + so many deviations are taken, and no less is 0
   bool transposed = false;  ///< matrices are stored [inputs, outputs]
   bool bias = false;
-  bool interleaved = false;              ///< one matrix: rows of gate and up in turn
-  std::array<float, 4> parameters = {};  ///< of the activation, unless the checkpoint has them
+  bool interleaved = false;                 ///< one matrix: rows of gate and up in turn
+  std::array<float, 4> parameters = {};     ///< of the activation, unless the checkpoint has them
+  std::vector<adapter_spec> adapters = {};  ///< of gate and up, or of the matrix that holds both, or none
+};
+
+/// A product, and nothing else.
+struct linear_spec {
+  std::string name = "linear";
 };
 
 /// How a router's logits become the shares that a few experts have in a row's result: those with the largest scores,
@@ -250,17 +266,23 @@ struct mamba_spec {
   cache::kv_cache_spec kv() const { return {.kind = cache::layer_kind::recurrent, .state = state()}; }
 };
 
-/// x = scalar * post(x + residual_scale * after(what(before(x)))).
+/// What the next block reads in place of x.
+enum class passed_on : std::uint8_t { nothing, result, sum };
+
+/// x = scalar * post(x + residual_scale * after(what(before(x)))). Blocks may name the same weights.
 struct block_spec {
   std::variant<attention_spec, latent_attention_spec, mamba_spec, short_convolution_spec, delta_net_spec, mamba2_spec,
-               mlp_spec, moe_spec, layer_input_spec, low_rank_spec, stream_step_spec>
+               mlp_spec, moe_spec, linear_spec, layer_input_spec, low_rank_spec, stream_step_spec>
       what;
   std::string prefix;
   std::optional<norm_spec> before = {};
   std::optional<norm_spec> after = {};
   std::optional<norm_spec> post = {};
   float residual_scale = 1;
-  bool parallel = false;    ///< reads the x that the block before it read
+  bool parallel = false;  ///< reads the x that the block before it read
+
+  /// If not nothing, x stays as it is: the next block alone reads the result, or x + the result.
+  passed_on passes = passed_on::nothing;
   std::string scalar = {};  ///< complete name of a tensor of one number; empty: it is 1
   float total_scale = 1;    ///< of x, like the scalar
 

@@ -16,7 +16,8 @@ namespace cogen::nn {
 
 template <class Operators, class B>
 auto begin(Operators& on, const parts::attention<B>& part, const typename B::norm& before, const typename B::rows& x) {
-  const auto qkv = on.norm_linear(x, before, part.qkv, part.heads.qkv_width());
+  const auto read = part.reads_embeddings ? on.beside_embeddings(x) : x;
+  const auto qkv = on.norm_linear(read, before, part.qkv, part.heads.qkv_width());
   return on.attend(part.heads, part.layer, qkv);
 }
 
@@ -48,6 +49,11 @@ auto begin(Operators& on, const parts::recurrent_mixer<B>& part, const typename 
 template <class Operators, class B>
 auto begin(Operators& on, const parts::mlp<B>& part, const typename B::norm& before, const typename B::rows& x) {
   return on.norm_activated(x, before, part.up, part.activation, part.intermediate);
+}
+
+template <class Operators, class B>
+auto begin(Operators& on, const parts::linear<B>& part, const typename B::norm& before, const typename B::rows& x) {
+  return on.norm_linear(x, before, part.product, part.outputs);
 }
 
 template <class Operators, class B>
@@ -83,6 +89,8 @@ void end(Operators& on, const Part& part, const Inner& inner, const Residual& af
     on.add_experts(inner, part, after, x);
   else if constexpr (requires { part.left; })
     on.add_rows(inner, after, x);
+  else if constexpr (requires { part.product; })
+    on.add_rows(inner, after, x);
   else if constexpr (requires { part.down; })
     on.linear_add(inner, part.down, after, x);
   else
@@ -97,13 +105,15 @@ class blocks {
   using rows = typename B::rows;
 
   /// Throws std::invalid_argument if a block that mixes tokens is parallel to one before it that does not, or is joined
-  /// with others.
+  /// with others; or if one that passes its result on is last or joined, or it or the next one is parallel to others.
   explicit blocks(std::vector<block> all) : all_(std::move(all)) {
     if (std::ranges::any_of(all_, [](const block& each) { return each.joint && each.mixes_tokens(); }))
       throw std::invalid_argument("a block that mixes tokens is joined with others");
     for (std::size_t index = 1; index < all_.size(); ++index)
       if (all_[index].parallel && all_[index].mixes_tokens() && !all_[index - 1].mixes_tokens())
         throw std::invalid_argument("a block that mixes tokens is parallel to one that does not; it must come first");
+    for (std::size_t index = 0; index < all_.size(); ++index) check_passing(index);
+    reads_embeddings_ = std::ranges::any_of(all_, reads_embeddings);
     const auto last = std::find_if(all_.rbegin(), all_.rend(), [](const block& each) { return each.mixes_tokens(); });
     mixing_end_ = static_cast<std::size_t>(all_.rend() - last);
   }
@@ -112,29 +122,48 @@ class blocks {
   /// wanted: x is what on.keep() returns of it.
   template <class Operators>
   rows run(Operators& on, rows x) const {
-    for (std::size_t next = 0; next < all_.size() && !on.is_empty(x);) next = run_group(on, next, x);
+    if (reads_embeddings_) on.keep_embeddings(x);
+    for (std::size_t next = 0; next < all_.size() && !on.is_empty(x);) next = run_group(on, next, x, x);
     return x;
   }
 
   const std::vector<block>& all() const { return all_; }
 
  private:
+  static bool reads_embeddings(const block& each) {
+    const auto* attention = std::get_if<parts::attention<B>>(&each.what);
+    return attention != nullptr && attention->reads_embeddings;
+  }
+
+  bool passes(std::size_t index) const { return all_[index].passes != models::passed_on::nothing; }
+
+  void check_passing(std::size_t index) const {
+    if (!passes(index)) return;
+    if (index + 1 == all_.size()) throw std::invalid_argument("the last block passes its result on");
+    const auto last = std::min(index + 2, all_.size() - 1);
+    for (auto each = index; each <= last; ++each)
+      if (all_[each].parallel || all_[index].joint)
+        throw std::invalid_argument(
+            "a block that passes its result on, or the one that reads it, is parallel to others");
+  }
+
   /// Runs a block and those that read the same x: all of them begin before one of them ends. Returns the index behind
-  /// them. Their results are added to x, or to `sum`.
+  /// them. Their results are added to x, or to `sum`. The first reads `read`, which is x or was passed on to it.
   template <class Operators>
-  std::size_t run_group(Operators& on, std::size_t index, rows& x, const rows* sum = nullptr) const {
+  std::size_t run_group(Operators& on, std::size_t index, rows& x, const rows& read, const rows* sum = nullptr) const {
     const auto& block = all_[index];
     return std::visit(
         [&]<class Part>(const Part& part) {
           [[maybe_unused]] const auto scratch = on.scratch();
-          auto inner = begin(on, part, block.before, x);
+          auto inner = begin(on, part, block.before, read);
           if (index + 1 == mixing_end_) x = on.keep(x);
           const auto joined = block.joint ? std::optional(on.zeros_like(x)) : std::nullopt;
           if (joined) sum = &*joined;
           auto next = index + 1;
-          if (next < all_.size() && all_[next].parallel) next = run_group(on, next, x, sum);
+          if (next < all_.size() && all_[next].parallel) next = run_group(on, next, x, x, sum);
           if constexpr (Part::mixes_tokens)
             if (index < mixing_end_ && mixing_end_ <= next) inner = on.keep(inner);
+          if (passes(index)) return pass_on(on, next, part, inner, x);
           if (!on.is_empty(x)) end(on, part, inner, block.after, sum ? *sum : x);
           if (joined && !on.is_empty(x)) on.add_rows(*joined, *block.joint, x);
           return next;
@@ -142,7 +171,19 @@ class blocks {
         block.what);
   }
 
+  /// Ends the block before `next`, and runs the blocks from there on that read what it passes on.
+  template <class Operators, class Part, class Inner>
+  std::size_t pass_on(Operators& on, std::size_t next, const Part& part, const Inner& inner, rows& x) const {
+    if (on.is_empty(x)) return next;
+    const auto& block = all_[next - 1];
+    const auto passed = on.zeros_like(x);
+    end(on, part, inner, block.after, passed);
+    if (block.passes == models::passed_on::sum) on.add_rows(x, {}, passed);
+    return run_group(on, next, x, passed);
+  }
+
   std::vector<block> all_;
+  bool reads_embeddings_;
   std::size_t mixing_end_;  // blocks up to here combine tokens; those behind it treat each row by itself
 };
 

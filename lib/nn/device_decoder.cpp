@@ -68,7 +68,8 @@ class device_decoder final : public device_network {
             .shares = rows_of(widths.experts, at::kFloat),
             .joined = rows_of(widths.joins ? hidden_ : 0, at::kFloat),
             .inputs = rows_of(layer_inputs_ ? layer_inputs_->width : 0, at::kFloat),
-            .streams = rows_of(streams_ ? streams_->count() * hidden_ : 0, at::kFloat)};
+            .streams = rows_of(streams_ ? streams_->count() * hidden_ : 0, at::kFloat),
+            .wide = rows_of(widths.reads_embeddings ? 2 * hidden_ : 0, at::kFloat)};
   }
 
   at::Tensor forward(device::operators& by, const device::step_rows& rows, const at::Tensor& last,
@@ -151,13 +152,14 @@ device_scratch device_scratch::first(std::int64_t tokens) const {
           .shares = shares.narrow(0, 0, tokens),
           .joined = joined.narrow(0, 0, tokens),
           .inputs = inputs.narrow(0, 0, tokens),
-          .streams = streams.narrow(0, 0, tokens)};
+          .streams = streams.narrow(0, 0, tokens),
+          .wide = wide.narrow(0, 0, tokens)};
 }
 
 std::int64_t device_scratch::bytes() const noexcept {
   std::int64_t bytes = 0;
   for (const auto* each :
-       {&x, &qkv, &sink_q, &attended, &mixed, &decisions, &gated, &routed, &shares, &joined, &inputs, &streams})
+       {&x, &qkv, &sink_q, &attended, &mixed, &decisions, &gated, &routed, &shares, &joined, &inputs, &streams, &wide})
     if (each->defined()) bytes += static_cast<std::int64_t>(each->nbytes());
   return bytes;
 }

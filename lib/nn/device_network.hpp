@@ -27,9 +27,10 @@ struct device_scratch {
   at::Tensor gated;      // [tokens, intermediate]
   at::Tensor routed;     // [tokens, hidden] float32, rows that experts read
   at::Tensor shares;     // [tokens, experts] float32
-  at::Tensor joined;     // [tokens, hidden] float32, the sum of blocks that are normed together
+  at::Tensor joined;     // [tokens, hidden] float32, the sum of blocks that are normed together, or what is passed on
   at::Tensor inputs;     // [tokens, columns] float32, the tokens' vectors for all layers
   at::Tensor streams;    // [tokens, columns] float32, all streams of hidden states
+  at::Tensor wide;       // [tokens, 2 * hidden] float32, x | embeddings
 
   /// Its first rows.
   device_scratch first(std::int64_t tokens) const;

@@ -81,6 +81,8 @@ class part_check {
     refuse(attention.kv.kind == cache::layer_kind::cross, "attention to an encoder input");
     refuse(attention.kv.kind == cache::layer_kind::chunked, "attention in chunks");
     refuse(attention.output_gate, "attention with gated outputs");
+    refuse(attention.reads_embeddings, "attention that reads embeddings");
+    refuse(!attention.adapters.empty(), "products with adapters");
     refuse(attention.shared_kv.has_value(), "layers that share keys and values");
     refuse(!attention.rope, "attention without rotary positions");
     refuse(attention.qk_norm.has_value(), "norms of queries and keys");
@@ -94,11 +96,13 @@ class part_check {
 
   void check(const models::latent_attention_spec&) const { refuse(true, "latent attention"); }
 
+  void check(const models::linear_spec&) const { refuse(true, "blocks of one product"); }
   void check(const models::low_rank_spec&) const { refuse(true, "low-rank residuals"); }
   void check(const models::stream_step_spec&) const { refuse(true, "several streams of hidden states"); }
   void check(const models::layer_input_spec&) const { refuse(true, "inputs of layers"); }
 
   void check(const models::mlp_spec& mlp) const {
+    refuse(!mlp.adapters.empty(), "products with adapters");
     refuse(mlp.gate_scale != 1, "feed-forwards with a scaled gate");
     refuse(mlp.gate_cutoff.has_value(), "feed-forwards with a gate that is cut off");
     refuse(mlp.gate.empty(), "feed-forwards without a gate");
@@ -118,6 +122,7 @@ class part_check {
     refuse(block.after || block.post || block.joint, "norms behind blocks");
     refuse(block.residual_scale != 1 || block.total_scale != 1 || !block.scalar.empty(), "scaled residuals");
     refuse(block.parallel, "parallel blocks");
+    refuse(block.passes != models::passed_on::nothing, "blocks that pass their result on");
   }
 
   const std::string name_;

@@ -22,6 +22,13 @@ at::Tensor device_pass::embed(const device::embedding& from, const at::Tensor& l
   return scratch_.x;
 }
 
+void device_pass::keep_embeddings(const at::Tensor& x) const { scratch_.wide.narrow(1, x.size(1), x.size(1)).copy_(x); }
+
+at::Tensor device_pass::beside_embeddings(const at::Tensor& x) const {
+  scratch_.wide.narrow(1, 0, x.size(1)).copy_(x);
+  return scratch_.wide;
+}
+
 at::Tensor device_pass::norm_linear(const at::Tensor& x, const device::norm& before, const device::projection& by,
                                     std::int64_t outputs) const {
   const auto y = part_of(scratch_.qkv, x.size(0), outputs);

@@ -22,6 +22,8 @@ class device_pass {
   at::Tensor keep(const at::Tensor& x) const;
 
   at::Tensor embed(const device::embedding& from, const at::Tensor& last) const;
+  void keep_embeddings(const at::Tensor& x) const;
+  at::Tensor beside_embeddings(const at::Tensor& x) const;
   at::Tensor norm_linear(const at::Tensor& x, const device::norm& before, const device::projection& by,
                          std::int64_t outputs) const;
   at::Tensor attend(const device::heads& how, int layer, const at::Tensor& qkv) const;

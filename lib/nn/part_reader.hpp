@@ -12,7 +12,9 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -78,9 +80,11 @@ class part_reader {
 
   typename B::norm read(const models::norm_spec& spec) { return weights_.norm(spec, config_.hidden); }
 
-  typename B::norm read(const std::optional<models::norm_spec>& spec) {
+  typename B::norm read(const std::optional<models::norm_spec>& spec) { return read(spec, config_.hidden); }
+
+  typename B::norm read(const std::optional<models::norm_spec>& spec, std::int64_t width) {
     if (!spec) return {};
-    return weights_.norm(*spec, config_.hidden);
+    return weights_.norm(*spec, width);
   }
 
   std::vector<parts::block<B>> read(const std::vector<models::block_spec>& specs, bool encoder = false) {
@@ -88,9 +92,10 @@ class part_reader {
     int layer = 0;
     for (const auto& spec : specs) {
       blocks.push_back({.what = read_part(spec, layer, encoder),
-                        .before = read(spec.before),
+                        .before = read(spec.before, inputs_of(spec)),
                         .after = {read(spec.after), spec.residual_scale, read(spec.post)},
-                        .parallel = spec.parallel});
+                        .parallel = spec.parallel,
+                        .passes = spec.passes});
       read_end(spec, blocks.back());
       if (blocks.back().mixes_tokens() && !shares_kv(spec) && !encoder) ++layer;
     }
@@ -109,6 +114,11 @@ class part_reader {
       (block.joint ? *block.joint : block.after).total = weights_.numbers(spec.scalar + ".weight", {1}).front();
   }
 
+  std::int64_t inputs_of(const models::block_spec& spec) const {
+    const auto* attention = std::get_if<models::attention_spec>(&spec.what);
+    return attention == nullptr ? config_.hidden : attention->inputs(config_.hidden);
+  }
+
   static bool shares_kv(const models::block_spec& spec) {
     const auto* attention = std::get_if<models::attention_spec>(&spec.what);
     return attention != nullptr && attention->shared_kv;
@@ -124,6 +134,7 @@ class part_reader {
     if (const auto* mamba = std::get_if<models::mamba_spec>(&spec.what)) return mixer(*mamba, spec.prefix, layer);
     if (const auto* mlp = std::get_if<models::mlp_spec>(&spec.what)) return feed_forward(*mlp, spec.prefix);
     if (const auto* moe = std::get_if<models::moe_spec>(&spec.what)) return experts(*moe, spec.prefix);
+    if (const auto* linear = std::get_if<models::linear_spec>(&spec.what)) return product(*linear, spec.prefix);
     if (const auto* input = std::get_if<models::layer_input_spec>(&spec.what)) return layer_input(*input, spec.prefix);
     if (const auto* low = std::get_if<models::low_rank_spec>(&spec.what)) return low_rank(*low, spec.prefix);
     if (const auto* step = std::get_if<models::stream_step_spec>(&spec.what)) return stream_step(*step, spec.prefix);
@@ -133,13 +144,16 @@ class part_reader {
   }
 
   part self_attention(const models::attention_spec& spec, const std::string& prefix, int layer) {
-    auto qkv = project(weights::qkv_rows(spec, prefix), config_.hidden, spec.qkv_bias);
+    const auto rows = weights::qkv_rows(spec, prefix);
+    const auto inputs = spec.inputs(config_.hidden);
+    auto qkv = adapted(project(rows, inputs, spec.qkv_bias), spec.adapters, prefix, rows, inputs);
     auto output = read_output(spec, prefix);
     const auto numbers = weights::read_head_numbers(spec, prefix, weights_.number_reader());
     return parts::attention<B>{.qkv = std::move(qkv),
                                .heads = typename B::heads(spec, numbers, rotation(spec.rope)),
                                .output = std::move(output),
-                               .layer = spec.shared_kv.value_or(layer)};
+                               .layer = spec.shared_kv.value_or(layer),
+                               .reads_embeddings = spec.reads_embeddings};
   }
 
   part latent_attention(const models::latent_attention_spec& spec, const std::string& prefix, int layer) {
@@ -212,10 +226,18 @@ class part_reader {
   }
 
   parts::mlp<B> feed_forward(const models::mlp_spec& spec, const std::string& prefix) {
-    return {.up = project(weights::up_rows(spec, prefix), config_.hidden, spec.bias),
+    const auto rows = weights::up_rows(spec, prefix);
+    auto up = project(rows, config_.hidden, spec.bias);
+    return {.up = adapted(std::move(up), spec.adapters, prefix, rows, config_.hidden),
             .activation = activation(spec, prefix),
             .intermediate = spec.intermediate,
             .down = project({weights::down_rows(spec, prefix, config_.hidden)}, spec.intermediate, spec.bias)};
+  }
+
+  part product(const models::linear_spec& spec, const std::string& prefix) {
+    return parts::linear<B>{
+        .product = project({{.name = prefix + spec.name, .rows = config_.hidden}}, config_.hidden, false),
+        .outputs = config_.hidden};
   }
 
   part layer_input(const models::layer_input_spec& spec, const std::string& prefix) {
@@ -315,7 +337,31 @@ class part_reader {
   /// NAME + ".weight" of each part and, where `bias` says so, NAME + ".bias".
   projection project(const std::vector<named_rows>& parts, std::int64_t inputs, bool bias,
                      const std::string& bias_end = ".bias") {
-    return with_bias(weights_.projection(named(parts, ".weight"), inputs), parts, bias, bias_end);
+    return with_bias(matrices(named(parts, ".weight"), inputs), parts, bias, bias_end);
+  }
+
+  /// Read once, also if several blocks name them.
+  projection matrices(const std::vector<named_rows>& parts, std::int64_t inputs) {
+    const auto [found, is_new] = projections_.try_emplace(parts);
+    if (is_new) found->second = weights_.projection(parts, inputs);
+    return found->second;
+  }
+
+  /// With adapters of its matrices, which have these rows.
+  projection adapted(projection made, const std::vector<models::adapter_spec>& adapters, const std::string& prefix,
+                     std::vector<named_rows> rows, std::int64_t inputs) {
+    std::int64_t first = 0;
+    for (std::size_t index = 0; index < adapters.size(); ++index) {
+      const auto& [rank, down, up] = adapters[index];
+      auto& raised = rows.at(index);
+      raised.name = prefix + up + ".weight";
+      made.adapters.push_back(
+          {.down = weights_.matrix(std::vector{named_rows{.name = prefix + down + ".weight", .rows = rank}}, inputs),
+           .up = weights_.matrix(std::vector{raised}, rank),
+           .first = first});
+      first += raised.rows;
+    }
+    return made;
   }
 
   /// The same in the stored numbers.
@@ -389,6 +435,7 @@ class part_reader {
   Weights& weights_;
   std::vector<std::pair<std::string, typename B::table>> tables_;
   std::vector<std::pair<load::rope_config, typename B::rotation>> rotations_;
+  std::map<std::vector<named_rows>, projection> projections_;
 };
 
 }  // namespace cogen::nn

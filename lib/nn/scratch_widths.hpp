@@ -18,18 +18,22 @@ struct scratch_widths {
   std::int64_t inner = 0;
   std::int64_t experts = 0;
   bool joins = false;
+  bool reads_embeddings = false;
 
   void add(const blocks<device::tensors>& all) {
     for (const auto& block : all.all()) {
       std::visit([this](const auto& part) { add(part); }, block.what);
-      joins |= block.joint.has_value();
+      joins |= block.joint.has_value() || block.passes != models::passed_on::nothing;
     }
   }
 
  private:
   using tensors = device::tensors;
 
-  void add(const parts::attention<tensors>& part) { widen(part.heads.qkv_width(), part.heads.q_width()); }
+  void add(const parts::attention<tensors>& part) {
+    widen(part.heads.qkv_width(), part.heads.q_width());
+    reads_embeddings |= part.reads_embeddings;
+  }
   void add(const parts::latent_attention<tensors>& part) {
     widen(std::max(part.heads.qkv_width(), part.out_width()), std::max(part.heads.q_width(), part.in_width()));
   }
@@ -46,6 +50,7 @@ struct scratch_widths {
         part.mixer);
   }
   void add(const parts::mlp<tensors>& part) { inner = std::max(inner, part.intermediate); }
+  void add(const parts::linear<tensors>& part) { qkv = std::max(qkv, part.outputs); }
   void add(const parts::low_rank<tensors>&) { joins = true; }
   void add(const parts::stream_step<tensors>&) {}
   void add(const parts::layer_input<tensors>& part) { inner = std::max(inner, part.width); }

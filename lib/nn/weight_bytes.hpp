@@ -44,6 +44,11 @@ std::int64_t bytes_of(const parts::mlp<B>& part) {
 }
 
 template <class B>
+std::int64_t bytes_of(const parts::linear<B>& part) {
+  return B::bytes(part.product);
+}
+
+template <class B>
 std::int64_t bytes_of(const parts::layer_input<B>& part) {
   return B::bytes(part.gate) + B::bytes(part.down);
 }

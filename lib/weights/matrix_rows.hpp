@@ -2,6 +2,7 @@
 
 #include <cogen/load/checkpoint.hpp>
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -17,6 +18,8 @@ namespace cogen::weights {
 struct row_run {
   std::int64_t first = 0;
   std::int64_t count = 0;
+
+  auto operator<=>(const row_run&) const = default;
 };
 
 /// Rows of a matrix, or elements of a vector, of a checkpoint by its Hugging Face name.
@@ -33,6 +36,8 @@ struct named_rows {
   bool may_be_vector = false;      // of a single row: the tensor may be [inputs] instead of [1, inputs]
 
   std::int64_t stored_rows() const { return stored == 0 ? rows : stored; }
+  auto operator<=>(const named_rows&) const = default;
+
   std::vector<row_run> order() const { return runs.empty() ? std::vector<row_run>{{0, rows}} : runs; }
 };
 

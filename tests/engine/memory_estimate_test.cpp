@@ -29,6 +29,11 @@ BOOST_AUTO_TEST_CASE(weights_take_what_was_said) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(weights_that_several_blocks_read_are_in_memory_once) {
+  const auto said = estimate_memory(folder("zamba2_biased"), {.limits = {.max_sequence_length = 64}});
+  BOOST_TEST(said.weight_bytes < golden_model("zamba2_biased")->weight_bytes());
+}
+
 /// Runs one sequence to its full length, and gives the most that was set aside for it.
 std::int64_t most_set_aside(const std::shared_ptr<const model>& model, const engine_options& options, int length) {
   engine running(model, options);

@@ -17,7 +17,7 @@ struct names {
   struct heads {
     static int qkv_width() { return 0; }
   };
-  using block_part = std::variant<parts::attention<names>, parts::mlp<names>>;
+  using block_part = std::variant<parts::attention<names>, parts::mlp<names>, parts::linear<names>>;
 };
 
 parts::block<names> attention(const std::string& name, bool parallel = false) {
@@ -34,6 +34,15 @@ parts::block<names> mlp(const std::string& name, bool parallel = false) {
           .parallel = parallel};
 }
 
+parts::block<names> linear(const std::string& name) {
+  return {.what = parts::linear<names>{.product = name, .outputs = 0}, .before = {}, .after = {}, .parallel = false};
+}
+
+parts::block<names> passing(parts::block<names> block, models::passed_on what = models::passed_on::result) {
+  block.passes = what;
+  return block;
+}
+
 /// Rows are called after what has become of them: "x", "x'" once the wanted ones are kept.
 class recorder {
  public:
@@ -45,6 +54,8 @@ class recorder {
   bool is_empty(const std::string& rows) const { return !wants_rows_ && rows.ends_with('\''); }
   static std::string keep(const std::string& rows) { return rows + "'"; }
 
+  void keep_embeddings(const std::string& x) { calls.push_back("keep embeddings " + x); }
+  static std::string beside_embeddings(const std::string& x) { return x + "|e"; }
   static std::string norm_linear(const std::string& x, const std::string&, const std::string& by, int) {
     return by + "(" + x + ")";
   }
@@ -117,6 +128,33 @@ BOOST_AUTO_TEST_CASE(a_block_that_mixes_tokens_is_not_joined) {
   auto first = attention("a");
   first.joint.emplace();
   BOOST_CHECK_THROW(nn::blocks<names>({first, mlp("m", true)}), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(what_a_block_passes_on_is_read_by_the_next_alone) {
+  check({passing(attention("a")), passing(mlp("m")), passing(linear("l"), models::passed_on::sum), attention("b"),
+         mlp("n")},
+        {"attend a(x)", "add a(x) to 0 for x", "activate m(0 for x)", "add m(0 for x) to 0 for x",
+         "add (l(0 for x)) to 0 for x", "add (x) to 0 for x", "attend b(0 for x)", "add b(0 for x)' to x'",
+         "activate n(x')", "add n(x') to x'"});
+}
+
+BOOST_AUTO_TEST_CASE(only_wanted_rows_of_the_last_attention_are_passed_on) {
+  check({passing(attention("a")), mlp("m")},
+        {"attend a(x)", "add a(x)' to 0 for x'", "activate m(0 for x')", "add m(0 for x') to x'"});
+  check({passing(attention("a")), mlp("m")}, {"attend a(x)"}, false);
+}
+
+BOOST_AUTO_TEST_CASE(a_block_passes_its_result_on_to_one_other) {
+  BOOST_CHECK_THROW(nn::blocks<names>({mlp("m"), passing(mlp("n"))}), std::invalid_argument);
+  BOOST_CHECK_THROW(nn::blocks<names>({passing(mlp("m")), mlp("n", true)}), std::invalid_argument);
+  BOOST_CHECK_THROW(nn::blocks<names>({passing(mlp("m")), mlp("n"), mlp("o", true)}), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(embeddings_are_kept_where_attention_reads_them) {
+  auto later = attention("b");
+  std::get<parts::attention<names>>(later.what).reads_embeddings = true;
+  check({attention("a"), later},
+        {"keep embeddings x", "attend a(x)", "add a(x) to x", "attend b(x|e)", "add b(x|e)' to x'"});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -85,8 +85,9 @@ cache::options kind_named(const std::string& name) {
 const std::vector<cached_model>& cached_models() {
   static const auto all = [] {
     std::vector<cached_model> each_with_each;
-    for (const auto* golden : {"llama_default", "mistral_window", "gemma3_text", "minicpm3_scaled", "mamba_tiny",
-                               "jamba_tiny", "bart_tiny", "t5_published", "gemma4_e_far", "gemma3n_text"})
+    for (const auto* golden :
+         {"llama_default", "mistral_window", "gemma3_text", "minicpm3_scaled", "mamba_tiny", "jamba_tiny", "bart_tiny",
+          "t5_published", "gemma4_e_far", "gemma3n_text", "zamba2_published"})
       for (const auto& kind : kinds())
         each_with_each.push_back({.golden = golden, .kind = kind.first, .options = kind_named(kind.first)});
     return each_with_each;

@@ -269,6 +269,31 @@ BOOST_AUTO_TEST_CASE(llama_4_with_lists_that_do_not_fit) {
   refused("moe_layers", {1}, {"layers.0.feed_forward.gate_proj.weight", "is missing"});
 }
 
+BOOST_AUTO_TEST_CASE(a_zamba2_that_its_configuration_does_not_fit) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "zamba2_published", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("attention_head_dim", 8,
+          {"attention_head_dim is 8; times num_attention_heads = 3 it must be 2 * hidden_size = 48"});
+  refused("num_key_value_heads", 1, {"num_key_value_heads is 1; with use_shared_attention_adapter it must be"});
+  refused("layers_block_type", {"mamba", "hybrid", "attention", "hybrid"},
+          {"'hybrid', 'linear_attention' and 'mamba' are known"});
+  refused("layers_block_type", {"mamba", "hybrid", "hybrid"}, {"it must name 4 layers"});
+  refused("layers_block_type", {"mamba", "mamba", "hybrid", "hybrid"}, {"model.layers.1.mamba.in_proj.weight"});
+  refused("num_mem_blocks", 3, {"model.layers.3.shared_transformer.self_attn.q_proj.weight", "is missing"});
+  refused("adapter_rank", 4, {"linear_q_adapter_list.0.0.weight", "[3, 48]", "[4, 48]"});
+  refused("use_long_context", true, {"use_long_context", "contexts that are not extended are read"});
+  refused("mamba_ngroups", 3, {"mamba_ngroups is 3; n_mamba_heads = 4 must be a multiple of it"});
+}
+
+BOOST_AUTO_TEST_CASE(a_zamba2_whose_blocks_are_not_shared_is_refused) {
+  const load::checkpoint files(golden_folder("zamba2_published"));
+  auto config = files.config();
+  config.tie_embeddings = false;
+  BOOST_CHECK_THROW(models::family_named("zamba2")(files.fields(), config), load::load_error);
+}
+
 BOOST_AUTO_TEST_CASE(what_devices_lack_is_named) {
   const auto refused = [](const std::string& device, bool runs_every_part, const std::string& golden) {
     const load::checkpoint files(golden_folder(golden));
@@ -285,6 +310,7 @@ BOOST_AUTO_TEST_CASE(what_devices_lack_is_named) {
                                      {"qwen3_5_typed", "attention with gated outputs"},
                                      {"mamba2_published", "Mamba-2 mixers"},
                                      {"mamba_tiny", "state-space mixers"},
+                                     {"zamba2_biased", "attention that reads embeddings"},
                                      {"llama4_published", "attention in chunks"},
                                      {"phimoe_window", "layer norms"},
                                      {"bart_tiny", "encoders"}}) {
@@ -332,6 +358,30 @@ BOOST_AUTO_TEST_CASE(devices_without_inputs_of_layers_and_shared_caches_refuse_t
   BOOST_TEST(why(spec) == R"(device "cuda" does not run layers that share keys and values yet; "cpu" does)");
   spec.layer_inputs.emplace();
   BOOST_TEST(why(spec) == R"(device "cuda" does not run inputs of layers yet; "cpu" does)");
+}
+
+BOOST_AUTO_TEST_CASE(devices_without_adapters_and_passed_results_refuse_them_by_name) {
+  const auto why = [](const models::block_spec& block) -> std::string {
+    const models::norm_spec norm{.name = "norm"};
+    models::model_spec spec{.blocks = {block}, .final_norm = norm};
+    spec.blocks.front().before = norm;
+    try {
+      nn::refuse_what_it_lacks("cuda", false, spec);
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::vector<models::adapter_spec> adapters(1);
+  BOOST_TEST(why({.what = models::mlp_spec{}}) == "");
+  for (const auto& adapted : std::vector<models::block_spec>{
+           {.what = models::mlp_spec{.adapters = adapters}},
+           {.what = models::attention_spec{.adapters = adapters, .rope = models::rope_spec{}}}})
+    BOOST_TEST(why(adapted) == R"(device "cuda" does not run products with adapters yet; "cpu" does)");
+  BOOST_TEST(why({.what = models::linear_spec{}}) ==
+             R"(device "cuda" does not run blocks of one product yet; "cpu" does)");
+  BOOST_TEST(why({.what = models::mlp_spec{}, .passes = models::passed_on::result}) ==
+             R"(device "cuda" does not run blocks that pass their result on yet; "cpu" does)");
 }
 
 BOOST_AUTO_TEST_CASE(a_gemma4_that_its_configuration_does_not_fit) {

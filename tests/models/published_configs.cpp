@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -78,14 +79,34 @@ class parameter_count {
 
   std::int64_t of(const std::vector<models::block_spec>& blocks) const {
     std::int64_t count = shared_biases(blocks.front());
-    std::string last_norm;  // parallel halves may share one
+    std::set<std::string> named;  // several blocks may name the same norm or weights
     for (const auto& block : blocks) {
-      count += std::visit([this](const auto& what) { return of(what); }, block.what);
-      if (block.before && block.before->name != last_norm) count += of(block.before);
-      last_norm = block.before ? block.before->name : "";
+      count += std::visit(
+          [&]<class Spec>(const Spec& what) {
+            if constexpr (requires { what.adapters; })
+              return adapters_of(what) + (named.insert(block.prefix).second ? of(what) : 0);
+            else
+              return of(what);
+          },
+          block.what);
+      if (block.before && named.insert(block.before->name).second) count += norm_before(block);
       count += of(block.after) + of(block.post) + of(block.joint);
     }
     return count;
+  }
+
+  std::int64_t norm_before(const models::block_spec& block) const {
+    const auto* attention = std::get_if<models::attention_spec>(&block.what);
+    return of(block.before) * (attention != nullptr && attention->reads_embeddings ? 2 : 1);
+  }
+
+  std::int64_t adapters_of(const models::attention_spec& spec) const {
+    if (spec.adapters.empty()) return 0;
+    return spec.adapters.front().rank * (3 * spec.inputs(config_.hidden) + spec.q_width() + 2 * spec.kv_width());
+  }
+
+  std::int64_t adapters_of(const models::mlp_spec& spec) const {
+    return spec.adapters.empty() ? 0 : spec.adapters.front().rank * (config_.hidden + 2 * spec.intermediate);
   }
 
   std::int64_t of(const std::optional<models::norm_spec>& norm) const {
@@ -95,7 +116,7 @@ class parameter_count {
   std::int64_t of(const models::attention_spec& spec) const {
     if (spec.shared_kv) return 2 * config_.hidden * spec.q_width() + spec.head_dim;
     const auto qkv = spec.q_width() + (spec.qkv.size() == 3 && spec.qkv[1] == spec.qkv[2] ? 1 : 2) * spec.kv_width();
-    std::int64_t count = config_.hidden * (qkv + spec.q_width());
+    std::int64_t count = spec.inputs(config_.hidden) * qkv + config_.hidden * spec.q_width();
     if (spec.output_gate) count += config_.hidden * spec.q_width();
     if (spec.qkv_bias) count += qkv;
     if (!spec.sink_logits.empty()) count += spec.heads;
@@ -140,6 +161,8 @@ class parameter_count {
 
   std::int64_t of(const models::mamba_spec&) const { return 0; }
 
+  std::int64_t of(const models::linear_spec&) const { return config_.hidden * config_.hidden; }
+
   std::int64_t of(const models::layer_input_spec& spec) const { return 2 * config_.hidden * spec.width; }
 
   std::int64_t of(const models::low_rank_spec& spec) const { return config_.hidden * (2 * spec.rank + 1); }
@@ -160,11 +183,12 @@ class parameter_count {
   const load::model_config& config_;
 };
 
-/// Those whose letter is no feed-forward's, where layers have one.
-std::size_t mixing_layers(const load::config_fields& fields, const load::model_config& config) {
+/// Of layers whose letter is no feed-forward's, where they have one; hybrid ones have two.
+std::size_t mixing_blocks(const load::config_fields& fields, const load::model_config& config) {
   const auto letters =
       fields.string("hybrid_override_pattern", std::string(static_cast<std::size_t>(config.layers), 'M'));
-  return static_cast<std::size_t>(std::ranges::count_if(letters, [](char each) { return each == 'M' || each == '*'; }));
+  return static_cast<std::size_t>(std::ranges::count_if(letters, [](char each) { return each == 'M' || each == '*'; }) +
+                                  std::ranges::count(fields.strings("layers_block_type"), "hybrid"));
 }
 
 }  // namespace
@@ -186,7 +210,7 @@ BOOST_AUTO_TEST_CASE(each_describes_a_model_of_its_size) {
       BOOST_REQUIRE(counts.contains(name));
       BOOST_TEST(parameter_count(config).of(spec) == counts.at(name));
       const auto shared = static_cast<std::size_t>(fields.integer("num_kv_shared_layers", {0, config.layers}, 0));
-      const auto kept = mixing_layers(fields, config) * (spec.encoder ? 2 : 1) - shared;
+      const auto kept = mixing_blocks(fields, config) * (spec.encoder ? 2 : 1) - shared;
       BOOST_TEST(models::kv_cache_specs(spec).size() == kept);
     }
   }

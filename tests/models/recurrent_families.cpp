@@ -21,8 +21,9 @@ const std::shared_ptr<const model>& recurrent_model(const std::string& golden) {
   return found;
 }
 
-const std::vector<std::string> goldens{"mamba_tiny",       "jamba_tiny",         "lfm2_published",  "qwen3_5_interval",
-                                       "mamba2_published", "granite4_published", "falcon_h1_scaled"};
+const std::vector<std::string> goldens{"mamba_tiny",       "jamba_tiny",       "lfm2_published",
+                                       "qwen3_5_interval", "mamba2_published", "granite4_published",
+                                       "falcon_h1_scaled", "zamba2_published"};
 
 bool is_recurrent(const cache::kv_cache_spec& shape) { return shape.kind == cache::layer_kind::recurrent; }
 

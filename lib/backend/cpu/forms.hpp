@@ -31,8 +31,8 @@ struct forms {
   using mixer = std::variant<short_convolution, delta_net, mamba2_scan>;
   using block_part = std::variant<parts::attention<forms>, parts::latent_attention<forms>,
                                   parts::cross_attention<forms>, parts::mamba<forms>, parts::recurrent_mixer<forms>,
-                                  parts::mlp<forms>, parts::mixture_of_experts<forms>, parts::layer_input<forms>,
-                                  parts::low_rank<forms>, parts::stream_step<forms>>;
+                                  parts::mlp<forms>, parts::linear<forms>, parts::mixture_of_experts<forms>,
+                                  parts::layer_input<forms>, parts::low_rank<forms>, parts::stream_step<forms>>;
 
   static mixer read_mixer(weight_reader& weights, const std::string& prefix, const models::mamba2_spec& spec) {
     return mamba2_scan(weights, prefix, spec);

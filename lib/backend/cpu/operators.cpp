@@ -44,6 +44,16 @@ activations operators::embed(const parts::embedding<forms>& from, std::span<cons
   return x;
 }
 
+void operators::keep_embeddings(const activations& x) {
+  beside_embeddings_ = context_.space.take(x.rows, 2 * x.columns);
+  copy_rows(x, beside_embeddings_.columns_from(x.columns, x.columns));
+}
+
+activations operators::beside_embeddings(const activations& x) const {
+  copy_rows(x, beside_embeddings_.columns_from(0, x.columns));
+  return beside_embeddings_;
+}
+
 activations operators::norm_linear(const activations& x, const forms::norm& before, const projection& by,
                                    std::int64_t outputs) const {
   return norm_linear(context_, x, before, by, outputs);
@@ -85,9 +95,7 @@ activations operators::zeros_like(const activations& x) const {
 void operators::add_rows(const activations& rows, const parts::residual<forms::norm>& how, const activations& x) const {
   add_result(
       context_, how, x, [&](const activations& out) { cpu::add_rows(context_, rows, 1, out); },
-      [&](const activations& out) {
-        for (std::int64_t row = 0; row < rows.rows; ++row) std::copy_n(rows.row(row), rows.columns, out.row(row));
-      });
+      [&](const activations& out) { copy_rows(rows, out); });
 }
 
 kernels::activation_operands operators::norm_activated(const activations& x, const forms::norm& before,

@@ -34,6 +34,11 @@ class operators {
   /// tokens' embeddings
   void read_layer_inputs(const parts::layer_inputs<forms>& from, std::span<const token> tokens, const activations& x);
 
+  /// Keeps the embeddings x of the step's tokens. Then x | embeddings, valid until the next call. x [tokens, hidden],
+  /// result [tokens, 2 * hidden]
+  void keep_embeddings(const activations& x);
+  activations beside_embeddings(const activations& x) const;
+
   /// by(before(x)). x [rows, inputs], result [rows, outputs]
   activations norm_linear(const activations& x, const forms::norm& before, const projection& by,
                           std::int64_t outputs) const;
@@ -124,8 +129,9 @@ class operators {
   std::optional<std::span<const int>> outputs_;
   activations stream(std::int64_t index, std::int64_t hidden) const;
 
-  activations streams_ = {};       // [tokens, or outputs; columns of each stream]
-  activations layer_inputs_ = {};  // [tokens, or outputs; all layers' columns]
+  activations beside_embeddings_ = {};  // [tokens, 2 * hidden]; the right half stays
+  activations streams_ = {};            // [tokens, or outputs; columns of each stream]
+  activations layer_inputs_ = {};       // [tokens, or outputs; all layers' columns]
 };
 
 }  // namespace cogen::cpu

@@ -31,17 +31,32 @@ kernels::linear_product product_of(const forward_context& context, const project
            .scratch = scratch_of(context, *by.weights, x.rows.rows)}};
 }
 
+void adapt(const forward_context& context, const adapter& by, const activations& x, const activations& y) {
+  const arena::scope scratch(context.space);
+  const auto low = context.space.take(x.rows, by.down->outputs());
+  projection{by.down}(context, x, low);
+  projection{by.up}.add(context, low, y.columns_from(by.first, by.up->outputs()));
+}
+
+/// The product makes the rows that adapters read.
 void multiply(const forward_context& context, const projection& by, const input& x, const activations& y,
               bool add_to_y) {
   const arena::scope scratch(context.space);
   const auto product = product_of(context, by, x, y, add_to_y);
   kernels::linear(context.run, *product.weights, product.operands);
+  for (const auto& each : by.adapters) adapt(context, each, x.rows, y);
 }
 
 }  // namespace
 
 void projection::operator()(const forward_context& context, const input& x, const activations& y) const {
   multiply(context, *this, x, y, false);
+}
+
+std::int64_t projection::bytes() const {
+  auto bytes = weights->bytes();
+  for (const auto& each : adapters) bytes += each.down->bytes() + each.up->bytes();
+  return static_cast<std::int64_t>(bytes);
 }
 
 void projection::add(const forward_context& context, const input& x, const activations& y) const {

@@ -19,11 +19,19 @@ struct input {
   const kernels::prologue* maker;
 };
 
-/// One matrix, or several that read the same input and lie below one another (q|k|v, gate|up), with or without biases.
-/// Immutable.
+/// Columns of a product from `first` on are added up(down(x)).
+struct adapter {
+  std::shared_ptr<const kernels::tiled_matrix> down;
+  std::shared_ptr<const kernels::tiled_matrix> up;
+  std::int64_t first = 0;
+};
+
+/// One matrix, or several that read the same input and lie below one another (q|k|v, gate|up), with or without biases
+/// and adapters. Immutable.
 struct projection {
   std::shared_ptr<const kernels::tiled_matrix> weights;
   std::vector<float> bias = {};  ///< [outputs], or none
+  std::vector<adapter> adapters = {};
 
   /// y = W x + b. x [rows, inputs], y [rows, outputs]; they do not overlap.
   void operator()(const forward_context& context, const input& x, const activations& y) const;
@@ -31,7 +39,7 @@ struct projection {
   /// y += W x + b.
   void add(const forward_context& context, const input& x, const activations& y) const;
 
-  std::int64_t bytes() const { return static_cast<std::int64_t>(weights->bytes()); }
+  std::int64_t bytes() const;
 
   explicit operator bool() const { return weights != nullptr; }
 };
@@ -46,7 +54,7 @@ struct head_columns {
   activations of(std::int64_t head) const { return all.columns_from(head * stride + first, count); }
 };
 
-/// y of each head = that head's product of its x.
+/// y of each head = that head's product of its x, without adapters.
 void project_heads(const forward_context& context, std::span<const projection> by, const head_columns& x,
                    const head_columns& y);
 

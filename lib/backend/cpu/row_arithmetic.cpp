@@ -27,6 +27,10 @@ activations keep(std::span<const int> outputs, const activations& x) {
   return x.first_rows(static_cast<std::int64_t>(outputs.size()));
 }
 
+void copy_rows(const activations& x, const activations& out) {
+  for (std::int64_t row = 0; row < x.rows; ++row) std::copy_n(x.row(row), x.columns, out.row(row));
+}
+
 void add_rows(const forward_context& context, const activations& x, float factor, const activations& out) {
   for_each(context, x, [&](std::int64_t row, const float* from) {
     float* to = out.row(row);

@@ -10,6 +10,8 @@ namespace cogen::cpu {
 /// Moves the rows that `outputs` (ascending) names to the front, and returns them.
 activations keep(std::span<const int> outputs, const activations& x);
 
+void copy_rows(const activations& x, const activations& out);
+
 /// out += factor * x
 void add_rows(const forward_context& context, const activations& x, float factor, const activations& out);
 

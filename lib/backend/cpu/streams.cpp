@@ -11,10 +11,6 @@ namespace cogen::cpu {
 
 namespace {
 
-void copy(const activations& from, const activations& to) {
-  for (std::int64_t row = 0; row < from.rows; ++row) std::copy_n(from.row(row), from.columns, to.row(row));
-}
-
 float mean_square(const float* row, std::int64_t count) {
   double sum = 0;
   for (std::int64_t i = 0; i < count; ++i) sum += double{row[i]} * row[i];
@@ -72,7 +68,7 @@ activations operators::stream(std::int64_t index, std::int64_t hidden) const {
 
 void operators::start_streams(const parts::streams<forms>& by, const activations& x) {
   streams_ = context_.space.take(x.rows, by.count() * x.columns);
-  copy(x, stream(0, x.columns));
+  copy_rows(x, stream(0, x.columns));
   for (std::int64_t index = 1; index < by.count(); ++index) {
     const auto made = stream(index, x.columns);
     by.in[static_cast<std::size_t>(index) - 1](context_, x, made);
@@ -110,7 +106,7 @@ void operators::join_streams(const parts::streams<forms>& by, const activations&
   const auto scratch = this->scratch();
   const auto made = context_.space.take(x.rows, x.columns);
   const auto first = stream(0, x.columns);
-  copy(first, x);
+  copy_rows(first, x);
   for (std::int64_t index = 1; index < by.count(); ++index) {
     by.out[static_cast<std::size_t>(index) - 1](context_, stream(index, x.columns), made);
     rescale(context_, first, made);

@@ -213,6 +213,10 @@ at::Tensor weights_of(const projection& by) {
 at::Tensor projected(const at::Tensor& x, const projection& by) {
   auto y = at::matmul(x, weights_of(by).t());
   if (by.bias.defined()) y.add_(by.bias.to(at::kFloat));
+  for (const auto& [down, up, first] : by.adapters) {
+    const auto low = at::matmul(x, down.to(at::kFloat).t());
+    y.narrow(1, first, up.size(0)).add_(at::matmul(low, up.to(at::kFloat).t()));
+  }
   return y;
 }
 

@@ -59,12 +59,13 @@ import t5
 import torch
 import transformers
 import with_layer_norm
+import zamba2
 
 HERE = pathlib.Path(__file__).parent.parent
 DECODERS = (
     qwen, gemma, gemma3n, gemma4, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
     falcon, alibi, moe, lfm2, qwen3_5, granite_hybrid, falcon_h1, hybrid_moe, nemotron_h, bamba, latent, t5,
-    llama4, phimoe)
+    llama4, phimoe, zamba2)
 FAMILIES = {name: family
             for family in (llama, mistral, gemma3, mamba, mamba2, jamba, bart, pegasus, m2m_100,
                            *(f for d in DECODERS for f in d.FAMILIES))
