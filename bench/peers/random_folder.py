@@ -38,6 +38,17 @@ def hybrid(shape, fields):
             "linear_value_head_dim": shape.state}
 
 
+def fill(parameters):
+    """Matrices with the same numbers over and over, of a standard deviation of 0.02, vectors with ones."""
+    drawn = (0.02 * torch.randn(1 << 20, generator=torch.Generator().manual_seed(1))).to(torch.bfloat16)
+    for parameter in parameters:
+        if parameter.dim() == 1:
+            parameter.data.fill_(1)
+            continue
+        for part in parameter.data.view(-1).split(len(drawn)):
+            part.copy_(drawn[:len(part)])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=pathlib.Path, required=True)
@@ -48,8 +59,10 @@ def main():
     tokenizer = transformers.AutoTokenizer.from_pretrained(given.tokenizer.parent, gguf_file=given.tokenizer.name)
     shape = random_shapes.SHAPES[given.shape]
     config = config_of(dataclasses.replace(shape, layers=given.layers or shape.layers), len(tokenizer))
-    torch.manual_seed(1)
-    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+    with torch.device("meta"):
+        model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+    model.to_empty(device="cpu")
+    fill(model.parameters())
     model.save_pretrained(given.out)
     tokenizer.save_pretrained(given.out)
 
