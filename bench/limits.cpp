@@ -1,11 +1,14 @@
 // What this machine can do at best with the threads and instructions that the engine uses: bytes read, from memory and
-// from wherever those of a model's step are found again, and products of bytes, of float32 and of bf16, a second.
+// from wherever those of a model's step are found again, and products of bytes, of float32 and of bf16, a second. Also
+// how many bits the engine reads for a weight of each format.
 #include "kernels/instruction_set.hpp"
+#include "kernels/tile_layout.hpp"
 #include "kernels/weight_arena.hpp"
 #include "kernels/worker_pool.hpp"
 
 #include <boost/program_options.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -142,6 +146,7 @@ struct settings {
   int mebibytes;
   int again;
   bool json;
+  bool weights;
 };
 
 /// A second.
@@ -215,6 +220,20 @@ void print(const settings& wanted, const machine& on, const limits& found) {
              wanted.again, found.int8 / 1e9, found.float32 / 1e9, found.bf16 / 1e9);
 }
 
+double bits_of(weight_format format) {
+  constexpr std::int64_t inputs = quantized_block;
+  return 8.0 * static_cast<double>(tile_bytes(storage_of(format), inputs)) / (tile_lanes * inputs);
+}
+
+void print_weight_bits() {
+  using enum weight_format;
+  std::vector<std::string> formats;
+  for (const weight_format each :
+       {f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, iq4_nl, mxfp4, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_xs})
+    formats.push_back(fmt::format("\"{}\": {}", name_of(each), bits_of(each)));
+  fmt::print("{{{}}}\n", fmt::join(formats, ", "));
+}
+
 std::optional<settings> parse(int argc, char** argv) {
   settings wanted{};
   po::options_description options(
@@ -228,6 +247,8 @@ std::optional<settings> parse(int argc, char** argv) {
   add("mebibytes", po::value(&wanted.mebibytes)->default_value(128), "memory that is read, for each thread");
   add("again", po::value(&wanted.again)->default_value(100), "megabytes that are read over and over, as by steps");
   add("json", po::bool_switch(&wanted.json), "one JSON object, in thousand millions a second");
+  add("weights", po::bool_switch(&wanted.weights),
+      "measures nothing: one JSON object, the bits of a weight of each format as the engine keeps it");
   po::variables_map given;
   po::store(po::parse_command_line(argc, argv, options), given);
   po::notify(given);
@@ -238,6 +259,7 @@ std::optional<settings> parse(int argc, char** argv) {
 }
 
 void run(const settings& wanted) {
+  if (wanted.weights) return print_weight_bits();
   machine on(wanted);
   on.measured(1);  // wakes the threads, and the processors from whatever clock they rest at
   print(wanted, on, on.measured(wanted.repetitions));

@@ -27,6 +27,8 @@ import systems
 def paths(parser):
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--model", type=pathlib.Path, default=DEPS / "model/SmolLM2-135M-Instruct.Q4_1.gguf")
+    parser.add_argument("--folder", type=pathlib.Path,
+                        help="the model as a Hugging Face folder, for Transformers and what exports OpenVINO's files")
     parser.add_argument("--cogen", type=pathlib.Path, default=ROOT / "build/release/bench/throughput")
     parser.add_argument("--limits", type=pathlib.Path, default=ROOT / "build/release/bench/limits")
     parser.add_argument("--rewritten", type=pathlib.Path, default=DEPS / "peers/models",
@@ -67,8 +69,8 @@ def settle(parser, given):
         given.blocks, given.quiet_timeout = min(given.blocks, 2), 0
     if given.blocks < 1:
         parser.error("--blocks must be at least 1")
-    for path in (given.model, given.cogen, given.limits):
-        if not path.exists():
+    for path in (given.model, given.folder, given.cogen, given.limits):
+        if path and not path.exists():
             parser.error(f"{path} does not exist")
 
 

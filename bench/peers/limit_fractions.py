@@ -23,7 +23,7 @@ def steps(part):
 
 def bounds(shape, step, fast, rates):
     """What each part of a step takes of its time, and why."""
-    parts = limits.parts(shape, step, fast, rates)
+    parts = limits.parts_of(shape, step, fast, rates)
     whole = sum(part.seconds(rates) for part in parts)
     return ", ".join(f"{part.name} {part.seconds(rates) / whole:.0%} ({part.bound(rates)})"
                      for part in sorted(parts, key=lambda part: -part.seconds(rates)))
@@ -48,7 +48,7 @@ def row(shape, step, name, blocks):
 
 def rows(results, part, shape):
     asked = steps(part)
-    for cell in [each for each in results.cells(part) if asked[each] and asked[each].longest <= shape.window]:
+    for cell in [each for each in results.cells(part) if asked[each]]:
         for name in OURS:
             blocks = [block for block in results.fair(part, cell) if RATES in block and (name, "") in block]
             if blocks:

@@ -1,40 +1,57 @@
 """The tokens a second that a machine could come to at best, from a model's shape and from what bench/limits measured.
 
-A step reads all weights once, and the cached keys and values of each request once. It has three parts, which follow one
-another (the first two in each layer, so that what one leaves idle the other cannot use):
+A step reads each weight that it needs once, the cached keys and values of each request once, and it reads and writes the
+states of each request once. It has parts that follow one another (all but the last in each layer, so that what one leaves
+idle another cannot use):
 
     layers     the matrices of all layers, and the norms
     attention  queries by keys, and weights by values
+    states     of recurrent layers
     head       the last matrix
 
     seconds of a part = max(bytes / bytes a second, sum over kinds of numbers (products / products a second))
-    seconds of a step = layers + attention + head
+    seconds of a step = sum of its parts' seconds
     tokens a second   = tokens of the step / seconds of a step
+
+Of E experts a token chooses k. R tokens that choose independently of one another, each k with the same probability, are
+expected to need so many of them, which is what the step reads:
+
+    E (1 - (1 - k / E)^R)
+
+In a layer with a window of W tokens a query sees W keys at most, and what lies before all queries' windows is not read.
+Attention's sinks are a number for each head, which is left out.
 
 Bytes a second are those of memory, or where caches keep some of what a step reads until the next one, those at which as
 many bytes are read over and over (with_caches).
 
 A product is one multiply and the add after it. Nothing else is counted: softmax, norms, rotations, rounding, unpacking,
-what threads wait for each other, or moving activations.
+what threads wait for each other, or moving activations; nor the decay of a recurrent state.
 """
 
 import dataclasses
+import functools
 import json
 import subprocess
 
 LANES = 64       # outputs are padded to so many
-GROUP = 32       # inputs that share a scale
-GROUP_BYTES = {  # as lib/kernels/weight_storage.hpp packs a group of each format
-    "f32": 128, "f16": 64, "bf16": 64, "q4_0": 18, "q4_1": 20, "q5_0": 34, "q5_1": 36, "q8_0": 34, "q4_k": 24,
-    "q5_k": 40, "q6_k": 40}
 KV_BYTES = 2     # of a key's or value's number: 16 bits, as cogen keeps them but for models in float32
+STATE_BYTES = 4  # of a recurrent state's number
 GIGA = 1e9
+
+
+def asked(program, *options):
+    return json.loads(subprocess.run([program, *options], stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+@functools.cache
+def weight_bits(program):
+    """The bits of a weight as cogen keeps it, by the format that it has in the file."""
+    return asked(program, "--weights")
 
 
 def measured(program, step_bytes):
     """What bench/limits says: gigabytes a second, and thousand millions of products a second by kind of numbers."""
-    command = [program, "--json", "--again", str(max(1, round(step_bytes / 1e6)))]
-    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+    return asked(program, "--json", "--again", str(max(1, round(step_bytes / 1e6))))
 
 
 def with_caches(rates):
@@ -45,22 +62,34 @@ def with_caches(rates):
 @dataclasses.dataclass(frozen=True)
 class Step:
     """What is asked of the model at once."""
-    tokens: int   # that the step reads
-    outputs: int  # of them, those that are followed by a new one: the others skip the last feed-forward and the head
-    cached: float # tokens whose keys and values are read
-    pairs: float  # of a query and a key that it sees
-    longest: int  # tokens of a request
+    requests: int
+    tokens: int    # that it reads of each
+    outputs: int   # of all tokens, those that are followed by a new one: the others skip the last feed-forward and the head
+    before: float  # tokens of each request that earlier steps have read
+
+    @property
+    def rows(self):
+        return self.requests * self.tokens
+
+    def cached(self, window):
+        """Tokens whose keys and values a layer reads."""
+        return self.requests * min(self.before + self.tokens, window + self.tokens - 1)
+
+    def pairs(self, window):
+        """Of a query and a key that it sees."""
+        seeing_all = max(0, min(self.tokens, window - self.before))
+        others = self.tokens - seeing_all
+        return self.requests * (seeing_all * (self.before + (seeing_all + 1) / 2) + (others and others * window))
 
 
 def decode(requests, context, new_tokens):
     """The middle one of the steps that are timed."""
-    seen = requests * (context + new_tokens / 2)
-    return Step(requests, requests, seen, seen, context + new_tokens)
+    return Step(requests, 1, requests, context + new_tokens / 2 - 1)
 
 
 def prefill(prompt_tokens):
     """As if all of it were one step."""
-    return Step(prompt_tokens, 1, prompt_tokens, prompt_tokens * (prompt_tokens + 1) / 2, prompt_tokens)
+    return Step(1, prompt_tokens, 1, 0)
 
 
 def step_of(cell):
@@ -91,10 +120,28 @@ class Part:
 
 
 def packed_bytes(tensor):
+    """Of all its copies."""
     if tensor.outputs == 1:
-        return 4 * tensor.inputs
+        return 4 * tensor.inputs * tensor.copies
     padded = -(-tensor.outputs // LANES) * LANES
-    return padded * tensor.inputs * GROUP_BYTES[tensor.form] / GROUP
+    return padded * tensor.inputs * tensor.copies * tensor.bits / 8
+
+
+def weight_bytes(shape):
+    """Of all weights, those of all experts too."""
+    return sum(map(packed_bytes, shape.tensors))
+
+
+def needed_experts(experts, used, rows):
+    """Of so many, which each row chooses some of."""
+    return experts * (1 - (1 - used / experts) ** rows)
+
+
+def read_bytes(tensor, shape, step):
+    if tensor.copies == 1:
+        return packed_bytes(tensor)
+    needed = needed_experts(tensor.copies, shape.used_experts, rows_of(tensor, shape, step))
+    return packed_bytes(tensor) * needed / tensor.copies
 
 
 def kind_of(tensor, fast, rates):
@@ -108,43 +155,52 @@ def kind_of(tensor, fast, rates):
 
 def rows_of(tensor, shape, step):
     last_feed = tensor.name.startswith(f"blk.{shape.layers - 1}.ffn_")
-    return step.outputs if last_feed or tensor.name == "output.weight" else step.tokens
+    return step.outputs if last_feed or tensor.name == "output.weight" else step.rows
+
+
+def products_of(tensor, shape, step):
+    if tensor.outputs == 1:
+        return 0
+    used = 1 if tensor.copies == 1 else shape.used_experts
+    return tensor.inputs * tensor.outputs * used * rows_of(tensor, shape, step)
 
 
 def matrices(name, tensors, shape, step, kind):
     products = {}
     for tensor in tensors:
-        if tensor.outputs > 1:
-            count = tensor.inputs * tensor.outputs * rows_of(tensor, shape, step)
-            products[kind(tensor)] = products.get(kind(tensor), 0) + count
-    return Part(name, sum(map(packed_bytes, tensors)), products)
+        products[kind(tensor)] = products.get(kind(tensor), 0) + products_of(tensor, shape, step)
+    return Part(name, sum(read_bytes(tensor, shape, step) for tensor in tensors), products)
 
 
-def cached_bytes(shape, step):
-    return step.cached * shape.layers * 2 * shape.kv_heads * shape.head_dim * KV_BYTES
+def attention(shape, step):
+    numbers = sum(2 * layer.kv_heads * layer.head_dim * step.cached(layer.window) for layer in shape.attention)
+    products = sum(2 * layer.heads * layer.head_dim * step.pairs(layer.window) for layer in shape.attention)
+    return Part("attention", numbers * KV_BYTES, {"float32": products})
+
+
+def states(shape, step):
+    numbers = 2 * step.requests * sum(layer.numbers for layer in shape.states)
+    return Part("states", numbers * STATE_BYTES, {"float32": step.rows * sum(layer.products for layer in shape.states)})
+
+
+def parts(shape, step, kind):
+    head = [tensor for tensor in shape.tensors if tensor.name == "output.weight"]
+    others = [tensor for tensor in shape.tensors if tensor.name != "output.weight"]
+    return [matrices("layers", others, shape, step, kind), attention(shape, step),
+            *([states(shape, step)] if shape.states else []), matrices("head", head, shape, step, kind)]
+
+
+def parts_of(shape, step, fast, rates):
+    return parts(shape, step, lambda tensor: kind_of(tensor, fast, rates))
 
 
 def step_bytes(shape, step):
-    return sum(map(packed_bytes, shape.tensors)) + cached_bytes(shape, step)
+    return sum(part.bytes for part in parts(shape, step, lambda tensor: ""))
 
 
 def step_products(shape, step):
-    return attended(shape, step) + sum(tensor.inputs * tensor.outputs * rows_of(tensor, shape, step)
-                                       for tensor in shape.tensors if tensor.outputs > 1)
-
-
-def attended(shape, step):
-    return step.pairs * shape.layers * 2 * shape.heads * shape.head_dim
-
-
-def parts(shape, step, fast, rates):
-    def kind(tensor):
-        return kind_of(tensor, fast, rates)
-    head = [tensor for tensor in shape.tensors if tensor.name == "output.weight"]
-    others = [tensor for tensor in shape.tensors if tensor.name != "output.weight"]
-    attention = Part("attention", cached_bytes(shape, step), {"float32": attended(shape, step)})
-    return [matrices("layers", others, shape, step, kind), attention, matrices("head", head, shape, step, kind)]
+    return sum(sum(part.products.values()) for part in parts(shape, step, lambda tensor: ""))
 
 
 def tokens_per_second(shape, step, fast, rates):
-    return step.tokens / sum(part.seconds(rates) for part in parts(shape, step, fast, rates))
+    return step.rows / sum(part.seconds(rates) for part in parts_of(shape, step, fast, rates))

@@ -1,8 +1,9 @@
 """The Markdown page of a session."""
 
 import host
-import model_shape
 import limit_fractions
+import limits
+import model_shape
 from markdown import table
 
 OURS = ["cogen int8", "cogen float32"]
@@ -131,7 +132,7 @@ def about(given, results):
 
 def page(given, results):
     parts = [about(given, results)]
-    shape = model_shape.read(given.model) if results.has_limits() else None
+    shape = model_shape.read(given.model, limits.weight_bits(given.limits)) if results.has_limits() else None
     for part, section in SECTIONS.items():
         if part in results.parts():
             parts += section(results)

@@ -27,6 +27,7 @@ def mxfp4(blocks):
 
 
 SCALES = {"Q8_0": q8_0, "Q4_K": q4_k, "MXFP4": mxfp4}
+FILE_TYPES = {"Q4_K": gguf.LlamaFileType.MOSTLY_Q4_K_M, "MXFP4": gguf.LlamaFileType.MOSTLY_MXFP4_MOE}
 
 
 class Draws:
@@ -167,6 +168,7 @@ def describe(writer, shape, vocabulary):
     writer.add_key_length(shape.head_dim)
     writer.add_value_length(shape.head_dim)
     writer.add_vocab_size(vocabulary)
+    writer.add_file_type(FILE_TYPES[shape.expert_form or shape.projections])
     writer.add_quantization_version(2)
     if shape.experts:
         writer.add_expert_count(shape.experts)

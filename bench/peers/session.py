@@ -15,6 +15,8 @@ import limits
 import model_shape
 import systems
 
+MOST_DIFFERENCE = 0.002  # of the bytes of weights: padding of small matrices
+
 
 @contextlib.contextmanager
 def busy_processes():
@@ -64,7 +66,7 @@ class Session:
         self.systems, self.cells, self.write = taking_part, chosen, write
         self.blocks, self.quiet_timeout, self.quick = given.blocks, given.quiet_timeout, given.quick
         self.capacity_of, self.limits_program = given.capacity_of, given.limits
-        self.shape = model_shape.read(given.model)
+        self.shape = model_shape.read(given.model, limits.weight_bits(given.limits))
         self.servers, self.kind, self.found_capacity = {}, None, None
         self.times = gzip.open(given.out / "times.jsonl.gz", "at")
         self.progress = Progress((cell.name + cell.part, self.weight(cell)) for cell in chosen
@@ -97,7 +99,14 @@ class Session:
             self.servers[key] = system.start(keeps_prompts)
             print(f"ready after {self.servers[key].ready_seconds:.1f} s: {self.servers[key].about}", flush=True)
             self.write({"what": "about", "system": system.name, "about": self.servers[key].about})
+            self.check_weights(self.servers[key].weight_bytes)
         return self.servers[key]
+
+    def check_weights(self, said):
+        """The limits are those of what cogen reads only if they count its weights as it does."""
+        if said and self.shape and abs(limits.weight_bytes(self.shape) / said - 1) > MOST_DIFFERENCE:
+            sys.exit(f"compare: limits.py counts {limits.weight_bytes(self.shape):,.0f} bytes of weights where cogen "
+                     f"has {said:,}")
 
     def run_cell(self, cell):
         if self.kind != (cell.part, getattr(cell, "context", None)):

@@ -48,7 +48,8 @@ class Server:
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
         hello = self.answer("hello")
         self.hello_seconds, self.imports, self.hello_mib = self.age(), hello.get("imports", 0.0), self.peak_mib()
-        self.about = self.answer("ready")["ready"]
+        ready = self.answer("ready")
+        self.about, self.weight_bytes = ready["ready"], ready.get("weight_bytes")
         self.ready_seconds = self.age()
 
     def age(self):
@@ -114,8 +115,8 @@ def exported(given, form):
     path = given.rewritten / f"{given.model.stem}.openvino-{form}"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run([path_of("python", "openvino-export"), HERE / "openvino_export.py", "--model", given.model, "--to",
-                        form, "--out", path], check=True)
+        subprocess.run([path_of("python", "openvino-export"), HERE / "openvino_export.py", "--model",
+                        given.folder or given.model, "--to", form, "--out", path], check=True)
     return path
 
 
@@ -138,7 +139,7 @@ def openvino(given, key, name, *properties, form=None, model=None, batch=512, **
 
 def transformers(given, key, name, dtype):
     command = (path_of("python", "transformers"), HERE / "transformers_serve.py", "--dtype", dtype)
-    return System(key, name, command, given.model, static=True, largest=16384,
+    return System(key, name, command, given.folder or given.model, static=True, largest=16384,
                   parts=("decode", "prefill", "background", "memory", "loading"))
 
 

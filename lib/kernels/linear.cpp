@@ -74,31 +74,42 @@ class product {
         weights_(weights),
         operands_(operands),
         rounded_(run, weights, operands),
-        cut_(weights, operands.rows, run.workers->threads()),
-        tiles_to_next_task_((run.workers->threads() - 1) * cut_.run_tiles() + 1),
-        tile_bytes_(static_cast<std::int64_t>(weights.bytes() / weights.tiles().size())) {}
+        cut_(weights, operands.rows, run.workers->threads()) {}
 
   std::int64_t tasks() const { return cut_.tasks(); }
 
-  void run_task(std::int64_t task) const {
+  // The first tile of a task; where there are no more, of one of the next matrix, which mostly lies behind this one.
+  const std::byte* weights_of(std::int64_t task) const {
+    const std::int64_t beyond = task - tasks();
+    if (beyond < 0) return tile_of(cut_.halves(task).first);
+    const auto tile_bytes = weights_.bytes() / weights_.tiles().size();
+    return tile_of(0) + weights_.bytes() + beyond * cut_.run_tiles() * static_cast<std::int64_t>(tile_bytes);
+  }
+
+  // After it this thread reads what is at `next`.
+  void run_task(std::int64_t task, const std::byte* next) const {
     const auto [first, last] = cut_.halves(task);
     for (std::int64_t half = first; half < last;) {
-      const std::int64_t next = std::min(half / 2 * 2 + 2, last);
-      multiply(half, next, cut_.rows(task, operands_.rows), next < last ? 1 : tiles_to_next_task_);
-      half = next;
+      const std::int64_t end = std::min(half / 2 * 2 + 2, last);
+      multiply(half, end, cut_.rows(task, operands_.rows), end < last ? tile_of(end) : next);
+      half = end;
     }
   }
 
  private:
-  // One tile, or half of one; after it this thread takes the one that lies so many tiles behind it.
-  void multiply(std::int64_t half, std::int64_t next, partition::range rows, std::int64_t tiles_on) const {
+  const std::byte* tile_of(std::int64_t half) const {
+    return weights_.tiles()[static_cast<std::size_t>(half / 2)].data;
+  }
+
+  // One tile, or half of one; after it this thread reads what is at `next`.
+  void multiply(std::int64_t half, std::int64_t end, partition::range rows, const std::byte* next) const {
     const tiled_matrix::tile& tile = weights_.tiles()[static_cast<std::size_t>(half / 2)];
     const auto first = static_cast<int>(half % 2 * half_tile);
-    const int last = std::min(static_cast<int>((next - half / 2 * 2) * half_tile), static_cast<int>(tile.columns));
+    const int last = std::min(static_cast<int>((end - half / 2 * 2) * half_tile), static_cast<int>(tile.columns));
     if (first >= last) return;
     if (rounded_.serve(tile.storage)) {
       auto job = job_for<int8_job>(tile, first, last, rows);
-      job.ahead = tiles_on * tile_bytes_;
+      job.ahead = next - tile.data;
       rounded_.multiply(job, rows.first);
     } else {
       auto job = job_for<linear_job>(tile, first, last, rows);
@@ -130,8 +141,6 @@ class product {
   const linear_operands& operands_;
   quantized_activations rounded_;
   partition cut_;
-  std::int64_t tiles_to_next_task_;  // where threads take tasks in turn; behind the matrix lies the next one
-  std::int64_t tile_bytes_;
 };
 
 constexpr std::size_t most_together = 32;
@@ -149,9 +158,13 @@ void multiply_together(const execution& run, std::span<const linear_product> pro
   for (std::size_t index = 0; index < products.size(); ++index)
     first[index + 1] = first[index] + (all[index] ? all[index]->tasks() : 0);
   const auto ends = std::span(first).subspan(1, products.size());
+  const auto product_of = [&](std::int64_t task) {
+    return static_cast<std::size_t>(std::ranges::upper_bound(ends, task) - ends.begin());
+  };
   run.workers->parallel(ends.back(), [&](std::int64_t task, int) {
-    const auto index = static_cast<std::size_t>(std::ranges::upper_bound(ends, task) - ends.begin());
-    all[index]->run_task(task - first[index]);
+    const std::int64_t next = task + run.workers->threads();
+    const auto index = product_of(task), next_index = product_of(std::min(next, ends.back() - 1));
+    all[index]->run_task(task - first[index], all[next_index]->weights_of(next - first[next_index]));
   });
 }
 
@@ -164,7 +177,9 @@ std::int64_t linear_scratch_floats(const execution& run, const tiled_matrix& wei
 void linear(const execution& run, const tiled_matrix& weights, const linear_operands& operands) {
   if (operands.rows == 0 || weights.empty()) return;
   const product whole(run, weights, operands);
-  run.workers->parallel(whole.tasks(), [&](std::int64_t task, int) { whole.run_task(task); });
+  run.workers->parallel(whole.tasks(), [&](std::int64_t task, int) {
+    whole.run_task(task, whole.weights_of(task + run.workers->threads()));
+  });
 }
 
 void linear(const execution& run, std::span<const linear_product> products) {

@@ -22,11 +22,12 @@ struct state_attention {
   bool tiled = false;
   bool delta = true;
   bool skips = false;
+  std::int64_t state_offset = 3;
   std::vector<float> skip = random_floats(static_cast<std::size_t>(heads), 2);
 
   std::int64_t keys() const { return key_heads * key_width; }
   std::int64_t values() const { return heads * value_width; }
-  std::int64_t state_floats() const { return 3 + values() * key_width; }
+  std::int64_t state_floats() const { return state_offset + values() * key_width; }
 
   // Keys shorter than 1, or the delta rule does not forget.
   attention_inputs inputs(std::int64_t tokens, std::uint32_t seed) const {
@@ -63,7 +64,7 @@ struct state_attention {
                       .value_width = value_width,
                       .tiled = tiled,
                       .delta = delta,
-                      .state_offset = 3});
+                      .state_offset = state_offset});
   }
 
   // Outputs, then the state that is left.
@@ -75,7 +76,7 @@ struct state_attention {
       (*this)(run, {&row, 1}, from, at, out.data());
     });
     const std::vector<float> left = memory.of(0);
-    out.insert(out.end(), left.begin() + 3, left.end());
+    out.insert(out.end(), left.begin() + state_offset, left.end());
     return out;
   }
 
@@ -151,6 +152,19 @@ BOOST_AUTO_TEST_CASE(pieces_of_any_size_give_the_same_bits) {
       const auto whole = attend.alone(run, from, 40, {40});
       for (const auto& pieces : {std::vector<std::int64_t>{1}, {3}, {7}, {1, 5, 2}})
         BOOST_TEST((attend.alone(run, from, 40, pieces) == whole), "pieces of " << pieces.front());
+    });
+}
+
+// Where lines of the cache begin at rows of a state, it is written past the caches.
+BOOST_AUTO_TEST_CASE(the_place_of_a_state_changes_nothing) {
+  worker_pool workers(2);
+  for (auto attend : shapes())
+    for_each_set(workers, [&](const execution& run) {
+      const auto from = attend.inputs(5, 6);
+      attend.state_offset = 0;
+      const auto wanted = attend.alone(run, from, 5, {2, 1});
+      for (attend.state_offset = 1; attend.state_offset < 16; ++attend.state_offset)
+        BOOST_TEST((attend.alone(run, from, 5, {2, 1}) == wanted), "at " << attend.state_offset);
     });
 }
 

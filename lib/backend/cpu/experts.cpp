@@ -5,12 +5,17 @@
 #include "kernels/row_tasks.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
+#include <optional>
+#include <span>
 
 namespace cogen::cpu {
 
 namespace {
+
+constexpr std::size_t most_together = 32;
 
 /// Copies each row to its places among the packed ones, times its shares if they scale what experts read.
 void pack(const forward_context& context, const expert_rows& places, const activations& x, bool scales_input,
@@ -81,6 +86,36 @@ void operators::add_experts(const routed_rows& routed, const parts::mixture_of_e
       });
 }
 
+/// The rows that one expert reads, and its results.
+struct operators::chosen_expert {
+  const parts::mlp<forms>* by;
+  activations x;
+  activations y;
+};
+
+/// Chosen experts whose products are made together, or one with more rows: threads wait for each other less often, and
+/// all read weights until the last expert's are read.
+class operators::expert_group {
+ public:
+  bool has_room_for(const chosen_expert& next) const {
+    return count_ == 0 || (count_ < all_.size() && rows_ + next.x.rows <= most_rows);
+  }
+
+  void add(const chosen_expert& next) {
+    all_[count_++] = next;
+    rows_ += next.x.rows;
+  }
+
+  std::span<const chosen_expert> experts() const { return std::span(all_).first(count_); }
+
+ private:
+  static constexpr std::int64_t most_rows = 128;
+
+  std::array<chosen_expert, most_together> all_;
+  std::size_t count_ = 0;
+  std::int64_t rows_ = 0;
+};
+
 void operators::sum_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& by,
                             const activations& out) const {
   const auto& [x, shares] = routed;
@@ -90,17 +125,37 @@ void operators::sum_experts(const routed_rows& routed, const parts::mixture_of_e
   const auto results = context_.space.take(places.count(), x.columns);
   const bool scales_input = by.how.router.scales_input;
   pack(context_, places, x, scales_input, packed);
-  for (std::int64_t expert = 0; expert < shares.columns; ++expert)
-    feed_forward(by.experts[static_cast<std::size_t>(expert)], places.of(packed, expert), places.of(results, expert));
+  expert_group together;
+  for (std::int64_t expert = 0; expert < shares.columns; ++expert) {
+    const chosen_expert next{&by.experts[static_cast<std::size_t>(expert)], places.of(packed, expert),
+                             places.of(results, expert)};
+    if (next.x.rows == 0) continue;
+    if (!together.has_room_for(next)) {
+      feed_forward(together.experts());
+      together = {};
+    }
+    together.add(next);
+  }
+  feed_forward(together.experts());
   add_packed(context_, places, results, scales_input, out);
 }
 
-void operators::feed_forward(const parts::mlp<forms>& by, const activations& x, const activations& y) const {
-  if (x.rows == 0) return;
+void operators::feed_forward(std::span<const chosen_expert> experts) const {
   const auto scratch = this->scratch();
-  const auto inner = norm_activated(x, {}, by.up, by.activation, by.intermediate);
-  const kernels::activated_rows rows(context_.run, inner);
-  by.down(context_, {{inner.out, inner.rows, inner.width, inner.out_stride}, &rows}, y);
+  std::array<projected_rows, most_together> products;
+  std::array<std::optional<kernels::activated_rows>, most_together> inner;
+  for (std::size_t index = 0; index < experts.size(); ++index) {
+    const auto& [by, x, y] = experts[index];
+    products[index] = {&by->up, x, context_.space.take(x.rows, by->up.weights->outputs())};
+  }
+  project(context_, std::span(products).first(experts.size()));
+  for (std::size_t index = 0; index < experts.size(); ++index) {
+    const auto& [by, x, y] = experts[index];
+    const auto rows = activated(products[index].y, by->activation, by->intermediate);
+    inner[index].emplace(context_.run, rows);
+    products[index] = {&by->down, {{rows.out, rows.rows, rows.width, rows.out_stride}, &*inner[index]}, y};
+  }
+  project(context_, std::span(products).first(experts.size()));
 }
 
 }  // namespace cogen::cpu

@@ -101,7 +101,11 @@ void operators::add_rows(const activations& rows, const parts::residual<forms::n
 kernels::activation_operands operators::norm_activated(const activations& x, const forms::norm& before,
                                                        const projection& by, const parts::activation& how,
                                                        std::int64_t intermediate) const {
-  const auto up = norm_linear(x, before, by, how.gated ? 2 * intermediate : intermediate);
+  return activated(norm_linear(x, before, by, how.gated ? 2 * intermediate : intermediate), how, intermediate);
+}
+
+kernels::activation_operands operators::activated(const activations& up, const parts::activation& how,
+                                                  std::int64_t intermediate) const {
   if (how.gate_scale != 1) scale_rows(context_, how.gate_scale, up.columns_from(0, intermediate));
   if (how.gate_cutoff) cut_off(context_, *how.gate_cutoff, up.columns_from(0, intermediate));
   return {.kind = how.kind,

@@ -122,7 +122,11 @@ class operators {
   void linear_add(const input& y, const projection& by, const parts::residual<forms::norm>& how,
                   const activations& x) const;
   void choose(const parts::mixture_of_experts<forms>& by, const activations& shares) const;
-  void feed_forward(const parts::mlp<forms>& by, const activations& x, const activations& y) const;
+  struct chosen_expert;
+  class expert_group;
+  void feed_forward(std::span<const chosen_expert> experts) const;
+  kernels::activation_operands activated(const activations& up, const parts::activation& how,
+                                         std::int64_t intermediate) const;
   void sum_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& by, const activations& out) const;
 
   const forward_context& context_;

@@ -13,10 +13,11 @@ namespace cogen::cpu {
 
 /// A projection's left side: stored rows, or rows that a prologue computes as they are read.
 struct input {
+  input() = default;
   input(const activations& all, const kernels::prologue* computed_by = nullptr) : rows(all), maker(computed_by) {}
 
   activations rows;
-  const kernels::prologue* maker;
+  const kernels::prologue* maker = nullptr;
 };
 
 /// Columns of a product from `first` on are added up(down(x)).
@@ -43,6 +44,17 @@ struct projection {
 
   explicit operator bool() const { return weights != nullptr; }
 };
+
+/// One of several products.
+struct projected_rows {
+  const projection* by = nullptr;
+  input x;
+  activations y;
+};
+
+/// y = by(x) of each product. Threads wait for each other as if a few were one. No product writes what another one
+/// reads.
+void project(const forward_context& context, std::span<const projected_rows> products);
 
 /// Columns of each head, where heads lie side by side.
 struct head_columns {
