@@ -20,11 +20,11 @@ bool offers(const state& all, const sequence& seq) { return shares(all, seq) && 
 /// The last token is always run.
 std::span<const token> all_but_last(const sequence& seq) { return {seq.tokens.data(), seq.tokens.size() - 1}; }
 
-/// And so are those fed for the logits of each.
+/// And so are those fed for the logits of each, or to be scored.
 std::span<const token> to_begin_with(const sequence& seq) {
   const auto most = all_but_last(seq);
   const auto before = static_cast<std::size_t>(seq.current.length_before);
-  return seq.current.wanted == output::all_logits ? most.first(std::min(most.size(), before)) : most;
+  return seq.current.wanted == output::all_logits || seq.scores() ? most.first(std::min(most.size(), before)) : most;
 }
 
 int shared(const sequence& follower, const sequence& leader) {
@@ -33,8 +33,12 @@ int shared(const sequence& follower, const sequence& leader) {
   return static_cast<int>(std::ranges::mismatch(first, all_but_last(leader)).in1 - first.begin());
 }
 
+int least_shared(const state& all, const sequence& seq) {
+  return seq.options.least_shared > 0 ? seq.options.least_shared : all.within.usage.block;
+}
+
 bool is_worth_it(const state& all, const sequence& seq, int length) {
-  return length >= seq.cached + all.within.usage.block;
+  return length >= seq.cached + least_shared(all, seq);
 }
 
 /// What other slots hold of tokens, first ones of the sequence; includes what is kept from this step on.
@@ -116,7 +120,7 @@ sequence* leader_of(state& all, const following& what) {
 
 /// True if it has found a leader.
 bool follow(state& all, sequence& seq, const step& made) {
-  int most = seq.cached + all.within.usage.block - 1;
+  int most = seq.cached + least_shared(all, seq) - 1;
   for (const row& each : made.rows) {
     if (each.count == 1) continue;
     sequence& leader = all.sequences.at(each.sequence);
@@ -152,7 +156,7 @@ int next_kept(const state& all, const sequence& seq) {
 /// Whether other slots hold almost as much of it.
 bool is_held(const state& all, const sequence& seq, int length) {
   const auto first = std::span(seq.tokens).first(static_cast<std::size_t>(length));
-  return look_up(all, seq, first).length + all.within.usage.block > length;
+  return look_up(all, seq, first).length + least_shared(all, seq) > length;
 }
 
 void keep_beginning(state& all, const sequence& seq, int length) {
@@ -214,7 +218,7 @@ void learn(state& all, const sequence& seq) {
 void leave_slot(state& all, sequence& seq) {
   const int left = all.changes.set_slot(seq, -1);
   const slot& of = all.slots[left];
-  const bool filled = !of.pending && !of.moving && all.known.length(left) >= all.within.usage.block;
+  const bool filled = !of.pending && !of.moving && all.known.length(left) >= least_shared(all, seq);
   shares(all, seq) && filled ? all.slots.keep(left) : all.slots.leave(left);
 }
 

@@ -61,6 +61,8 @@ void sequence::check(const run& next) const {
     throw std::invalid_argument("run.credits is " + std::to_string(next.credits) + "; it must be at least 0");
   if (next.samples < 1)
     throw std::invalid_argument("run.samples is " + std::to_string(next.samples) + "; it must be at least 1");
+  if (next.scores_prompt && next.wanted != output::sample)
+    throw std::invalid_argument("only a run that samples may score its prompt");
   if (!next.checkpoints.empty() && (next.checkpoints[0] < 1 || !std::ranges::is_sorted(next.checkpoints)))
     throw std::invalid_argument("run.checkpoints must ascend from 1 or more");
   if (tokens.empty() && next.tokens.empty()) throw std::invalid_argument("an empty sequence has no token to run");
@@ -72,7 +74,7 @@ void sequence::check(const run& next) const {
 void sequence::begin(run&& next, std::uint64_t arrival, time asked) {
   const int before = length();
   tokens.append(next.tokens);
-  current = {next.wanted, arrival, asked, next.credits, next.samples, 0, before, sampled, length()};
+  current = {next.wanted, arrival, asked, next.credits, next.samples, 0, before, sampled, length(), next.scores_prompt};
   cached = std::min(cached, length() - 1);
   if (next.wanted == output::sample && room() == 0) current.wanted = output::nothing;
   checkpoints = std::move(next.checkpoints);

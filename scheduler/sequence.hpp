@@ -21,6 +21,7 @@ struct progress {
   int length_before;
   int sampled_before;
   int length_fed;  ///< with the run's own tokens
+  bool scores_prompt;
 };
 
 /// A sequence waits until another one has run the first `length` tokens, which both have; without a leader, until the
@@ -121,6 +122,9 @@ struct sequence {
 
   /// The same within its run.
   std::int64_t samples_left() const;
+
+  /// Whether the next row runs tokens of a prompt that are to be scored.
+  bool scores() const { return current.scores_prompt && length() == current.length_fed && current.unknown == 0; }
 
   /// Whether its cache is being transferred between its slot and the host.
   bool in_transfer() const { return away && away->at != away::stage::stored; }

@@ -26,24 +26,27 @@ diagnostics full(fmt::format_string<Values...> sentence, Values&&... values) noe
 admission::admission(int max_sequences, int max_waiting, std::function<void()> idle)
     : max_sequences_(max_sequences), max_waiting_(max_waiting), idle_(std::move(idle)) {}
 
-std::optional<diagnostics> admission::begin(admission_state& one) noexcept {
+std::optional<diagnostics> admission::begin(admission_state& one, std::span<admission_state* const> others) noexcept {
   const std::lock_guard lock(mutex_);
-  if (auto refused = refusal(one)) return refused;
-  enter(one, has_had_slot(one) ? working : queued);
+  if (auto refused = refusal(one, 1 + static_cast<int>(others.size()))) return refused;
+  const auto next = has_had_slot(one) ? working : queued;
+  enter(one, next);
+  for (auto* const each : others) enter(*each, next);
   return std::nullopt;
 }
 
-std::optional<diagnostics> admission::refusal(admission_state of) const {
+std::optional<diagnostics> admission::refusal(admission_state of, int count) const {
   if (counts_.draining)
     return diagnostics(error::draining, "the engine is draining: it ends what has begun and begins nothing more");
-  if (!is_inside(of) && counts_.sequences >= max_sequences_)
+  if (!is_inside(of) && counts_.sequences + count > max_sequences_)
     return full(
-        "the engine holds {} sequences, as many as engine_options.limits.max_sequences allows; {} of them wait for "
-        "their first slot",
-        counts_.sequences, counts_.waiting);
-  if (!has_had_slot(of) && of != queued && counts_.waiting >= max_waiting_)
-    return full("{} sequences wait for their first slot, as many as engine_options.limits.max_waiting allows",
-                counts_.waiting);
+        "the engine holds {} sequences, and {} of them wait for their first slot; {} more would exceed "
+        "engine_options.limits.max_sequences, which is {}",
+        counts_.sequences, counts_.waiting, count, max_sequences_);
+  if (!has_had_slot(of) && of != queued && counts_.waiting + count > max_waiting_)
+    return full(
+        "{} sequences wait for their first slot; {} more would exceed engine_options.limits.max_waiting, which is {}",
+        counts_.waiting, count, max_waiting_);
   return std::nullopt;
 }
 

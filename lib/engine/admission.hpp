@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <span>
 
 namespace cogen::detail {
 
@@ -25,9 +26,9 @@ class admission {
   /// Calls `idle` when the last work under way ends after drain(), on the thread that ends it.
   admission(int max_sequences, int max_waiting, std::function<void()> idle);
 
-  /// Begins work. If the engine is draining or full, returns the reason and changes nothing. One that has had a slot is
-  /// refused only while the engine drains.
-  std::optional<diagnostics> begin(admission_state& one) noexcept;
+  /// Begins work, also that of `others`, which count alike. If the engine is draining or full, returns the reason and
+  /// changes nothing. One that has had a slot is refused only while the engine drains.
+  std::optional<diagnostics> begin(admission_state& one, std::span<admission_state* const> others = {}) noexcept;
 
   /// Records that it has a slot: it no longer counts as waiting.
   void schedule(admission_state& one) noexcept;
@@ -53,7 +54,7 @@ class admission {
   counts now() const noexcept;
 
  private:
-  std::optional<diagnostics> refusal(admission_state of) const;
+  std::optional<diagnostics> refusal(admission_state of, int count) const;
   void enter(admission_state& one, admission_state next) noexcept;
   template <class Next>
   void end(admission_state& one, Next next) noexcept;

@@ -1,6 +1,7 @@
 #include "engine/checked_request.hpp"
 
 #include "engine/checked_encoder_input.hpp"
+#include "text/chat_prompt.hpp"
 #include "text/prompt_checkpoints.hpp"
 
 #include <fmt/format.h>
@@ -31,16 +32,15 @@ std::vector<token> encoder_tokens(const request& what, const engine_parts& parts
 }
 
 std::vector<token> prompt_tokens(const request& what, const engine_parts& parts) {
-  if (const auto* ids = std::get_if<token_ids>(&what.prompt)) return *ids;
   const auto* messages = std::get_if<chat_messages>(&what.prompt);
+  if (!messages && !(what.tools.empty() && what.chat_template_kwargs.empty()))
+    throw std::invalid_argument("tools and chat_template_kwargs are for a chat, and the prompt is none");
+  if (const auto* ids = std::get_if<token_ids>(&what.prompt)) return *ids;
   if (messages && !parts.chat) throw std::invalid_argument(no_chat(parts.chat_error));
   if (!parts.tokenizer) throw std::invalid_argument("the prompt is text, and this engine has no tokenizer");
   if (!messages) return parts.tokenizer->encode(std::get<std::string>(what.prompt), {.add_special = true});
-  text::template_options options;
-  if (const auto bos = parts.tokenizer->bos()) options.bos = parts.tokenizer->token_text(*bos);
-  if (const auto eos = parts.tokenizer->eos(); !eos.empty()) options.eos = parts.tokenizer->token_text(eos.front());
-  const auto segments = parts.chat->render_segments(*messages, options);
-  return parts.tokenizer->encode(segments, {.parse_special = true});
+  return text::encode_chat(*messages, text::template_variables(what.tools, what.chat_template_kwargs), *parts.chat,
+                           *parts.tokenizer);
 }
 
 /// The decoder's prompt for a model with an encoder. It begins with the start token, once.
@@ -78,6 +78,9 @@ void check_parameters(const request& what, int vocabulary) {
         fmt::format("max_buffered_tokens is {}; it must be at least 0", what.max_buffered_tokens));
   if (what.max_bytes && *what.max_bytes < 1)
     throw std::invalid_argument(fmt::format("max_bytes is {}; it must be at least 1", *what.max_bytes));
+  if (const auto logprobs = what.prompt_logprobs.value_or(0); logprobs < 0 || logprobs > sampling_params::max_logprobs)
+    throw std::invalid_argument(
+        fmt::format("prompt_logprobs is {}; it must be between 0 and {}", logprobs, sampling_params::max_logprobs));
   check_limit("start_within", what.start_within);
   check_limit("finish_within", what.finish_within);
   for (const token id : what.stop_token_ids)

@@ -139,8 +139,21 @@ void device_runner::begin_rows(step& step) {
     finish_on_device(step);
 }
 
-/// Puts rows of one token first; both kinds stay in the step's order. Lists the rows whose logits are wanted: those
-/// that sample, then the others. A replayed step computes logits for every row, in the order of the rows.
+device_runner::token_part device_runner::wanted_for(purpose what, const scheduler::row& row) {
+  const bool samples = row.wanted == scheduler::output::sample;
+  switch (what) {
+    case purpose::sample:
+      return samples ? token_part{row.count - 1, 1} : token_part{};
+    case purpose::score:
+      return {0, row.scores()};
+    case purpose::output:
+      break;
+  }
+  return samples || row.scored ? token_part{} : token_part{row.count - row.outputs(), row.outputs()};
+}
+
+/// Puts rows of one token first; both kinds stay in the step's order. Lists the tokens whose logits are wanted, by
+/// purpose. A replayed step computes logits for every row, in the order of the rows.
 void device_runner::put_in_order(const scheduler::step& step, bool recorded) {
   static constexpr std::array<token, 1> last_sampled{-1};
   const auto& rows = step.rows;
@@ -158,19 +171,18 @@ void device_runner::put_in_order(const scheduler::step& step, bool recorded) {
   add_rows(false);
   auto& wanted = wanted_by_turn_[1 - sampling_.turn()];
   wanted.clear();
-  const auto add_wanted = [&](bool samples) {
-    std::int32_t end = 0;
+  for (const auto what : {purpose::sample, purpose::score, purpose::output}) {
+    std::int32_t begin = 0;
     for (std::size_t i = 0; i < order_.size(); ++i) {
       const auto& row = rows[static_cast<std::size_t>(order_[i])];
-      end += row.count;
-      if (row.wanted == scheduler::output::nothing || (row.wanted == scheduler::output::sample) != samples) continue;
-      const auto count = row.wanted == scheduler::output::all_logits ? row.count : 1;
-      wanted.push_back({order_[i], static_cast<std::int64_t>(recorded ? i : outputs_.size()), count});
-      for (auto output = end - count; output < end; ++output) outputs_.push_back(output);
+      const auto part = wanted_for(what, row);
+      const auto first = begin + part.begin;
+      begin += row.count;
+      if (part.count == 0) continue;
+      wanted.push_back({order_[i], what, static_cast<std::int64_t>(recorded ? i : outputs_.size()), part.count});
+      for (auto output = first; output < first + part.count; ++output) outputs_.push_back(output);
     }
-  };
-  add_wanted(true);
-  add_wanted(false);
+  }
 }
 
 /// Replays a graph, which writes the logits of every row to logits_.
@@ -207,7 +219,7 @@ bool device_runner::describe_sampling(step& step, std::int64_t logits) {
   for (auto& each : wanted_by_turn_[sampling_.turn()]) {
     const auto index = static_cast<std::size_t>(each.row);
     const auto& row = step.rows[index];
-    if (row.wanted == scheduler::output::sample) {
+    if (each.what == purpose::sample) {
       auto& how = sampling_.row(each.first);
       each.by = describe(step, index, how);
       how.slot = each.by == sampled_by::device ? row.slot : -1;
@@ -235,12 +247,27 @@ void device_runner::finish_on_device(step& step) {
 
 void device_runner::take_sampled(step& step, std::size_t turn) {
   for (const auto& each : wanted_by_turn_[turn])
-    if (each.by == sampled_by::device)
+    if (each.by == sampled_by::device && !step.rows[static_cast<std::size_t>(each.row)].failed)
       step.set_output(static_cast<std::size_t>(each.row),
                       device_outcome(sampling_.status(turn, each.first), sampling_.sampled(turn, each.first)));
 }
 
-/// Copies logits to the host in blocks of at most as many rows as logits_ has. Samples there, or gathers the logits.
+void device_runner::sample(step& step, std::size_t row, std::span<float> scores) {
+  step.set_output(row, step.sampler_of(row).sample(scores));
+  last_.select(0, step.rows[row].slot).fill_(step.rows[row].sampled);
+}
+
+/// Scores tokens of a row from number `first` on.
+void device_runner::score_prompt(step& step, std::size_t row, int first, std::span<const float> scores) {
+  const auto width = static_cast<std::size_t>(options_.vocabulary);
+  first += slots_->kv.length(step.rows[row].slot) - step.rows[row].count;
+  for (; !scores.empty(); scores = scores.subspan(width), ++first)
+    if (auto error = step.sampler_of(row).score_prompt(scores.first(width), first))
+      return step.set_output(row, {.error = std::move(error)});
+}
+
+/// Copies logits to the host in blocks of at most as many rows as logits_ has. Samples and scores there, or gathers the
+/// logits.
 void device_runner::show_to_host(step& step, const at::Tensor& hidden, std::int64_t total) {
   const auto width = static_cast<std::size_t>(options_.vocabulary);
   const auto& rows = step.rows;
@@ -254,19 +281,24 @@ void device_runner::show_to_host(step& step, const at::Tensor& hidden, std::int6
       const auto begin = std::max(each.first, first);
       const auto end = std::min(each.first + each.count, first + count);
       if (begin >= end || each.by != sampled_by::host) continue;
-      float* const scores = host_logits_.mutable_data_ptr<float>() + (begin - first) * options_.vocabulary;
+      const std::span scores(host_logits_.mutable_data_ptr<float>() + (begin - first) * options_.vocabulary,
+                             static_cast<std::size_t>(end - begin) * width);
       const auto index = static_cast<std::size_t>(each.row);
-      if (rows[index].wanted == scheduler::output::sample) {
-        step.set_output(index, step.sampler_of(index).sample({scores, width}));
-        last_.select(0, rows[index].slot).fill_(rows[index].sampled);
-      } else {
-        add_scores(step, index, gathered[index], {scores, static_cast<std::size_t>(end - begin) * width});
+      switch (each.what) {
+        case purpose::sample:
+          sample(step, index, scores);
+          break;
+        case purpose::score:
+          score_prompt(step, index, static_cast<int>(begin - each.first), scores);
+          break;
+        case purpose::output:
+          add_scores(step, index, gathered[index], scores);
       }
     }
   }
   for (const auto& each : wanted_by_turn_[sampling_.turn()]) {
     const auto index = static_cast<std::size_t>(each.row);
-    if (rows[index].wanted != scheduler::output::sample && !rows[index].failed)
+    if (each.what == purpose::output && !rows[index].failed)
       step.set_output(index, {.scores = logits(std::move(gathered[index]), options_.vocabulary)});
   }
   take_sampled(step, sampling_.turn());

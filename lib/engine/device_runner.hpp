@@ -40,16 +40,27 @@ class device_runner final : public caching_runner {
  private:
   enum class sampled_by : std::uint8_t { host, device, none };
 
+  /// What logits are wanted for, in the order of a step's logits.
+  enum class purpose : std::uint8_t { sample, score, output };
+
   /// The rows [first, first + count) of the step's logits, which belong to one of its rows.
   struct wanted_rows {
     int row;  ///< of the step
+    purpose what;
     std::int64_t first;
     std::int64_t count;
     sampled_by by = sampled_by::host;
   };
 
+  /// Tokens [begin, begin + count) of a row.
+  struct token_part {
+    int begin = 0;
+    int count = 0;
+  };
+
   void read_encoder_inputs(const scheduler::step& step);
   void begin_rows(step& step);
+  static token_part wanted_for(purpose what, const scheduler::row& row);
   void put_in_order(const scheduler::step& step, bool recorded);
   at::Tensor run_recorded();
   at::Tensor run_ragged();
@@ -58,6 +69,8 @@ class device_runner final : public caching_runner {
   sampled_by describe(step& step, std::size_t row, sampling_row& how);
   void finish_on_device(step& step);
   void show_to_host(step& step, const at::Tensor& hidden, std::int64_t total);
+  void sample(step& step, std::size_t row, std::span<float> scores);
+  void score_prompt(step& step, std::size_t row, int first, std::span<const float> scores);
   void take_sampled(step& step, std::size_t turn);
   void warm_up();
   void record_steps();

@@ -7,6 +7,7 @@
 
 #include <cogen/engine.hpp>
 
+#include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
 #include <thread>
@@ -14,14 +15,31 @@
 namespace cogen {
 namespace {
 
+using detail::stream_state;
+
 constexpr std::size_t long_prompt = 16 * 1024;  // bytes; longer ones are tokenized on another thread
 
-std::size_t bytes_of(const request& what) {
-  if (const auto* text = std::get_if<std::string>(&what.prompt)) return text->size();
-  std::size_t bytes = 0;
-  if (const auto* messages = std::get_if<chat_messages>(&what.prompt))
-    for (const auto& each : *messages) bytes += each.content.size();
-  return bytes;
+template <class Json>
+std::size_t bytes_of(const Json& what) {
+  return what.empty() ? 0 : serialize(what).size();
+}
+
+bool is_long(const request& what) {
+  if (const auto* text = std::get_if<std::string>(&what.prompt)) return text->size() > long_prompt;
+  const auto* messages = std::get_if<chat_messages>(&what.prompt);
+  if (!messages) return false;
+  auto bytes = bytes_of(what.tools) + bytes_of(what.chat_template_kwargs);
+  for (const auto& each : *messages) bytes += each.content.size() + bytes_of(each.extra);
+  return bytes > long_prompt;
+}
+
+void begin(detail::engine_loop& loop, const std::shared_ptr<stream_state>& first, bool is_long,
+           const std::vector<std::shared_ptr<stream_state>>& others = {}) {
+  if (!first->admit(others)) return;
+  if (!is_long) return first->prepare(others);
+  loop.offload([first, others] { first->prepare(others); });
+  first->start_deadlines();
+  for (const auto& each : others) each->start_deadlines();
 }
 
 /// Sets an empty max_sequence_length to the engine's limit.
@@ -78,16 +96,29 @@ engine::~engine() {
 }
 
 token_stream engine::generate(request what) {
-  const bool is_long = bytes_of(what) > long_prompt;
-  auto state = std::make_shared<detail::stream_state>(loop_, std::move(what));
-  if (!state->admit()) return token_stream(std::move(state));
-  if (is_long) {
-    loop_->offload([state] { state->prepare(); });
-    state->start_deadlines();
-  } else {
-    state->prepare();
-  }
+  const bool takes_long = is_long(what);
+  auto state = std::make_shared<stream_state>(loop_, std::move(what), random_stream(loop_->fresh_seed()));
+  begin(*loop_, state, takes_long);
   return token_stream(std::move(state));
+}
+
+std::vector<token_stream> engine::generate_n(request what, int n) {
+  const int limit = loop_->options().limits.max_waiting;
+  if (n < 1 || n > limit)
+    throw std::invalid_argument(
+        fmt::format("n is {}; it must be between 1 and engine_options.limits.max_waiting, which is {}", n, limit));
+  const bool takes_long = is_long(what);
+  random_stream random(loop_->fresh_seed());
+  const auto first = std::make_shared<stream_state>(loop_, what, random);
+  what.prompt = {};
+  what.prompt_logprobs.reset();
+  std::vector<std::shared_ptr<stream_state>> others;
+  for (int i = 1; i < n; ++i) others.push_back(std::make_shared<stream_state>(loop_, what, random.fork()));
+  std::vector<token_stream> streams;
+  streams.emplace_back(first);
+  for (const auto& each : others) streams.emplace_back(each);
+  begin(*loop_, first, takes_long, others);
+  return streams;
 }
 
 sequence engine::open(const open_options& options) { return open(std::vector<token>(), options); }

@@ -52,10 +52,8 @@ const batch& model_runner::collect(const scheduler::step& step) {
   outputs_.clear();
   for (const auto& row : step.rows) {
     rows_.push_back({row.slot, row.count});
-    const int last = row.first + row.count - 1;
-    if (row.wanted == scheduler::output::all_logits)
-      for (int i = row.first; i < last; ++i) outputs_.push_back(i);
-    if (row.wanted != scheduler::output::nothing) outputs_.push_back(last);
+    const int end = row.first + row.count;
+    for (int i = end - row.outputs(); i < end; ++i) outputs_.push_back(i);
   }
   batch_.step.assign(rows_);
   batch_.tokens = step.tokens;
@@ -67,7 +65,9 @@ void model_runner::set_outputs(step& step, float* scores) {
   const auto width = static_cast<std::size_t>(vocabulary());
   const auto& rows = step.rows;
   sampled_.clear();
+  scored_.clear();
   for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].scored) scores = add_scored(step, i, scores);
     switch (rows[i].wanted) {
       case scheduler::output::nothing:
         continue;
@@ -84,7 +84,29 @@ void model_runner::set_outputs(step& step, float* scores) {
       }
     }
   }
+  if (!scored_.empty()) score_prompts(step);
   sample(step);
+}
+
+/// Lists the tokens of the row that are to be scored. Returns the scores after theirs.
+float* model_runner::add_scored(const step& step, std::size_t row, float* scores) {
+  const auto& of = step.rows[row];
+  const int begin = slots_->kv.length(of.slot) - of.count;
+  for (int i = 0; i < of.scores(); ++i, scores += vocabulary())
+    scored_.push_back({.row = row, .index = begin + i, .scores = scores});
+  return scores;
+}
+
+/// Scores tokens in parallel. A row that fails is not sampled.
+void model_runner::score_prompts(step& step) {
+  const auto width = static_cast<std::size_t>(vocabulary());
+  workspace_.workers()->parallel(std::ssize(scored_), [&](std::int64_t i, int) {
+    auto& each = scored_[static_cast<std::size_t>(i)];
+    each.error = step.sampler_of(each.row).score_prompt({each.scores, width}, each.index);
+  });
+  for (const auto& each : scored_)
+    if (each.error && !step.rows[each.row].failed) step.set_output(each.row, {.error = each.error});
+  std::erase_if(sampled_, [&](const auto& each) { return step.rows[each.row].failed; });
 }
 
 /// Samples the rows in parallel; then, on this thread, those with the caller's own logits processor.

@@ -26,18 +26,28 @@ class model_runner final : public caching_runner {
     float* scores;  // [vocabulary]
   };
 
+  struct token_scores {
+    std::size_t row;
+    int index;  // of the token, in its sequence
+    const float* scores;
+    diagnostics error = {};
+  };
+
   void read_encoder_inputs(const scheduler::step& step);
   const batch& collect(const scheduler::step& step);
   void set_outputs(step& step, float* scores);
+  float* add_scored(const step& step, std::size_t row, float* scores);
+  void score_prompts(step& step);
   void sample(step& step);
 
   const std::shared_ptr<const model> model_;
   const std::shared_ptr<cpu_slots> slots_;
   workspace workspace_;
-  batch batch_;  // of the last step, like the three below
+  batch batch_;  // of the last step, like the four below
   std::vector<cache::step_row> rows_;
   std::vector<int> outputs_;
   std::vector<row_scores> sampled_;
+  std::vector<token_scores> scored_;
 };
 
 }  // namespace cogen::detail

@@ -1,8 +1,8 @@
 #include "engine/checked_request.hpp"
 #include "engine/diagnostics_of.hpp"
 #include "engine/engine_loop.hpp"
-#include "engine/output_processor.hpp"
 #include "sampling/sampler.hpp"
+#include "text/output_processor.hpp"
 
 #include <cogen/engine.hpp>
 
@@ -23,7 +23,7 @@ request_estimate engine::estimate(const request& what) const {
     may_hold(result.prompt_tokens + 1);
     may_hold(result.prompt_tokens + detail::new_tokens_after(result.prompt_tokens, what, parts.limits));
     const sampler sampling(what.sampling, loop_->vocabulary(), detail::end_tokens_of(what, parts));
-    const detail::output_processor cuts(parts.tokenizer.get(), what.stop);
+    const text::output_processor cuts(parts.tokenizer.get(), what.stop);
   } catch (...) {
     result.why_not = detail::diagnostics_of(std::current_exception());
   }

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace cogen::detail {
@@ -102,8 +103,9 @@ class request_state : public std::enable_shared_from_this<request_state> {
 
   // Admission. Any thread.
 
-  /// Begins a generation or an operation. If it is refused, returns the reason.
-  std::optional<diagnostics> begin_work() noexcept;
+  /// Begins a generation or an operation, and those of `others`, which count alike. If it is refused, returns the
+  /// reason.
+  std::optional<diagnostics> begin_work(std::span<admission_state* const> others = {}) noexcept;
   void end_work() noexcept;
   void leave_engine() noexcept;
 

@@ -22,7 +22,14 @@ row_output outcome_of(sampled chosen) {
   return outcome;
 }
 
+sampling_scratch& scratch_of_thread() {
+  thread_local sampling_scratch scratch;
+  return scratch;
+}
+
 }  // namespace
+
+diagnostics row_sampler::score_prompt(std::span<const float> /*scores*/, int /*index*/) noexcept { return {}; }
 
 bool row_sampler::describe(bool /*chained*/, sampling_row& /*row*/, sampling_lists& /*lists*/) { return false; }
 
@@ -37,12 +44,26 @@ row_output device_outcome(sampling_status status, token chosen) noexcept try {
 namespace detail {
 
 row_output sampling_state::sample(std::span<float> scores) noexcept try {
-  thread_local sampling_scratch scratch;
-  auto outcome = outcome_of(parameters->sample(scores, history, next_key(false), scratch));
+  auto outcome = outcome_of(parameters->sample(scores, history, next_key(false), scratch_of_thread()));
   if (runs_ahead_ && !outcome.error) history.append_generated(outcome.chosen.id);
   return outcome;
 } catch (...) {
   return {diagnostics_of(std::current_exception()), {}, {}};
+}
+
+void sampling_state::report(std::span<const token> ids, int logprobs) {
+  prompt_logprobs_ = static_cast<std::size_t>(logprobs);
+  prompt.resize(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) prompt[i].id = ids[i];
+}
+
+diagnostics sampling_state::score_prompt(std::span<const float> scores, int index) noexcept try {
+  auto& next = prompt.at(static_cast<std::size_t>(index) + 1);
+  auto outcome = outcome_of(logprobs_of(scores, next.id, prompt_logprobs_, scratch_of_thread()));
+  if (!outcome.error) next = std::move(outcome.chosen);
+  return outcome.error;
+} catch (...) {
+  return diagnostics_of(std::current_exception());
 }
 
 bool sampling_state::describe(bool chained, sampling_row& row, sampling_lists& lists) {

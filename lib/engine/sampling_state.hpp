@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace cogen::detail {
 
@@ -16,10 +17,11 @@ class sampling_state final : public row_sampler {
  public:
   /// With `runs_ahead`, sample() appends the token to the history itself, because the next one may be sampled before
   /// the step is absorbed. Otherwise absorb() appends it.
-  sampling_state(std::uint64_t seed, bool runs_ahead) : random(seed), runs_ahead_(runs_ahead) {}
+  sampling_state(random_stream random, bool runs_ahead) : random(random), runs_ahead_(runs_ahead) {}
 
   bool has_processor() const noexcept override { return parameters->has_processor(); }
   row_output sample(std::span<float> scores) noexcept override;
+  diagnostics score_prompt(std::span<const float> scores, int index) noexcept override;
   bool describe(bool chained, sampling_row& row, sampling_lists& lists) override;
 
   /// Appends the sampled token, unless sample() has. A token sampled by a device is not known before this.
@@ -27,15 +29,20 @@ class sampling_state final : public row_sampler {
     if (!runs_ahead_ || outcome.by_device) history.append_generated(outcome.chosen.id);
   }
 
+  /// Has the prompt in `prompt`, and score_prompt() report so many alternatives of each token.
+  void report(std::span<const token> ids, int logprobs);
+
   std::optional<sampler> parameters;  ///< of the last sample requested
   token_history history;
   random_stream random;  ///< its branch, and its seed unless the parameters have one
   std::uint32_t truncations = 0;
+  std::vector<sampled_token> prompt;  ///< if it is reported
 
  private:
   sampling_key next_key(bool chained) const;
 
   const bool runs_ahead_;
+  std::size_t prompt_logprobs_ = 0;
 };
 
 }  // namespace cogen::detail

@@ -17,7 +17,7 @@ sequence_state::sequence_state(std::shared_ptr<engine_loop> engine, const open_o
     : request_state(std::move(engine)),
       options_(options),
       encoder_input_(std::move(encoder_input)),
-      sampling_(engine_->fresh_seed(), false) {}
+      sampling_(random_stream(engine_->fresh_seed()), false) {}
 
 // Operations of the handle
 

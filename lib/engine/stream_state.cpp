@@ -1,6 +1,5 @@
 #include "engine/stream_state.hpp"
 
-#include "engine/checked_request.hpp"
 #include "engine/diagnostics_of.hpp"
 #include "engine/engine_loop.hpp"
 #include "engine/stored_prefixes.hpp"
@@ -17,11 +16,11 @@ std::string seconds(clock::duration time) { return fmt::format("{:g} s", std::ch
 
 }  // namespace
 
-stream_state::stream_state(std::shared_ptr<engine_loop> engine, request what)
+stream_state::stream_state(std::shared_ptr<engine_loop> engine, request what, random_stream random)
     : request_state(std::move(engine)),
       request_(std::move(what)),
       deadlines_(request_, timeline().times(engine_->now()).opened),
-      sampling_(engine_->fresh_seed(), true),
+      sampling_(random, true),
       channel_(request_.max_buffered_tokens) {}
 
 // Operations of the handle
@@ -30,25 +29,35 @@ async::engine_executor stream_state::executor() const { return engine_->executor
 
 net::any_io_executor stream_state::default_executor() const { return engine_->default_executor(); }
 
-bool stream_state::admit() noexcept try {
+bool stream_state::admit(siblings others) noexcept try {
   check_parameters(request_, engine_->vocabulary());
-  const auto refused = begin_work();
-  if (!refused) return true;
-  fail(*refused);
-  engine_->enqueue(shared_from_this());  // so that the refusal is counted
-  return false;
+  std::vector<admission_state*> with;
+  for (const auto& each : others) with.push_back(&each->admission_);
+  const auto refused = begin_work(with);
+  if (refused) refuse(*refused, others);
+  return !refused;
 } catch (...) {
-  fail(diagnostics_of(std::current_exception()));
+  refuse(diagnostics_of(std::current_exception()), others);
   return false;
 }
 
-void stream_state::prepare() noexcept {
-  try {
-    tokenize();
-  } catch (...) {
-    fail(diagnostics_of(std::current_exception()));
-    return notify_engine();
-  }
+void stream_state::prepare(siblings others) noexcept try {
+  auto what = read(request_, engine_->parts(), engine_->vocabulary());
+  for (const auto& each : others) each->take(what, true);
+  take(std::move(what), !others.empty());
+  become_prepared();
+  for (const auto& each : others) each->become_prepared();
+} catch (...) {
+  refuse(diagnostics_of(std::current_exception()), others);
+}
+
+void stream_state::refuse(const diagnostics& why, siblings others) noexcept {
+  fail(why);
+  notify_engine();  // so that the refusal is counted
+  for (const auto& each : others) each->refuse(why, {});
+}
+
+void stream_state::become_prepared() {
   {
     std::lock_guard lock(mutex_);
     if (stage_ == stage::preparing) stage_ = stage::prepared;
@@ -148,6 +157,11 @@ diagnostics stream_state::error() const {
   return diagnostics_;
 }
 
+std::vector<sampled_token> stream_state::prompt_logprobs() const {
+  std::lock_guard lock(mutex_);
+  return prompt_logprobs_;
+}
+
 request_metrics stream_state::request_metrics() const { return timeline().times(engine_->now()); }
 
 void stream_state::notify_engine() {
@@ -156,8 +170,7 @@ void stream_state::notify_engine() {
 
 // From request to sequence
 
-void stream_state::tokenize() {
-  auto what = read(request_, engine_->parts(), engine_->vocabulary());
+void stream_state::take(read_request what, bool shares_prompt) {
   const auto length = static_cast<int>(what.prompt.size());
   new_tokens_ = new_tokens_after(length, request_, engine_->parts().limits);
   encoder_input_ = std::move(what.encoder_input);
@@ -166,6 +179,9 @@ void stream_state::tokenize() {
   output_.emplace(engine_->parts().tokenizer.get(), request_.stop);
   prompt_ = std::move(what.prompt);
   checkpoints_ = checkpoints_of(prompt_, engine_->parts());
+  shares_prompt_ = shares_prompt;
+  reports_prompt_ = request_.echo || request_.prompt_logprobs;
+  if (reports_prompt_) sampling_.report(prompt_, request_.prompt_logprobs.value_or(0));
   const completion_lock lock(*this);
   usage_.prompt_tokens = length;
 }
@@ -180,10 +196,13 @@ void stream_state::submit() {
   options.tenant = request_.tenant;
   options.prefix_caching = request_.prefix_caching;
   options.cache_salt = cache_salt();
+  if (shares_prompt_) options.least_shared = 1;
   if (deadlines_.finish) options.deadline = deadlines_.finish->time_since_epoch();
   options.release_at_end = true;
-  id_ = engine_->plans().submit(
-      options, {.tokens = std::move(prompt_), .credits = channel_.capacity(), .checkpoints = std::move(checkpoints_)});
+  id_ = engine_->plans().submit(options, {.tokens = std::move(prompt_),
+                                          .credits = channel_.capacity(),
+                                          .checkpoints = std::move(checkpoints_),
+                                          .scores_prompt = request_.prompt_logprobs.has_value()});
   sampling_.history.extend(engine_->plans().tokens(*id_));
   engine_->join(*id_, shared_from_this());
 }
@@ -236,7 +255,7 @@ void stream_state::submit_once() {
 /// Looks once whether a prefix of its prompt is stored, and waits until that is restored.
 bool stream_state::awaits_stored_prefix() {
   auto* const stored = engine_->prefixes();
-  if (!stored || !request_.prefix_caching || encoder_input_) return false;
+  if (!stored || !request_.prefix_caching || request_.prompt_logprobs || encoder_input_) return false;
   if (std::exchange(has_looked_up_, true)) return stored->waits(*this);
   return stored->restore(prompt_, cache_salt(), shared_from_this());
 }
@@ -246,6 +265,7 @@ void stream_state::deliver(const scheduler::event& event, row_output& output) {
   switch (event.what) {
     case scheduler::event::kind::token:
       sampling_.absorb(output);
+      if (reports_prompt_) report_prompt();
       return take_token(std::move(output.chosen),
                         std::find(end_tokens_.begin(), end_tokens_.end(), event.sampled) != end_tokens_.end());
     case scheduler::event::kind::logits:
@@ -254,6 +274,22 @@ void stream_state::deliver(const scheduler::event& event, row_output& output) {
       if (event.reason == scheduler::finish::failed) return finish(finish_reason::failed, output.error);
       return finish(event.reason == scheduler::finish::end_token ? finish_reason::eos : finish_reason::length);
   }
+}
+
+/// The piece of the prompt takes no credit, since no token was sampled for it.
+void stream_state::report_prompt() {
+  reports_prompt_ = false;
+  auto prompt = std::move(sampling_.prompt);
+  std::string text;
+  if (request_.echo)
+    for (const auto& each : prompt) text += output_->echo(each.id);
+  const completion_lock lock(*this);
+  if (request_.echo) {
+    next_piece_.tokens.assign(prompt.begin(), prompt.end());
+    channel_.return_credit();
+    push_piece(std::move(text));
+  }
+  if (request_.prompt_logprobs) prompt_logprobs_ = std::move(prompt);
 }
 
 void stream_state::take_token(sampled_token chosen, bool is_end) {
@@ -281,7 +317,7 @@ void stream_state::take_token(sampled_token chosen, bool is_end) {
 }
 
 void stream_state::finish(finish_reason reason, diagnostics why) {
-  auto last = is_prepared() ? output_->flush() : output_processor::cut{};
+  auto last = is_prepared() ? output_->flush() : text::output_processor::cut{};
   leave();
   const completion_lock lock(*this);
   if (stage_ == stage::ended) return;

@@ -1,10 +1,11 @@
 #pragma once
 
-#include "engine/deadlines.hpp"
-#include "engine/output_processor.hpp"
+#include "engine/checked_request.hpp"
 #include "engine/request_state.hpp"
 #include "engine/sampling_state.hpp"
-#include "engine/token_channel.hpp"
+#include "stream/deadlines.hpp"
+#include "stream/token_channel.hpp"
+#include "text/output_processor.hpp"
 
 #include <cogen/request.hpp>
 #include <cogen/token_stream.hpp>
@@ -15,13 +16,16 @@ namespace cogen::detail {
 /// channel. A token that completes no piece (part of a character or of a stop string) returns its credit immediately.
 class stream_state final : public request_state, public stream_face {
  public:
-  stream_state(std::shared_ptr<engine_loop> engine, request what);
+  /// Other generations of the same request, whose own prompts are not read.
+  using siblings = std::span<const std::shared_ptr<stream_state>>;
 
-  /// Checks the parameters and begins work with the engine. False: the request was refused, and has failed.
-  bool admit() noexcept;
+  stream_state(std::shared_ptr<engine_loop> engine, request what, random_stream random);
 
-  /// Tokenizes and checks the request, and enqueues it. Call it once, after admit(); any thread.
-  void prepare() noexcept;
+  /// Checks the parameters and begins work with the engine. False: the request was refused, and all have failed.
+  bool admit(siblings others) noexcept;
+
+  /// Tokenizes and checks the request, and enqueues all. Call it once, after admit(); any thread.
+  void prepare(siblings others) noexcept;
 
   /// Enqueues a request that has deadlines, so that they apply also before prepare() has finished.
   void start_deadlines() noexcept;
@@ -42,6 +46,7 @@ class stream_state final : public request_state, public stream_face {
   diagnostics error() const override;
   std::uint64_t id() const override { return timeline().id(); }
   cogen::request_metrics request_metrics() const override;
+  std::vector<sampled_token> prompt_logprobs() const override;
 
   void process() override;
   void lose_exactness() noexcept override;
@@ -53,7 +58,9 @@ class stream_state final : public request_state, public stream_face {
   row_sampler* sampling() noexcept override { return &sampling_; }
 
  private:
-  void tokenize();
+  void take(read_request what, bool shares_prompt);
+  void become_prepared();
+  void refuse(const diagnostics& why, siblings others) noexcept;
   bool is_prepared() const;
   void submit_once();
   bool awaits_stored_prefix();
@@ -63,6 +70,7 @@ class stream_state final : public request_state, public stream_face {
   std::optional<clock::time_point> next_timer() const;
   std::string deadline_message(clock::time_point now) const;
   std::string waiting_reason() const;
+  void report_prompt();
   void take_token(sampled_token chosen, bool is_end);
   void finish(finish_reason reason, diagnostics why = {});
   void push_piece(std::string text);
@@ -86,11 +94,13 @@ class stream_state final : public request_state, public stream_face {
   scheduler::encoder_tokens encoder_input_;
   std::vector<token> prompt_;     // until it is submitted
   std::vector<int> checkpoints_;  // likewise
+  bool shares_prompt_ = false;    // with siblings
+  bool reports_prompt_ = false;   // with the first token
   bool has_looked_up_ = false;    // whether a prefix is stored
   int new_tokens_ = 0;            // at most
   std::vector<token> end_tokens_;
   sampling_state sampling_;
-  std::optional<output_processor> output_;
+  std::optional<text::output_processor> output_;
   piece next_piece_;  // has the tokens that have completed no piece yet
 
   // Under the lock.
@@ -104,6 +114,7 @@ class stream_state final : public request_state, public stream_face {
   finish_reason reason_ = finish_reason::aborted;
   diagnostics diagnostics_;
   cogen::usage usage_;
+  std::vector<sampled_token> prompt_logprobs_;
 };
 
 }  // namespace cogen::detail

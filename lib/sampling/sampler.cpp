@@ -53,6 +53,17 @@ std::string explain(sampling_status status) {
   }
 }
 
+sampled logprobs_of(std::span<const float> logits, token id, std::size_t count, sampling_scratch& scratch) {
+  const row_scan scan = scan_row(logits, scratch.block_maxima);
+  if (status_of(scan) != sampling_status::ok) return failed(status_of(scan));
+  const row_logprobs logprobs(logits, scan.largest, scratch);
+  sampled result;
+  result.id = id;
+  result.logprob = logprobs.of(id);
+  result.top = logprobs.top(count, scratch);
+  return result;
+}
+
 sampler::sampler(sampling_params parameters, std::int64_t vocabulary, std::span<const token> end_tokens)
     : parameters_(std::move(parameters)) {
   parameters_.validate(vocabulary);
@@ -73,8 +84,8 @@ sampled sampler::sample(std::span<float> logits, token_history& history, const s
   if (status_of(scan) != sampling_status::ok) return failed(status_of(scan));
   sampled result;
   result.id = choose_from(logits, scan.largest, key, scratch);
-  if (reports) report(result, scratch);
-  return result;
+  if (!reports) return result;
+  return logprobs_of(scratch.model_logits, result.id, static_cast<std::size_t>(*parameters_.logprobs), scratch);
 }
 
 token sampler::choose_from(std::span<const float> logits, float largest, const sampling_key& key,
@@ -87,17 +98,6 @@ token sampler::choose_from(std::span<const float> logits, float largest, const s
   }
   apply_filters(logits, filters_, scale, scratch);
   return choose(scratch.candidates, uniform(key));
-}
-
-void sampler::report(sampled& result, sampling_scratch& scratch) const {
-  const row_scan scan = scan_row(scratch.model_logits, scratch.block_maxima);
-  if (status_of(scan) != sampling_status::ok) {
-    result = failed(status_of(scan));
-    return;
-  }
-  const row_logprobs logprobs(scratch.model_logits, scan.largest, scratch);
-  result.logprob = logprobs.of(result.id);
-  result.top = logprobs.top(static_cast<std::size_t>(*parameters_.logprobs), scratch);
 }
 
 bool sampler::describe(sampling_row& row, sampling_lists& lists, token_history& history, bool unknown_last) const {

@@ -29,6 +29,10 @@ struct sampled {
   std::string message;             ///< explains a status other than `ok`
 };
 
+/// The log-probability of a token, and the `count` most probable ones. `logits` are the model's own. Throws only if
+/// memory runs out: bad logits are a status.
+sampled logprobs_of(std::span<const float> logits, token id, std::size_t count, sampling_scratch& scratch);
+
 /// A token that may be sampled, with its probability.
 struct token_probability {
   token id = 0;
@@ -77,7 +81,6 @@ class sampler {
   token choose_from(std::span<const float> logits, float largest, const sampling_key& key,
                     sampling_scratch& scratch) const;
   bool holds_back(std::size_t generated) const;
-  void report(sampled& result, sampling_scratch& scratch) const;
 
   sampling_params parameters_;
   filters filters_;

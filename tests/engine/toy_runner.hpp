@@ -125,12 +125,17 @@ class toy_runner final : public runner {
     const auto& row = step.rows[index];
     auto& held = slot(row.slot);
     std::vector<float> all;
+    diagnostics unscored;
+    int scores_left = row.scores();
     for (const token each : row.chained ? std::span(&before.at(row.sequence), 1) : step.tokens_of(row)) {
       held.push_back(each);
       ++control_->tokens;
       const auto scores = scores_of(held);
       if (row.wanted == scheduler::output::all_logits) all.insert(all.end(), scores.begin(), scores.end());
+      if (scores_left-- > 0 && !unscored)
+        unscored = step.sampler_of(index).score_prompt(scores, static_cast<int>(held.size()) - 1);
     }
+    if (unscored) return step.set_output(index, {.error = unscored});
     auto last = scores_of(held);
     if (row.wanted == scheduler::output::sample) {
       step.set_output(index, sample(step, index, last));

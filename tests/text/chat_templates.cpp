@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(templates_render_as_in_transformers) {
     }
     errors += expected.contains("error");
   }
-  BOOST_TEST(content.at("cases").as_array().size() == 231u);
+  BOOST_TEST(content.at("cases").as_array().size() == 297u);
   BOOST_TEST(errors > 10u);
 }
 

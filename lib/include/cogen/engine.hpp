@@ -69,6 +69,14 @@ class engine {
   /// returns, except for texts over 16 KiB, which another thread tokenizes.
   [[nodiscard]] token_stream generate(request request);
 
+  /// So many generations of one request, from 1 to engine_options.limits.max_waiting, each a sequence that counts
+  /// toward the limits. The first is what generate() would give; the others differ from it in their random numbers,
+  /// those of a branch of their own, which `sampling.seed` makes reproducible. The prompt is tokenized once. It is run
+  /// once, except for its last token, if the request and the engine cache prefixes and it has no encoder input. Only
+  /// the first stream reports prompt_logprobs. A request that is refused is refused for all of them. Throws
+  /// std::invalid_argument for another number.
+  [[nodiscard]] std::vector<token_stream> generate_n(request request, int n);
+
   /// What a request would need, and whether this engine could ever run it, whatever other requests there are. Tokenizes
   /// the prompt on the calling thread. Never throws: `why_not` has what the request's stream would report.
   [[nodiscard]] request_estimate estimate(const request& request) const;

@@ -6,6 +6,9 @@
 #include <cogen/text/chat_template.hpp>
 #include <cogen/token.hpp>
 
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -39,6 +42,12 @@ struct request {
   cogen::prompt prompt = {};
   /// What a model with an encoder reads first: token ids, used as they are, or text. Other models take none.
   std::optional<std::variant<token_ids, std::string>> encoder_input = {};
+  /// Functions that the model may call: JSON objects as Transformers' apply_chat_template() takes them, with
+  /// `type` "function" and a `function` of `name`, `description` and `parameters`, a JSON schema. For a chat, whose
+  /// template gets them as the variable `tools`. Empty: none.
+  boost::json::array tools = {};
+  /// Further variables of the chat template, such as `enable_thinking`, `documents` or a date.
+  boost::json::object chat_template_kwargs = {};
 
   std::optional<int> max_tokens = {};  ///< tokens to generate at most; empty: as many as the context holds
   sampling_params sampling = {};       ///< how each token is chosen
@@ -60,6 +69,14 @@ struct request {
   /// Tokens that the engine may generate ahead of the reader. A stream with that many unread tokens leaves the batch
   /// until it is read. 0: each token is generated only when it is asked for.
   int max_buffered_tokens = 16;
+
+  /// Reports the log-probability of each token of the prompt and those of so many most probable tokens in its place, at
+  /// most sampling_params::max_logprobs: see token_stream::prompt_logprobs(). Such a prompt is run whole, whatever of
+  /// it is cached; others may share what it has run. Empty: none.
+  std::optional<int> prompt_logprobs = {};
+  /// The stream begins with a piece of the prompt: its tokens, with what `prompt_logprobs` reports, and their text
+  /// without control tokens. It comes with the first generated token; no stop string is looked for in it.
+  bool echo = false;
 
   int priority = 0;            ///< higher comes first, with a scheduling policy that goes by priority
   std::uint64_t tenant = 0;    ///< for a scheduling policy that divides between tenants

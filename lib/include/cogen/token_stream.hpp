@@ -58,6 +58,7 @@ class stream_face {
   virtual diagnostics error() const = 0;
   virtual std::uint64_t id() const = 0;
   virtual cogen::request_metrics request_metrics() const = 0;
+  virtual std::vector<sampled_token> prompt_logprobs() const = 0;
 };
 
 }  // namespace detail
@@ -114,6 +115,9 @@ class [[nodiscard]] basic_token_stream : public async::handle<detail::stream_fac
   [[nodiscard]] cogen::usage usage() const { return this->face().usage(); }
   /// When it was accepted, scheduled and so on; final once it has ended, and consistent with `usage()`.
   [[nodiscard]] cogen::request_metrics request_metrics() const { return this->face().request_metrics(); }
+  /// The tokens of the prompt, if request::prompt_logprobs asks for them; empty until a token was generated. The first
+  /// one has log-probability 0 and no others beside it, since nothing comes before it.
+  [[nodiscard]] std::vector<sampled_token> prompt_logprobs() const { return this->face().prompt_logprobs(); }
   /// Why it failed, in a sentence. Empty if it has not.
   [[nodiscard]] diagnostics error() const { return this->face().error(); }
 

@@ -49,6 +49,10 @@ class row_sampler {
   /// Samples the token that follows from `scores` [vocabulary], and modifies them. Called between the forward and the
   /// end of the step, on any threads, for several rows at once. An error becomes the row's own.
   virtual row_output sample(std::span<float> scores) noexcept = 0;
+  /// For rows that are `scored`: the logits [vocabulary] after token number `index` of the sequence, which the next
+  /// token of its prompt follows. Called between the forward and sample(), on any threads, for several tokens at once.
+  /// An error becomes the row's own.
+  virtual diagnostics score_prompt(std::span<const float> scores, int index) noexcept;
   /// Describes what a device needs to sample the row, except its slot: fills `row` and appends its lists to `lists`.
   /// Called within runner::launch(). `chained` is that of the step's row: then only the device knows the token before
   /// the sampled one, and `row.unknown_last` is set. The runner gets the result from device_outcome(), and the token

@@ -45,6 +45,9 @@ struct sequence_options {
   bool prefix_caching = true;
   std::uint64_t cache_salt = 0;
 
+  /// The fewest tokens that it shares with others and leaves for them. 0: a block.
+  int least_shared = 0;
+
   /// Removes the sequence and frees its slot when a run ends by itself. It may then hold, and reserves memory for, only
   /// what its first run needs: the run's tokens and, if it samples, max_new_tokens.
   bool release_at_end = false;
@@ -70,6 +73,10 @@ struct run {
   /// holds there is kept while there is room, if slots cannot be cut back later (limits.max_rollback_tokens) and no
   /// other slot holds all of it but less than a block. Only lengths before the run's last token count.
   std::vector<int> checkpoints = {};
+
+  /// For output::sample: also wants the logits after each of `tokens` but the last, to score the token that follows
+  /// there. Those tokens are run, whatever other slots hold of them.
+  bool scores_prompt = false;
 };
 
 /// The saved state of an idle sequence.

@@ -73,6 +73,7 @@ struct row {
   bool chained;  ///< the token to run is the one that this sequence's row in the unabsorbed step samples
   int first;     ///< index in step::tokens of the first token to run, unless chained: see step::tokens_of()
   bool prefill;  ///< part of a prompt, of several tokens fed at once, or of tokens recomputed after preemption
+  bool scored;   ///< the logits after each of its tokens are wanted, to score the next one, unless that is sampled
 
   /// Read into the slot before its first token; null if there is none, or it comes later.
   encoder_tokens encoder_input = {};
@@ -83,6 +84,15 @@ struct row {
   // Set by the executor.
   token sampled = -1;   ///< for output::sample
   bool failed = false;  ///< its output could not be produced; the slot has appended the row's tokens all the same
+
+  /// After how many of its tokens, the last ones, logits are wanted.
+  int outputs() const {
+    if (scored || wanted == output::all_logits) return count;
+    return wanted == output::nothing ? 0 : 1;
+  }
+
+  /// How many of its tokens, the first ones, are followed by a token that is to be scored.
+  int scores() const { return scored ? count - (wanted == output::nothing ? 0 : 1) : 0; }
 };
 
 /// What a row brought to the owner of its sequence. `row` is an index into step::rows.

@@ -1,4 +1,4 @@
-#include "engine/token_channel.hpp"
+#include "stream/token_channel.hpp"
 
 #include <algorithm>
 #include <utility>

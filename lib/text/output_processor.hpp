@@ -5,14 +5,16 @@
 #include <cogen/text/tokenizer.hpp>
 
 #include <optional>
+#include <span>
+#include <string>
 
-namespace cogen::detail {
+namespace cogen::text {
 
 /// Turns sampled tokens into text for the client: complete characters only, and no part of a stop string.
 class output_processor {
  public:
   /// If `tokens` is null, all text is empty.
-  output_processor(const text::tokenizer* tokens, std::span<const std::string> stops) : stops_(stops) {
+  output_processor(const tokenizer* tokens, std::span<const std::string> stops) : stops_(stops) {
     if (tokens) characters_.emplace(*tokens);
   }
 
@@ -20,6 +22,9 @@ class output_processor {
     std::string text;
     bool stopped = false;
   };
+
+  /// The text of the next token of the prompt, which the generated text continues. No stop string is looked for in it.
+  std::string echo(token id) { return characters_ ? characters_->push(id) : std::string(); }
 
   cut push(token id) { return characters_ ? pass(characters_->push(id)) : cut{}; }
 
@@ -37,8 +42,8 @@ class output_processor {
     return {std::move(result.text), result.matched.has_value()};
   }
 
-  std::optional<text::detokenizer> characters_;
-  text::stop_matcher stops_;
+  std::optional<detokenizer> characters_;
+  stop_matcher stops_;
 };
 
-}  // namespace cogen::detail
+}  // namespace cogen::text

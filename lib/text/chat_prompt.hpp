@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cogen/text/chat_template.hpp>
+#include <cogen/text/tokenizer.hpp>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include <span>
+#include <vector>
+
+namespace cogen::text {
+
+/// The variables of a chat template: `kwargs`, and `tools` unless there are none. Throws std::invalid_argument, naming
+/// the member and its value, if a tool is not the JSON description of a function, and if `kwargs` holds `messages` or
+/// `tools`.
+boost::json::object template_variables(const boost::json::array& tools, const boost::json::object& kwargs);
+
+/// The tokens of a chat. Control tokens count where the template has written them. Throws template_error if the
+/// template refuses the messages or the variables.
+std::vector<token> encode_chat(std::span<const chat_message> messages, boost::json::object variables,
+                               const chat_template& chat, const tokenizer& tokens);
+
+}  // namespace cogen::text
