@@ -34,7 +34,7 @@ int shared(const sequence& follower, const sequence& leader) {
 }
 
 bool is_worth_it(const state& all, const sequence& seq, int length) {
-  return length >= seq.cached + all.within.usage.block;
+  return length >= seq.cached + all.within.least_shared();
 }
 
 /// What other slots hold of tokens, first ones of the sequence; includes what is kept from this step on.
@@ -149,10 +149,10 @@ int next_kept(const state& all, const sequence& seq) {
   return seq.branch > 0 ? std::min(seq.branch, seq.checkpoints.front()) : seq.checkpoints.front();
 }
 
-/// Whether other slots hold almost as much of it.
+/// Whether other slots hold almost as much of it: a twentieth is run again, or a block of long ones.
 bool is_held(const state& all, const sequence& seq, int length) {
   const auto first = std::span(seq.tokens).first(static_cast<std::size_t>(length));
-  return look_up(all, seq, first).length + all.within.usage.block > length;
+  return length - look_up(all, seq, first).length <= std::min(length / 20, all.within.usage.block - 1);
 }
 
 void keep_beginning(state& all, const sequence& seq, int length) {
@@ -214,7 +214,7 @@ void learn(state& all, const sequence& seq) {
 void leave_slot(state& all, sequence& seq) {
   const int left = all.changes.set_slot(seq, -1);
   const slot& of = all.slots[left];
-  const bool filled = !of.pending && !of.moving && all.known.length(left) >= all.within.usage.block;
+  const bool filled = !of.pending && !of.moving && all.known.length(left) >= all.within.least_shared();
   shares(all, seq) && filled ? all.slots.keep(left) : all.slots.leave(left);
 }
 

@@ -68,7 +68,7 @@ struct run {
 
   /// Lengths of the sequence, ascending, from which others may continue in another way: ends of messages. What its slot
   /// holds there is kept while there is room, if slots cannot be cut back later (limits.max_rollback_tokens) and no
-  /// other slot holds all of it but less than a block. Only lengths before the run's last token count.
+  /// other slot holds all of it but a twentieth, or less than a block. Only lengths before the run's last token count.
   std::vector<int> checkpoints = {};
 };
 
