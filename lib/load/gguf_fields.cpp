@@ -71,6 +71,8 @@ constexpr std::array aliases{
     key_alias{"attn_config.clip_qkv", "attention.clamp_kqv"},
     key_alias{"num_kv_heads", "attention.head_count_kv"},
     key_alias{"rope_local_base_freq", "rope.freq_base_swa"},
+    key_alias{"local_rope_theta", "rope.freq_base_swa"},
+    key_alias{"global_rope_theta", "rope.freq_base"},
     key_alias{"rope_parameters.sliding_attention", "rope.freq_base_swa"},
     key_alias{"rope_parameters.sliding_attention.rope_theta", "rope.freq_base_swa"},
     key_alias{"state_size", "ssm.state_size"},
@@ -234,7 +236,9 @@ class gguf_lookup final : public config_fields::lookup {
     if (key == "linear_value_head_dim" || key == "head_dim" || key == "mamba_d_head" || key == "mamba_head_dim")
       return value_head_dim();
     if (key == "mamba_rms_norm") return scalar_field(any_layer_has("ssm_norm.weight"));
-    if (key == "laurel_rank") return laurel_rank();
+    if (key == "laurel_rank") return rows_of("blk.0.laurel_l.weight");
+    if (key == "type_vocab_size") return rows_of("token_types.weight");
+    if (key == "use_bidirectional_attention") return scalar_field(architecture() == "gemma-embedding");
     if (key == "attention_k_eq_v") return scalar_field(any_layer_has("attn_k.weight", "attn_v.weight"));
     if (key == "attn_layer_period") return scalar_field(layers_with("attn_q.weight").period);
     if (key == "attn_layer_offset") return scalar_field(layers_with("attn_q.weight").offset);
@@ -247,9 +251,9 @@ class gguf_lookup final : public config_fields::lookup {
     return std::nullopt;
   }
 
-  std::optional<field> laurel_rank() const {
-    const auto* const left = file_.find("blk.0.laurel_l.weight");
-    return left && !left->shape.empty() ? std::optional(scalar_field(left->shape.front())) : std::nullopt;
+  std::optional<field> rows_of(std::string_view tensor) const {
+    const auto* const found = file_.find(tensor);
+    return found && !found->shape.empty() ? std::optional(scalar_field(found->shape.front())) : std::nullopt;
   }
 
   // What each layer is in a model whose layers have one part each.
@@ -329,7 +333,7 @@ class gguf_lookup final : public config_fields::lookup {
     return std::nullopt;
   }
 
-  // Else for each layer whether it has a window, or after how many one without follows.
+  // Else for each layer whether it has a window, or after how many one without follows; a ModernBERT begins with one.
   std::optional<field> layer_types() const {
     if (auto types = mixer_types()) return types;
     const auto pattern = find("attention.sliding_window_pattern");
@@ -342,7 +346,8 @@ class gguf_lookup final : public config_fields::lookup {
       for (const auto& slides : pattern->values)
         add(slides == field_scalar(true) || slides == field_scalar(std::int64_t{1}));
     } else if (const auto period = integer("attention.sliding_window_pattern"); period && *period > 0) {
-      for (std::int64_t layer = 0; layer < layers(); ++layer) add((layer + 1) % *period != 0);
+      const std::int64_t first = architecture() == "modern-bert" ? 0 : 1;
+      for (std::int64_t layer = 0; layer < layers(); ++layer) add((layer + first) % *period != 0);
     }
     return types;
   }

@@ -32,9 +32,16 @@ rope_config read_rope(const config_fields& fields, const model_config& config, c
   return {.theta = theta, .rotary_dim = config.head_dim};
 }
 
+void check_window(const config_fields& fields, const model_config& config) {
+  if (!config.sliding_window)
+    fields.refuse(fields.is_gguf() ? "attention.sliding_window" : "local_attention",
+                  "layers of sliding_attention need one");
+}
+
 }  // namespace
 
 modern_bert_fields read_modern_bert_fields(const config_fields& fields, const model_config& config) {
+  check_window(fields, config);
   return {.slides = read_slides(fields, config),
           .global = read_rope(fields, config, "full_attention", "global_rope_theta", 160000),
           .local = read_rope(fields, config, "sliding_attention", "local_rope_theta", 10000)};

@@ -191,7 +191,7 @@ void read_gguf(const config_fields& fields, model_config& config) {
   read_shape(fields, keys, {}, config);
   config.layers -= fields.integer("nextn_predict_layers", {0, config.layers - 1}, 0);
   if (family.keys.max_positions.empty()) config.max_positions = family.max_positions;
-  config.activation = family.activation;
+  config.activation = read_activation(fields, family);
   config.attention_bias = fields.boolean("attention_bias", false);
   config.mlp_bias = fields.boolean("mlp_bias", false);
   if (family.rotary) config.rope = read_gguf_rope_config(fields, config);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr load::family_fields fields_of(std::string_view name, bool first_follows_padding) {
   return {.family = name,
-          .gguf = {.known = false},
+          .gguf = {.architecture = "bert"},
           .keys = {.kv_heads = "", .head_dim = "", .rms_norm_eps = "layer_norm_eps", .sliding_window = ""},
           .max_positions = 512,
           .rms_norm_eps = 1e-12,
@@ -54,7 +54,6 @@ void add_layer(model_spec& spec, const load::model_config& config, std::int64_t 
 }
 
 void check(const load::config_fields& fields) {
-  if (fields.is_gguf()) fields.refuse("general.architecture", "models of its shape are read from Hugging Face folders");
   if (fields.string("position_embedding_type", "absolute") != "absolute")
     fields.refuse("position_embedding_type", "'absolute' is known");
 }
@@ -102,7 +101,8 @@ model_spec describe_roberta(const load::config_fields& fields, const load::model
 
 }  // namespace
 
-/// Devlin et al., arXiv:1810.04805. A classifier reads what the pooler makes of the first token.
+/// Devlin et al., arXiv:1810.04805. A classifier reads what the pooler makes of the first token. GGUF files of all
+/// three are read as this one: their tables begin with the first position.
 const family bert{.title = "BERT", .fields = fields_of("bert", false), .describe = describe_bert};
 
 /// Liu et al., arXiv:1907.11692: positions begin behind the padding token's row.

@@ -96,7 +96,7 @@ const family gemma2{.title = "Gemma 2",
 /// Schechter Vera et al., arXiv:2509.20354: EmbeddingGemma is one that attends both ways.
 const family gemma3_text{.title = "Gemma 3 (text)",
                          .fields = {.family = "gemma3_text",
-                                    .gguf = {.architecture = "gemma3"},
+                                    .gguf = {.architecture = "gemma3", .also = "gemma-embedding"},
                                     .keys = keys,
                                     .kv_heads = 4,
                                     .head_dim = 256,

@@ -53,6 +53,7 @@ class gguf_namer {
   void rename(embedding_spec& embedding) const {
     embedding.names = {"token_embd"};
     if (embedding.positions) embedding.positions->name = "position_embd";
+    if (embedding.positions && !embedding.positions->types.empty()) embedding.positions->types = "token_types";
     rename(embedding.norm, "token_embd_norm");
   }
 
@@ -86,8 +87,7 @@ class gguf_namer {
       const bool is_beside =
           std::holds_alternative<layer_input_spec>(block.what) || std::holds_alternative<low_rank_spec>(block.what);
       const auto* const step = std::get_if<stream_step_spec>(&block.what);
-      const bool mixes = !is_beside && !step && !std::holds_alternative<mlp_spec>(block.what) &&
-                         !std::holds_alternative<moe_spec>(block.what);
+      const bool mixes = !is_beside && !step && !is_mlp(block) && !std::holds_alternative<moe_spec>(block.what);
       if (is_beside || step) {
         if (step && !step->corrects) begin_layer();
         rename_in_layer(block, "attn_norm", "post_norm");
@@ -115,8 +115,11 @@ class gguf_namer {
     rename_before(block, before);
     rename(block.after, layer_name(block.after ? name_of(block.after->name, after) : after));
     rename(block.joint, layer_name(after));
+    rename(block.post, layer_name(is_mlp(block) ? "layer_output_norm" : "attn_output_norm"));
     if (!block.scalar.empty()) block.scalar = layer_name("layer_output_scale");
   }
+
+  static bool is_mlp(const block_spec& block) { return std::holds_alternative<mlp_spec>(block.what); }
 
   /// Blocks beside each other may read the same norm.
   void rename_before(block_spec& block, std::string_view usual) {

@@ -76,7 +76,7 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 /// Warner et al., arXiv:2412.13663. The first layer's attention reads the normed embedding.
 const family modernbert{.title = "ModernBERT",
                         .fields = {.family = "modernbert",
-                                   .gguf = {.known = false},
+                                   .gguf = {.architecture = "modern-bert"},
                                    .keys = {.kv_heads = "",
                                             .head_dim = "",
                                             .rms_norm_eps = "norm_eps",

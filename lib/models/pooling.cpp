@@ -2,6 +2,7 @@
 
 #include "load/config_fields.hpp"
 #include "load/sentence_modules.hpp"
+#include "models/gguf_pooling.hpp"
 
 #include <utility>
 
@@ -28,7 +29,7 @@ pooling_spec pooled_by(const load::sentence_modules& modules) {
 
 model_spec with_pooling(model_spec spec, const load::checkpoint& files) {
   if (spec.pooling && spec.pooling->scores) return spec;
-  if (files.fields().is_gguf()) return spec;
+  if (files.fields().is_gguf()) return pooled_as_gguf(std::move(spec), files);
   if (const auto modules = load::read_sentence_modules(files.path())) spec.pooling = pooled_by(*modules);
   return spec;
 }

@@ -6,8 +6,8 @@
 
 namespace cogen::models {
 
-/// The spec, pooled as the checkpoint says: by the modules of Sentence Transformers, or a GGUF file's pooling_type.
-/// Throws load::load_error.
+/// The spec, pooled as the checkpoint says: by the modules of Sentence Transformers, or by pooled_as_gguf(). Throws
+/// load::load_error.
 model_spec with_pooling(model_spec spec, const load::checkpoint& files);
 
 }  // namespace cogen::models

@@ -74,6 +74,14 @@ void surround(const gguf_vocabulary& vocabulary, bool adds_bos, bool adds_eos, t
                          "tokenizer.ggml.add_eos_token is set, but eos_token_id is missing");
 }
 
+/// Of encoders, whose texts have a beginning and an end: RoBERTa's put two ends between the texts of a pair.
+void join_pairs(const gguf_vocabulary& vocabulary, tokenizer_spec& spec) {
+  if (spec.prefix.empty()) return;
+  spec.between_pair = spec.suffix;
+  if (vocabulary.pre != "modern-bert")
+    spec.between_pair.insert(spec.between_pair.end(), spec.suffix.begin(), spec.suffix.end());
+}
+
 std::optional<token> unknown_of(const gguf_vocabulary& vocabulary) {
   if (vocabulary.unknown) return vocabulary.unknown;
   auto found = std::find(vocabulary.token_types.begin(), vocabulary.token_types.end(), unknown);
@@ -95,6 +103,7 @@ void read_byte_level(const gguf_vocabulary& vocabulary, tokenizer_spec& spec) {
   pre.apply(spec);
   spec.ignore_merges = pre.ignore_merges;
   surround(vocabulary, pre.adds_bos, false, spec);
+  join_pairs(vocabulary, spec);
 }
 
 // The flag is not read: early files deny a token that the model needs.
@@ -172,6 +181,7 @@ void read_unigram(const gguf_vocabulary& vocabulary, tokenizer_spec& spec) {
       std::find(vocabulary.token_types.begin(), vocabulary.token_types.end(), byte) != vocabulary.token_types.end();
   normalize_as_sentence_piece(vocabulary, spec);
   surround(vocabulary, false, true, spec);
+  join_pairs(vocabulary, spec);
 }
 
 // Files mark the beginning of a word by U+2581, and the vocabulary the continuation by "##".

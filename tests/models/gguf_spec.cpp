@@ -4,9 +4,11 @@
 #include "load/gguf.hpp"
 #include "load/read_model_config.hpp"
 #include "models/families.hpp"
+#include "models/pooling.hpp"
 
 #include <boost/test/unit_test.hpp>
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -36,6 +38,18 @@ std::vector<std::string> norms_of(const model_spec& spec, std::size_t layer) {
     names.push_back(block.after ? block.after->name : "-");
   }
   return names;
+}
+
+/// How texts are pooled by such a file.
+std::optional<pooling_spec> pooling_of(const std::string& architecture, const std::vector<std::string>& more = {},
+                                       const std::vector<std::string>& tensors = {}) {
+  const memory_file written(two_layers_of(architecture, 32, more, tensors).bytes());
+  const load::checkpoint files(written.path());
+  return with_pooling(family_named(files.family())(files.fields(), files.config()), files).pooling;
+}
+
+std::string refused_pooling(const std::string& architecture, const std::vector<std::string>& more) {
+  return refusal([&] { pooling_of(architecture, more); });
 }
 
 using names = std::vector<std::string>;
@@ -377,6 +391,83 @@ BOOST_AUTO_TEST_CASE(a_t5_has_names_for_its_encoder_and_for_its_decoder) {
   const auto ungated = described({});
   const auto& feeds = std::get<mlp_spec>(ungated.blocks.at(2).what);
   BOOST_TEST((feeds.gate.empty() && feeds.activation == kernels::activation::relu));
+}
+
+BOOST_AUTO_TEST_CASE(encoders_have_tables_of_positions_and_norms_behind_their_blocks) {
+  const auto bert =
+      spec_of("bert", {}, {"blk.0.attn_q.bias", "blk.0.attn_output.bias", "blk.0.ffn_up.bias", "token_types.weight"});
+  BOOST_TEST(bert.embedding.positions->name == "position_embd");
+  BOOST_TEST(bert.embedding.positions->types == "token_types");
+  BOOST_TEST(bert.embedding.positions->type_count == 1);
+  BOOST_TEST(bert.embedding.positions->offset == 0);
+  BOOST_TEST(bert.embedding.norm->name == "token_embd_norm");
+  BOOST_TEST(bert.blocks.at(2).post->name == "blk.1.attn_output_norm");
+  BOOST_TEST(bert.blocks.at(3).post->name == "blk.1.layer_output_norm");
+  BOOST_TEST(attention_of(bert).qkv == (names{"attn_q", "attn_k", "attn_v"}), boost::test_tools::per_element());
+  BOOST_TEST((attention_of(bert).qkv_bias && attention_of(bert).output_bias && mlp_of(bert).bias));
+  BOOST_TEST(!attention_of(bert).causal);
+}
+
+BOOST_AUTO_TEST_CASE(a_modern_bert_begins_with_a_layer_without_a_window) {
+  const auto modern =
+      spec_of("modern-bert", {entry_f32("modern-bert.rope.freq_base", 5000)}, {"blk.0.attn_qkv.weight"});
+  BOOST_TEST(norms_of(modern, 0) == (names{"-", "-", "blk.0.ffn_norm", "-"}), boost::test_tools::per_element());
+  BOOST_TEST(norms_of(modern, 1) == (names{"blk.1.attn_norm", "-", "blk.1.ffn_norm", "-"}),
+             boost::test_tools::per_element());
+  BOOST_TEST(attention_of(modern).qkv == names{"attn_qkv"}, boost::test_tools::per_element());
+  BOOST_TEST(attention_of(modern).rope->config.theta == 5000);
+  BOOST_TEST((attention_of(modern).kv.kind == cache::layer_kind::full));
+  const auto& second = std::get<attention_spec>(modern.blocks.at(2).what);
+  BOOST_TEST((second.kv.kind == cache::layer_kind::sliding));
+  BOOST_TEST(second.kv.window == 7 / 2 + 1);
+  BOOST_TEST(second.rope->config.theta == 10000);
+  BOOST_TEST(mlp_of(modern).gate == "ffn_up");
+  BOOST_TEST(modern.final_norm->name == "output_norm");
+}
+
+BOOST_AUTO_TEST_CASE(a_modern_bert_has_a_window) {
+  BOOST_TEST(says(refused_pooling("modern-bert", {}),
+                  "modern-bert.attention.sliding_window is missing; layers of sliding_attention need one"));
+}
+
+BOOST_AUTO_TEST_CASE(a_gemma_that_embeds_attends_both_ways) {
+  const auto head = entry_u32("gemma-embedding.attention.key_length", 8);
+  const auto gemma = spec_of("gemma-embedding", {head});
+  BOOST_TEST(!attention_of(gemma).causal);
+  BOOST_TEST(gemma.pooling.has_value());
+  BOOST_TEST(attention_of(spec_of("gemma3", {entry_u32("gemma3.attention.key_length", 8)})).causal);
+}
+
+BOOST_AUTO_TEST_CASE(pooling_is_what_the_file_says) {
+  using enum pooling_spec::kind;
+  const auto type = [](const char* architecture, std::uint32_t number) {
+    return entry_u32(std::string(architecture) + ".pooling_type", number);
+  };
+  BOOST_TEST((pooling_of("bert")->type == mean));
+  BOOST_TEST((pooling_of("bert", {type("bert", 2)})->type == cls));
+  BOOST_TEST((pooling_of("qwen3", {type("qwen3", 3)})->type == last));
+  BOOST_TEST(pooling_of("qwen3", {type("qwen3", 3)})->normalize);
+  BOOST_TEST(!pooling_of("qwen3"));
+  BOOST_TEST(!pooling_of("qwen3", {type("qwen3", 0)}));
+  BOOST_TEST(says(refused_pooling("bert", {type("bert", 5)}), "bert.pooling_type is 5; an integer from 0 to 4"));
+  BOOST_TEST(says(refused_pooling("qwen3", {type("qwen3", 4)}), "decoders that score pairs are not read"));
+  BOOST_TEST(says(refused_pooling("qwen3", {entry_bool("qwen3.attention.causal", false)}),
+                  "decoders of this architecture are read as causal ones"));
+}
+
+BOOST_AUTO_TEST_CASE(a_classifier_is_shown_by_its_tensors) {
+  const auto roberta = pooling_of("bert", {}, {"cls.weight", "cls.bias", "cls.output.weight", "cls.output.bias"});
+  BOOST_TEST(roberta->scores);
+  BOOST_TEST((roberta->type == pooling_spec::kind::cls));
+  BOOST_TEST((roberta->dense.at(0).activation == dense_spec::function::tanh));
+  BOOST_TEST(roberta->dense.at(1).name == "cls.output");
+  BOOST_TEST(roberta->dense.at(1).outputs == 1);
+  const auto modern = pooling_of("modern-bert", {entry_u32("modern-bert.attention.sliding_window", 8)},
+                                 {"cls.weight", "cls.norm.weight", "cls.output.weight"});
+  BOOST_TEST((modern->type == pooling_spec::kind::mean));
+  BOOST_TEST((modern->dense.at(0).activation == dense_spec::function::gelu));
+  BOOST_TEST(modern->dense.at(0).norm->name == "cls.norm");
+  BOOST_TEST(!modern->dense.at(0).bias);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -228,6 +228,25 @@ BOOST_AUTO_TEST_CASE(gguf_files_that_do_not_say_so_begin_as_their_model_is_used_
   BOOST_TEST(encoded("gemma4", "") == ids{3});
 }
 
+BOOST_AUTO_TEST_CASE(gguf_files_join_pairs_as_their_encoder_reads_them) {
+  auto joined = [](std::string_view kind, std::string_view pre) {
+    gguf_fields fields;
+    fields.view.model = kind;
+    fields.view.pre = pre;
+    fields.view.bos = 3;
+    fields.view.eos = 4;
+    fields.view.add_bos = fields.view.add_eos = true;
+    fields.scores.assign(6, 0);
+    const auto pair = fields.made().encode(text_pair{});
+    BOOST_TEST(pair.second == std::ssize(pair.tokens) - 1);
+    return pair.tokens;
+  };
+  BOOST_TEST(joined("bert", "") == (ids{3, 4, 4}));
+  BOOST_TEST(joined("gpt2", "modern-bert") == (ids{3, 4, 4}));
+  BOOST_TEST(joined("gpt2", "roberta-bpe") == (ids{3, 4, 4, 4}));
+  BOOST_TEST(joined("t5", "default") == (ids{3, 4, 4, 4}));
+}
+
 BOOST_AUTO_TEST_CASE(each_known_gguf_pre_tokenizer_splits_digits_its_own_way) {
   auto pieces = [](std::string_view pre) {
     strings tokens{"1", "11", "111", "1111"};
