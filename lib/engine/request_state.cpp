@@ -1,6 +1,7 @@
 #include "engine/request_state.hpp"
 
 #include "engine/engine_loop.hpp"
+#include "engine/stored_prefixes.hpp"
 
 #include <thread>
 #include <utility>
@@ -40,6 +41,12 @@ void request_state::leave() {
     engine_->leave(*left);
   }
   leave_engine();
+}
+
+bool request_state::awaits_stored_prefix(std::span<const token> prompt, std::uint64_t cache_salt) {
+  auto* const stored = engine_->prefixes();
+  if (stored && std::exchange(has_looked_up_, true)) return stored->waits(*this);
+  return stored && stored->restore(prompt, cache_salt, shared_from_this());
 }
 
 void request_state::post_again() noexcept { completion_lock(*this).unlock(); }

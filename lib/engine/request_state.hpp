@@ -112,6 +112,9 @@ class request_state : public std::enable_shared_from_this<request_state> {
   /// Removes it from the batch and from the engine's counts.
   void leave();
 
+  /// True while what a prompt begins with is restored from the engine's directory. Only the first call begins that.
+  bool awaits_stored_prefix(std::span<const token> prompt, std::uint64_t cache_salt);
+
   virtual void set_cached_tokens(int /*prefix_hit_tokens*/) noexcept {}
 
   const std::shared_ptr<engine_loop> engine_;
@@ -131,6 +134,7 @@ class request_state : public std::enable_shared_from_this<request_state> {
   request_timeline timeline_;
   std::shared_ptr<request_state> next_;
   bool enqueued_ = false;
+  bool has_looked_up_ = false;                           // whether a prefix is stored; the engine thread only
   std::optional<clock::time_point> timer_;               // the engine thread only
   std::shared_ptr<async::pending_operation> completed_;  // under the lock: their handlers are not posted yet
 };

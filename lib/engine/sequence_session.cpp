@@ -135,8 +135,6 @@ void sequence_state::read(const std::filesystem::path& path) try {
     read_ = std::move(found);
   }
   notify_engine();
-} catch (const session_error& e) {
-  fail_opening(e.why());
 } catch (...) {
   fail_opening(diagnostics_of(std::current_exception()));
 }

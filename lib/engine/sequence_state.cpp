@@ -60,26 +60,22 @@ void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::v
   notify_engine();
 }
 
-void sequence_state::cancel_forward(const forward_operation& wait) noexcept {
+template <class Operation, class Result>
+void sequence_state::cancel_run(std::shared_ptr<Operation>& pending, const Operation& wait, Result none) noexcept {
   {
     const completion_lock lock(*this);
-    if (forward_.get() != &wait) return;
+    if (pending.get() != &wait) return;
     withdraw();
-    complete(std::exchange(forward_, nullptr), net::error::operation_aborted, logits());
+    complete(std::exchange(pending, nullptr), net::error::operation_aborted, std::move(none));
     end_work();
   }
   engine_->enqueue(shared_from_this());
 }
 
+void sequence_state::cancel_forward(const forward_operation& wait) noexcept { cancel_run(forward_, wait, logits()); }
+
 void sequence_state::cancel_decode(const decode_operation& wait) noexcept {
-  {
-    const completion_lock lock(*this);
-    if (decode_.get() != &wait) return;
-    withdraw();
-    complete(std::exchange(decode_, nullptr), net::error::operation_aborted, sampled_token());
-    end_work();
-  }
-  engine_->enqueue(shared_from_this());
+  cancel_run(decode_, wait, sampled_token());
 }
 
 std::shared_ptr<sequence_face> sequence_state::fork() {
@@ -222,6 +218,10 @@ void sequence_state::process() {
   }
   const auto undone = std::exchange(undo_to_, std::nullopt);
   auto commands = std::exchange(commands_, {});
+  if (!leaves && awaits_stored_prefix(commands)) {
+    commands_.push_back(std::move(commands.back()));
+    commands.pop_back();
+  }
   auto read = std::exchange(read_, std::nullopt);
   if (leaves) std::erase_if(commands, is_run);  // forks are still carried out
   if (std::any_of(commands.begin(), commands.end(), is_operation)) awaits_client_ = false;
@@ -233,6 +233,14 @@ void sequence_state::process() {
     timeline().end(engine_->now(), request_timeline::ending::cancelled);
     leave();
   }
+}
+
+/// Whether the last command is the first run, and has to wait.
+bool sequence_state::awaits_stored_prefix(const std::vector<command>& commands) {
+  const bool shares = options_.prefix_caching && !encoder_input_ && !id_ && !commands.empty();
+  const auto* const run = shares ? std::get_if<run_command>(&commands.back()) : nullptr;
+  if (!run || run->wanted == scheduler::output::all_logits) return false;
+  return request_state::awaits_stored_prefix(run->fed, served_as().cache_salt);
 }
 
 void sequence_state::undo(std::size_t length) {

@@ -82,6 +82,9 @@ class sequence_state final : public request_state, public sequence_face {
   std::optional<diagnostics> problem(const std::vector<token>& fed, int sampled) const;
   std::optional<diagnostics> add_run(run_command what);  // changes nothing if it throws
   void withdraw() noexcept;
+  template <class Operation, class Result>
+  void cancel_run(std::shared_ptr<Operation>& pending, const Operation& wait, Result none) noexcept;
+  bool awaits_stored_prefix(const std::vector<command>& commands);
   void notify_engine();
   void undo(std::size_t length);
   void extend_history(const scheduler::token_list& all);

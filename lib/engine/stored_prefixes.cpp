@@ -36,7 +36,7 @@ bool stored_prefixes::waits(const request_state& one) const {
 bool stored_prefixes::restore(std::span<const token> prompt, std::uint64_t cache_salt,
                               const std::shared_ptr<request_state>& waiter) {
   const auto& limits = loop_.parts().limits;
-  const int least = loop_.plans().cached_prefix_length(cache_salt, prompt) + limits.usage.block;
+  const int least = loop_.plans().cached_prefix_length(cache_salt, prompt) + limits.least_shared();
   const auto found = directory_.find(cache_salt, prompt.first(prompt.size() - 1), least, limits.max_rollback_tokens);
   if (!found) return false;
   auto at = std::ranges::find(restoring_, found, &restoring::what);
@@ -55,8 +55,6 @@ void stored_prefixes::read(place at) {
     try {
       auto found = std::make_shared<read_session>(directory_.read(*what));
       next = [this, at, found] { fill(at, std::move(*found)); };
-    } catch (const session_error& e) {
-      next = [this, at, why = e.why()] { lose(at, why); };
     } catch (...) {
       next = [this, at, why = diagnostics_of(std::current_exception())] { lose(at, why); };
     }

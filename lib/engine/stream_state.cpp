@@ -2,7 +2,6 @@
 
 #include "engine/diagnostics_of.hpp"
 #include "engine/engine_loop.hpp"
-#include "engine/stored_prefixes.hpp"
 
 #include <fmt/format.h>
 
@@ -240,24 +239,14 @@ void stream_state::process() {
 }
 
 void stream_state::submit_once() {
-  const auto is_wanted = [&] {
-    const std::lock_guard lock(mutex_);
-    return wanted_end_ != wanted_end::abort && stage_ == stage::prepared;
-  };
-  if (!is_wanted() || awaits_stored_prefix()) return;
   {
     const std::lock_guard lock(mutex_);
+    const bool shares = request_.prefix_caching && !request_.prompt_logprobs && !encoder_input_;
+    if (wanted_end_ == wanted_end::abort || stage_ != stage::prepared) return;
+    if (shares && awaits_stored_prefix(prompt_, cache_salt())) return;
     stage_ = stage::submitted;
   }
   submit();
-}
-
-/// Looks once whether a prefix of its prompt is stored, and waits until that is restored.
-bool stream_state::awaits_stored_prefix() {
-  auto* const stored = engine_->prefixes();
-  if (!stored || !request_.prefix_caching || request_.prompt_logprobs || encoder_input_) return false;
-  if (std::exchange(has_looked_up_, true)) return stored->waits(*this);
-  return stored->restore(prompt_, cache_salt(), shared_from_this());
 }
 
 void stream_state::deliver(const scheduler::event& event, row_output& output) {

@@ -63,7 +63,6 @@ class stream_state final : public request_state, public stream_face {
   void refuse(const diagnostics& why, siblings others) noexcept;
   bool is_prepared() const;
   void submit_once();
-  bool awaits_stored_prefix();
   std::uint64_t cache_salt() const { return request_.cache_salt.value_or(request_.tenant); }
   void submit();
   bool enforce_deadlines(clock::time_point now);  // true: a deadline has passed, and ended the generation
@@ -96,7 +95,6 @@ class stream_state final : public request_state, public stream_face {
   std::vector<int> checkpoints_;  // likewise
   bool shares_prompt_ = false;    // with siblings
   bool reports_prompt_ = false;   // with the first token
-  bool has_looked_up_ = false;    // whether a prefix is stored
   int new_tokens_ = 0;            // at most
   std::vector<token> end_tokens_;
   sampling_state sampling_;

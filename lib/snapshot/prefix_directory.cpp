@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 #include <system_error>
 #include <unistd.h>
@@ -16,6 +17,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view extension = ".prefix";
+constexpr std::string_view unfinished = ".part";  // by write_session()
+constexpr std::chrono::hours abandoned_after(1);
 
 /// Differs with the model, the kind of cache, the cache salt and the tokens.
 std::string name_of(const scheduler::cached_prefix& what, const session_limits& of) {
@@ -29,6 +32,13 @@ std::string name_of(const scheduler::cached_prefix& what, const session_limits& 
 void mark_as_used(const fs::path& path) {
   std::error_code ignored;  // it may have gone
   fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
+}
+
+/// What a process that has ended has not finished.
+void remove_if_abandoned(const fs::path& path) {
+  std::error_code ignored;
+  const auto written = fs::last_write_time(path, ignored);
+  if (!ignored && fs::file_time_type::clock::now() - written > abandoned_after) fs::remove(path, ignored);
 }
 
 /// How many of the tokens a slot that the prefix fills can share.
@@ -49,8 +59,10 @@ prefix_directory::prefix_directory(fs::path where, session_limits of, std::int64
     throw std::invalid_argument(fmt::format("engine_options.kv.prefix_cache_directory is {}: it cannot be used: {}",
                                             where_.string(), why.message()));
   }
-  for (const auto& each : files)
+  for (const auto& each : files) {
     if (each.path().extension() == extension) add(each.path(), report);
+    if (each.path().extension() == unfinished) remove_if_abandoned(each.path());
+  }
 }
 
 void prefix_directory::add(const fs::path& path, const log& report) try {
@@ -59,7 +71,7 @@ void prefix_directory::add(const fs::path& path, const log& report) try {
   if (std::cmp_greater(saved.tokens.size(), of_.max_sequence_length)) return;
   found_.push_back(std::make_shared<const stored_prefix>(
       stored_prefix{path, {saved.seed, scheduler::token_list(saved.tokens), *saved.snapshot}}));
-} catch (const session_error& e) {
+} catch (const generation_error& e) {
   if (report) report(e.why().message());
 }
 

@@ -29,7 +29,8 @@ class prefix_directory {
   using log = std::function<void(std::string_view)>;
 
   /// Makes the directory if it does not exist, and reads which prefixes of this model and kind of cache it has. Files
-  /// that are damaged are reported. Throws std::invalid_argument if the directory cannot be made, read or written.
+  /// that are damaged are reported, those that a process has left unfinished are removed. Throws std::invalid_argument
+  /// if the directory cannot be made, read or written.
   prefix_directory(std::filesystem::path where, session_limits of, std::int64_t most_bytes, const log& report);
 
   /// The prefix of which the most tokens can be used for these, if those are `least` or more; null if there is none. A
@@ -37,7 +38,7 @@ class prefix_directory {
   std::shared_ptr<const stored_prefix> find(std::uint64_t cache_salt, std::span<const token> tokens, int least,
                                             int rollback) const;
 
-  /// Reads the file, and marks it as used. Throws session_error and std::bad_alloc.
+  /// Reads the file, and marks it as used. Throws generation_error and std::bad_alloc.
   read_session read(const stored_prefix& what) const;
 
   /// It is not found any more.

@@ -46,13 +46,13 @@ std::uint64_t sum_of(const preamble& what) {
 template <class... Args>
 [[noreturn]] void refuse(const std::filesystem::path& path, error code, fmt::format_string<Args...> format,
                          Args&&... args) {
-  throw session_error(
+  throw generation_error(
       {code, fmt::format("session {}: {}", path.string(), fmt::format(format, std::forward<Args>(args)...))});
 }
 
 [[noreturn]] void refuse_system(const std::filesystem::path& path, std::string_view what) {
   const error_code code(errno, boost::system::generic_category());
-  throw session_error({code, fmt::format("session {}: {}: {}", path.string(), what, code.message())});
+  throw generation_error({code, fmt::format("session {}: {}: {}", path.string(), what, code.message())});
 }
 
 /// Owns the descriptor of an open file.
@@ -365,7 +365,7 @@ diagnostics write_session(const std::filesystem::path& path, const session& what
   return {};
 } catch (const no_longer_wanted&) {
   return {};
-} catch (const session_error& e) {
+} catch (const generation_error& e) {
   return e.why();
 } catch (const std::bad_alloc& e) {
   return {error::out_of_memory, e.what()};

@@ -6,7 +6,6 @@
 #include <cogen/token.hpp>
 
 #include <cstdint>
-#include <exception>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -53,23 +52,13 @@ struct session_limits {
   int longest_encoder_input = 0;  ///< tokens; 0: there is no encoder
 };
 
-class session_error final : public std::exception {
- public:
-  explicit session_error(diagnostics why) noexcept : why_(std::move(why)) {}
-  const diagnostics& why() const noexcept { return why_; }
-  const char* what() const noexcept override { return "a session file cannot be read"; }
-
- private:
-  diagnostics why_;
-};
-
 /// Writes the file atomically: writes another file beside it, which then replaces it. `snapshot` is that of
 /// `what.snapshot`, or null. Once `unwanted` returns true, gives up without an error. Returns the error, if there was
 /// one; then the old file is unchanged.
 diagnostics write_session(const std::filesystem::path& path, const session& what, const kv_snapshot* snapshot,
                           const std::function<bool()>& unwanted) noexcept;
 
-/// Throws session_error, naming the file, and std::bad_alloc.
+/// Throws generation_error, naming the file, and std::bad_alloc.
 read_session read_session_file(const std::filesystem::path& path, const session_limits& within);
 
 /// Reads a session without the bytes of its snapshot, and without checking what it is of. Throws as above.

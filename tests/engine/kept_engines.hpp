@@ -44,6 +44,9 @@ std::vector<kept_engine> kept_engines();
 /// The same, and those that caches on a device suit.
 std::vector<kept_engine> kept_engines_everywhere();
 
+/// The goldens with recurrent layers.
+std::vector<std::string> hybrids();
+
 inline std::vector<float> as_vector(std::span<const float> row) { return {row.begin(), row.end()}; }
 
 }  // namespace cogen::test

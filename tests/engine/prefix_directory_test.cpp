@@ -1,15 +1,23 @@
 // Prefixes that one engine stores when it ends are found by the next one, which says the same bits.
-#include "kept_engines.hpp"
+#include "snapshot/prefix_directory.hpp"
 
+#include "kept_engines.hpp"
+#include "session_files.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
+#include <boost/asio/use_future.hpp>
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
+#include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -105,15 +113,50 @@ class restarts {
   engine_options options_;
 };
 
+/// Bytes that tell of which prefix they are.
+class marked_snapshot final : public kv_snapshot {
+ public:
+  explicit marked_snapshot(int mark) : bytes_(100'000, static_cast<std::byte>(mark)) {}
+  std::size_t size() const noexcept override { return bytes_.size(); }
+  int encoder_input() const noexcept override { return 0; }
+  void read(const std::function<void(std::span<const std::byte>)>& visit) const override { visit(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+/// Stores ten prefixes again and again where six have room, and reads what it finds. Gives how often that was wrong.
+int write_and_read(const fs::path& folder, int first) {
+  int wrong = 0;
+  const detail::session_limits of{.model = "a", .cache = "b", .vocabulary = 100, .max_sequence_length = 100};
+  for (int round = 0; round < 20; ++round) {
+    detail::prefix_directory directory(folder, of, 620'000, [&](std::string_view what) {
+      wrong += what.find("cannot be opened") == std::string_view::npos;
+    });
+    for (int i = 0; i < 10; ++i) {
+      const int mark = (first * 3 + i) % 10;
+      const std::vector<token> tokens(50, mark);
+      const auto found = directory.find(0, tokens, 50, 0);
+      try {
+        if (found) wrong += directory.read(*found).bytes != std::vector(100'000, static_cast<std::byte>(mark));
+      } catch (const generation_error& e) {  // others may have removed it
+        wrong += e.why().message().find("cannot be opened") == std::string::npos;
+      }
+      if (found) continue;
+      const scheduler::cached_prefix what{0, scheduler::token_list(tokens), {50, 50, 50}};
+      wrong += directory.write(what, marked_snapshot(mark)) ? 1 : 0;
+    }
+  }
+  return wrong;
+}
+
 kept_engine plain(const std::string& golden, const std::string& device = "cpu") {
   return {golden, "as it is", [](engine_options&) {}, device};
 }
 
 std::vector<kept_engine> storable() {
-  std::vector<kept_engine> all;
-  for (const auto* golden : {"llama_default", "lfm2_published", "mamba2_biased", "qwen3_5_interval",
-                             "granite4_published", "falcon_h1_normed"})
-    all.push_back(plain(golden));
+  std::vector<kept_engine> all{plain("llama_default")};
+  for (const auto& golden : hybrids()) all.push_back(plain(golden));
   for (const auto& each : kept_engines_everywhere())
     if (!golden_model(each.golden)->has_encoder() && each.kind.find("own") == std::string::npos) all.push_back(each);
   return all;
@@ -131,6 +174,75 @@ BOOST_DATA_TEST_CASE(the_next_turn_of_a_conversation_is_found_after_a_restart, d
   const auto second = joined(joined(first, all.alone(first)), all.prompt(3, 4));
   for (const int cached : all.serve({second})) BOOST_TEST(cached >= 0.95 * static_cast<double>(second.size() - 3));
   BOOST_TEST(all.logged.empty());
+}
+
+/// Tokens that an engine runs for a sequence that a program opens itself.
+BOOST_AUTO_TEST_CASE(a_sequence_finds_what_is_stored) {
+  for (const auto* golden : {"llama_default", "qwen3_5_interval", "mamba_tiny"}) {
+    restarts all(plain(golden));
+    const auto first = all.prompt(100, 3);
+    all.serve({first});
+    engine running(golden_model(golden), all.options());
+    drive(running, [&]() -> net::awaitable<void> {
+      auto seq = running.open();
+      auto next = first;
+      std::vector<token> said;
+      for (int i = 0; i < answered; ++i) {
+        said.push_back((co_await seq.async_decode(next)).id);
+        next.clear();
+      }
+      BOOST_TEST(said == all.alone(first), boost::test_tools::per_element());
+    });
+    BOOST_TEST(running.stats().tokens == std::uint64_t{answered});
+    BOOST_TEST(running.stats().prefix_hit_tokens == 99u);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(sequences_that_share_nothing_run_all_their_tokens) {
+  restarts all(plain("llama_default"));
+  const auto first = all.prompt(100, 3);
+  all.serve({first});
+  engine running(golden_model("llama_default"), all.options());
+  drive(running, [&]() -> net::awaitable<void> {
+    auto seq = running.open({.prefix_caching = false});
+    co_await seq.async_forward(first);
+    BOOST_TEST(running.stats().tokens == 100u);
+    auto other = running.open({.cache_salt = 5});
+    co_await other.async_forward(first);
+    BOOST_TEST(running.stats().tokens == 200u);
+  });
+}
+
+/// Its file is read on the thread that steps, and restored in a later round.
+BOOST_AUTO_TEST_CASE(a_sequence_that_waits_for_a_prefix_can_be_cancelled_forked_and_destroyed) {
+  restarts all(plain("llama_default"));
+  const auto first = all.prompt(100, 3);
+  all.serve({first});
+  net::io_context context;
+  engine running(golden_model("llama_default"), all.options());
+  std::vector<error_code> ends;
+  const auto end = [&](error_code code, const logits&) { ends.push_back(code); };
+  net::cancellation_signal stop;
+  auto cancelled = running.open(), forked = running.open();
+  std::optional<sequence> destroyed(running.open());
+  auto child = forked.fork();
+  cancelled.async_forward(first, logits_of::last,
+                          net::bind_cancellation_slot(stop.slot(), net::bind_executor(context, end)));
+  forked.async_forward(first, logits_of::last, net::bind_executor(context, end));
+  destroyed->async_forward(first, logits_of::last, net::bind_executor(context, end));
+  running.poll_one();
+  stop.emit(net::cancellation_type::terminal);
+  destroyed.reset();
+  settle(running, context);
+  BOOST_REQUIRE(ends.size() == 3u);
+  BOOST_TEST(std::ranges::count(ends, error_code()) == 1);
+  BOOST_TEST(std::ranges::count(ends, error_code(net::error::operation_aborted)) == 2);
+  BOOST_TEST(running.stats().tokens == 1u);
+  for (auto* const each : {&cancelled, &child})
+    each->async_forward(first, logits_of::last, net::bind_executor(context, end));
+  settle(running, context);
+  BOOST_TEST(running.stats().tokens == 3u);
+  BOOST_TEST(cancelled.tokens().size() == first.size());
 }
 
 BOOST_AUTO_TEST_CASE(several_requests_that_come_together_share_what_is_restored_once) {
@@ -214,6 +326,91 @@ BOOST_AUTO_TEST_CASE(what_was_used_longest_ago_goes_where_the_directory_is_full)
   BOOST_TEST(all.folder.files().empty());
 }
 
+BOOST_AUTO_TEST_CASE(what_cannot_be_written_costs_nothing_else) {
+  restarts all(plain("jamba_tiny"));
+  const auto first = all.prompt(100, 3), second = all.prompt(100, 4);
+  all.serve({first});
+  const auto stored = all.folder.files();
+  {
+    const file_limit limit(1000);
+    BOOST_TEST(all.serve({second}).at(0) == 0);
+  }
+  BOOST_REQUIRE(all.logged.size() == 1u);
+  BOOST_TEST(all.logged[0].starts_with("prefixes cannot be stored: session " + all.folder.path.string()));
+  BOOST_TEST(all.logged[0].ends_with("it cannot be written: File too large"));
+  BOOST_TEST(all.folder.files() == stored, boost::test_tools::per_element());
+  BOOST_TEST(all.serve({first}).at(0) == 99);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_no_file_is_reported_and_nothing_else_is_lost) {
+  restarts all(plain("llama_default"));
+  const auto first = all.prompt(100, 3);
+  all.serve({first});
+  const auto folder = all.folder.path / "folder.prefix", empty = all.folder.path / "empty.prefix";
+  fs::create_directory(folder);
+  std::ofstream(empty).close();
+  BOOST_TEST(all.serve({first}).at(0) == 99);
+  std::ranges::sort(all.logged);
+  BOOST_REQUIRE(all.logged.size() == 2u);
+  BOOST_TEST(all.logged[0] == "session " + empty.string() + ": it is no session file of cogen");
+  BOOST_TEST(all.logged[1] == "session " + folder.string() + ": it is no regular file");
+}
+
+BOOST_AUTO_TEST_CASE(what_a_process_has_left_unfinished_is_removed_after_a_while) {
+  restarts all(plain("llama_default"));
+  fs::create_directory(all.folder.path);
+  const auto recent = all.folder.path / "a.prefix.1-1.part", old = all.folder.path / "b.prefix.1-2.part";
+  for (const auto& each : {recent, old}) std::ofstream(each) << "begun";
+  fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(2));
+  const engine running(golden_model("llama_default"), all.options());
+  BOOST_TEST(all.folder.files() == std::vector{recent}, boost::test_tools::per_element());
+  BOOST_TEST(all.logged.empty());
+}
+
+BOOST_AUTO_TEST_CASE(processes_that_use_a_directory_at_once_find_whole_files_or_none) {
+  const temporary_folder folder;
+  std::vector<::pid_t> others;
+  for (int i = 0; i < 3; ++i) {
+    others.push_back(::fork());
+    BOOST_REQUIRE(others.back() >= 0);
+    if (others.back() == 0) ::_exit(write_and_read(folder.path, i) == 0 ? 0 : 1);
+  }
+  BOOST_TEST(write_and_read(folder.path, 3) == 0);
+  for (const auto each : others) {
+    int status = -1;
+    BOOST_TEST(::waitpid(each, &status, 0) == each);
+    BOOST_TEST(status == 0);
+  }
+  for (const auto& each : folder.files()) BOOST_TEST(each.extension() == ".prefix");
+}
+
+BOOST_AUTO_TEST_CASE(engines_that_use_a_directory_at_once_store_and_find) {
+  restarts all(plain("qwen3_5_interval"));
+  all.options().external_stepping = false;
+  const auto first = all.prompt(100, 3);
+  std::vector<std::jthread> others;
+  std::atomic<int> wrong = 0;
+  const auto expected = all.alone(first);
+  for (int i = 0; i < 4; ++i)
+    others.emplace_back([&, own = all.prompt(60, 10 + static_cast<unsigned>(i))] {
+      for (int round = 0; round < 3; ++round) {
+        engine running(golden_model("qwen3_5_interval"), all.options());
+        for (const auto& each : {own, first}) {
+          auto stream = running.generate({.prompt = token_ids(each), .max_tokens = answered, .ignore_eos = true});
+          const auto whole = stream.async_complete(net::use_future).get();
+          std::vector<token> ids;
+          for (const auto& chosen : whole.tokens) ids.push_back(chosen.id);
+          if (each == first && ids != expected) ++wrong;
+        }
+      }
+    });
+  others.clear();
+  BOOST_TEST(wrong == 0);
+  BOOST_TEST(all.logged.empty());
+  all.options().external_stepping = true;
+  BOOST_TEST(all.serve({first}).at(0) == 99);
+}
+
 BOOST_AUTO_TEST_CASE(a_directory_that_cannot_be_used_and_caches_that_cannot_be_stored_are_refused) {
   restarts all(plain("llama_default"));
   std::ofstream(all.folder.path) << "a file";
@@ -223,6 +420,12 @@ BOOST_AUTO_TEST_CASE(a_directory_that_cannot_be_used_and_caches_that_cannot_be_s
   fs::remove(all.folder.path);
   all.options().kv.prefix_cache_file_bytes = -1;
   BOOST_CHECK_THROW(engine(golden_model("llama_default"), all.options()), std::invalid_argument);
+  all.options().kv.prefix_cache_file_bytes = 1000;
+  all.options().kv.prefix_cache_directory = "/dev/null/prefixes";
+  BOOST_CHECK_EXCEPTION(engine(golden_model("llama_default"), all.options()), std::invalid_argument, [](const auto& e) {
+    return std::string(e.what()) ==
+           "engine_options.kv.prefix_cache_directory is /dev/null/prefixes: it cannot be used: Not a directory";
+  });
 }
 
 BOOST_AUTO_TEST_CASE(engines_with_threads_of_their_own_store_and_restore) {

@@ -1,4 +1,5 @@
 // What is refused as a session, and files that cannot be written.
+#include "../models/golden_copy.hpp"
 #include "model_engines.hpp"
 #include "session_files.hpp"
 
@@ -6,8 +7,6 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
-#include <csignal>
-#include <sys/resource.h>
 #include <tuple>
 
 namespace cogen::test {
@@ -65,24 +64,6 @@ struct saved_one {
 };
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-/// Files of this process end at so many bytes.
-class file_limit {
- public:
-  explicit file_limit(rlim_t bytes) : before_(std::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &limit_);
-    const rlimit lower{bytes, limit_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &lower);
-  }
-  ~file_limit() {
-    ::setrlimit(RLIMIT_FSIZE, &limit_);
-    std::signal(SIGXFSZ, before_);
-  }
-
- private:
-  rlimit limit_{};
-  void (*before_)(int);
-};
 
 std::size_t files_in(const std::filesystem::path& folder) {
   return static_cast<std::size_t>(
@@ -149,6 +130,19 @@ BOOST_AUTO_TEST_CASE(a_session_of_another_model_or_cache_is_refused) {
   options.kv.dtype = cache::scalar::f16;
   BOOST_TEST(
       has(s.refusal(options, s.model), "it is of another kind of cache: of \"f32\", and this engine's is \"f16\""));
+  BOOST_TEST(s.code == make_error_code(error::bad_session));
+  options = s.options;
+  options.kv.quantization = cache::int8();
+  BOOST_TEST(has(s.refusal(options, s.model), "it is of another kind of cache: of \"f32\", and this engine's is \""));
+}
+
+BOOST_AUTO_TEST_CASE(a_session_of_the_same_model_with_other_weights_is_refused) {
+  saved_one s;
+  const golden_copy folder("llama_default");
+  folder.set_number("model.layers.0.self_attn.q_proj.weight", 0, 0x3f81);
+  const auto other = load_model(folder.path(), {.threads = 1});
+  BOOST_TEST(has(s.refusal(s.options, other), "it is of another model: of \"" + s.model->fingerprint() +
+                                                  "\", and this engine's is \"" + other->fingerprint() + "\""));
   BOOST_TEST(s.code == make_error_code(error::bad_session));
 }
 

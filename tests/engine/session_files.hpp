@@ -2,10 +2,12 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <vector>
 
@@ -31,6 +33,26 @@ struct session_path {
     static int count = 0;
     return "cogen-test-" + std::to_string(::getpid()) + "-" + std::to_string(++count) + ".session";
   }
+};
+
+/// Files of this process end at so many bytes, as on a disk that is full.
+class file_limit {
+ public:
+  explicit file_limit(rlim_t bytes) : before_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &limit_);
+    const rlimit lower{bytes, limit_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &lower);
+  }
+  file_limit(const file_limit&) = delete;
+  file_limit& operator=(const file_limit&) = delete;
+  ~file_limit() {
+    ::setrlimit(RLIMIT_FSIZE, &limit_);
+    std::signal(SIGXFSZ, before_);
+  }
+
+ private:
+  rlimit limit_{};
+  void (*before_)(int);
 };
 
 /// The descriptors of files without a name among the temporary ones.

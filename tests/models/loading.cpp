@@ -1,4 +1,8 @@
 // Loading: progress, ends asked for, and folders that do not hold what their configuration says.
+#include "../load/memory_file.hpp"
+#include "../load/refusal.hpp"
+#include "../load/tiny_model.hpp"
+#include "golden_copy.hpp"
 #include "models/families.hpp"
 #include "models/model_spec.hpp"
 #include "nn/device_parts.hpp"
@@ -14,45 +18,30 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <map>
+#include <numeric>
 #include <stdexcept>
 #include <string>
-#include <unistd.h>
 #include <utility>
 
 namespace cogen::test {
 namespace {
 
-/// A copy of a golden's model with an altered configuration; removed at the end.
-class altered_model {
+/// A copy of a golden's model with an altered configuration.
+class altered_model : public golden_copy {
  public:
-  altered_model(const std::string& golden, const std::function<void(boost::json::object&)>& alter) {
-    std::filesystem::copy(golden_folder(golden), folder_, std::filesystem::copy_options::recursive);
-    std::ifstream in(folder_ / "config.json");
+  altered_model(const std::string& golden, const std::function<void(boost::json::object&)>& alter)
+      : golden_copy(golden) {
+    std::ifstream in(path() / "config.json");
     auto config = boost::json::parse(std::string(std::istreambuf_iterator<char>(in), {})).as_object();
     in.close();
     alter(config);
-    std::ofstream(folder_ / "config.json") << boost::json::serialize(config);
-  }
-  altered_model(const altered_model&) = delete;
-  altered_model& operator=(const altered_model&) = delete;
-  ~altered_model() { std::filesystem::remove_all(folder_); }
-
-  const std::filesystem::path& path() const { return folder_; }
-
- private:
-  std::filesystem::path folder_ = new_folder();
-
-  static std::filesystem::path new_folder() {
-    static int count = 0;
-    return std::filesystem::temp_directory_path() /
-           ("cogen-models-" + std::to_string(getpid()) + "-" + std::to_string(count++));
+    std::ofstream(path() / "config.json") << boost::json::serialize(config);
   }
 };
 
 template <class Error>
-void check_refused(const std::string& golden, const std::function<void(boost::json::object&)>& alter,
-                   const std::vector<std::string>& named) {
-  const altered_model folder(golden, alter);
+void check_refused(const golden_copy& folder, const std::vector<std::string>& named) {
   BOOST_CHECK_EXCEPTION(load_model(folder.path()), Error, [&](const Error& error) {
     bool all = true;
     for (const auto& name : named) {
@@ -62,6 +51,12 @@ void check_refused(const std::string& golden, const std::function<void(boost::js
     }
     return all;
   });
+}
+
+template <class Error>
+void check_refused(const std::string& golden, const std::function<void(boost::json::object&)>& alter,
+                   const std::vector<std::string>& named) {
+  check_refused<Error>(altered_model(golden, alter), named);
 }
 
 }  // namespace
@@ -426,6 +421,49 @@ BOOST_AUTO_TEST_CASE(experts_that_their_configuration_does_not_fit) {
                                   [](auto& config) { config["text_config"].as_object()["num_experts"] = 6; },
                                   {"router.proj.weight", "5", "6"});
   refused("glm4_moe_published", "num_hidden_layers", 3, {"model.layers.2.self_attn"});
+}
+
+BOOST_AUTO_TEST_CASE(an_expert_that_is_missing_or_misshapen_is_named) {
+  const auto refused = [](const char* golden, const char* text, const char* by, const std::vector<std::string>& named) {
+    const golden_copy folder(golden);
+    folder.change_header(text, by);
+    check_refused<load::load_error>(folder, named);
+  };
+  refused("mixtral_published", "experts.2.w1.weight", "experts.9.w1.weight",
+          {"tensor 'model.layers.0.block_sparse_moe.experts.2.w1.weight' of shape [13, 30] is missing"});
+  refused("jamba_tiny", "experts.3.down_proj.weight", "experts.4.down_proj.weight",
+          {"tensor 'model.layers.1.feed_forward.experts.3.down_proj.weight' of shape [30, 14] is missing"});
+  refused("mixtral_published", R"(experts.0.w1.weight":{"dtype":"BF16","shape":[13,30])",
+          R"(experts.0.w1.weight":{"dtype":"BF16","shape":[30,13])",
+          {"tensor 'model.layers.0.block_sparse_moe.experts.0.w1.weight' has shape [30, 13]", "[13, 30]"});
+  refused("gpt_oss_published", R"(experts.down_proj":{"dtype":"BF16","shape":[5,14,24])",
+          R"(experts.down_proj":{"dtype":"BF16","shape":[4,14,30])", {"model.layers.0.mlp.experts.down_proj"});
+}
+
+BOOST_AUTO_TEST_CASE(experts_that_a_gguf_file_lacks_are_named) {
+  const auto refused = [](const std::map<std::string, std::vector<std::uint64_t>>& experts) {
+    gguf_draft draft;
+    draft.entries = tiny_llama_entries();
+    draft.entries.push_back(entry_u32("llama.expert_count", 4));
+    draft.entries.push_back(entry_u32("llama.expert_used_count", 2));
+    std::map<std::string, std::vector<std::uint64_t>> tensors{
+        {"token_embd", {8, 3}},        {"output_norm", {8}},     {"blk.0.attn_norm", {8}},
+        {"blk.0.attn_q", {8, 8}},      {"blk.0.attn_k", {8, 4}}, {"blk.0.attn_v", {8, 4}},
+        {"blk.0.attn_output", {8, 8}}, {"blk.0.ffn_norm", {8}},  {"blk.0.ffn_gate_inp", {8, 4}}};
+    tensors.insert(experts.begin(), experts.end());
+    for (const auto& [name, dimensions] : tensors) {
+      const auto count = std::accumulate(dimensions.begin(), dimensions.end(), std::uint64_t{1}, std::multiplies<>());
+      draft.add(name + ".weight", dimensions, 0, counting_floats(count));
+    }
+    const memory_file written(draft.bytes());
+    return refusal([&] { load_model(written.path()); });
+  };
+  const std::vector<std::uint64_t> in{8, 12, 4}, out{12, 8, 4}, fewer{12, 8, 3};
+  const auto *const gate = "blk.0.ffn_gate_exps", *const up = "blk.0.ffn_up_exps", *const down = "blk.0.ffn_down_exps";
+  BOOST_TEST(refused({{gate, in}, {up, in}, {down, out}}) == "nothing was refused");
+  BOOST_TEST(says(refused({{gate, in}, {down, out}}), "'blk.0.ffn_up_exps.weight' of shape [4, 12, 8] is missing"));
+  BOOST_TEST(says(refused({{gate, in}, {up, in}, {down, fewer}}),
+                  "'blk.0.ffn_down_exps.weight' has shape [3, 8, 12]; the configuration makes it [4, 8, 12]"));
 }
 
 BOOST_AUTO_TEST_CASE(latent_attention_that_its_configuration_does_not_fit) {
