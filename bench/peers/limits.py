@@ -159,8 +159,6 @@ def rows_of(tensor, shape, step):
 
 
 def products_of(tensor, shape, step):
-    if tensor.outputs == 1:
-        return 0
     used = 1 if tensor.copies == 1 else shape.used_experts
     return tensor.inputs * tensor.outputs * used * rows_of(tensor, shape, step)
 
@@ -168,7 +166,8 @@ def products_of(tensor, shape, step):
 def matrices(name, tensors, shape, step, kind):
     products = {}
     for tensor in tensors:
-        products[kind(tensor)] = products.get(kind(tensor), 0) + products_of(tensor, shape, step)
+        if tensor.outputs > 1:
+            products[kind(tensor)] = products.get(kind(tensor), 0) + products_of(tensor, shape, step)
     return Part(name, sum(read_bytes(tensor, shape, step) for tensor in tensors), products)
 
 

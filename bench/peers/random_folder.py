@@ -3,6 +3,7 @@ exports from it, with the tokenizer of the model that is there."""
 
 import argparse
 import dataclasses
+import json
 import pathlib
 
 import torch
@@ -49,6 +50,13 @@ def fill(parameters):
             part.copy_(drawn[:len(part)])
 
 
+def save_tokenizer(tokenizer, folder):
+    """Under the name of its kind that older versions know, too."""
+    tokenizer.save_pretrained(folder)
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "tokenizer_class": "PreTrainedTokenizerFast"}))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=pathlib.Path, required=True)
@@ -64,7 +72,7 @@ def main():
     model.to_empty(device="cpu")
     fill(model.parameters())
     model.save_pretrained(given.out)
-    tokenizer.save_pretrained(given.out)
+    save_tokenizer(tokenizer, given.out)
 
 
 if __name__ == "__main__":
