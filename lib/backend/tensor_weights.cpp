@@ -2,6 +2,7 @@
 
 #include "backend/rotation_tables.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/tensor.h>
