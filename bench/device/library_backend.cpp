@@ -1,5 +1,7 @@
 #include "library_backend.hpp"
 
+#include "backend/tensor/tensor_operators.hpp"
+
 #include <ATen/TensorIndexing.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/_flash_attention_forward.h>
@@ -20,7 +22,7 @@ namespace cogen::bench {
 
 namespace {
 
-class library_operators final : public device::operators {
+class library_operators final : public device::tensor_operators {
  public:
   explicit library_operators(std::unique_ptr<device::operators> own) : own_(std::move(own)) {}
 
@@ -115,6 +117,8 @@ class library_operators final : public device::operators {
   }
 
  private:
+  bool multiplies_groups(const at::Tensor&) const override { return false; }
+
   static at::Tensor normed(const at::Tensor& x, const device::norm& by, const device::projection& next) {
     return at::rms_norm(x, {x.size(1)}, by.weight.to(at::kFloat), by.epsilon).to(next.weights.scalar_type());
   }

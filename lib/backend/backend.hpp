@@ -32,8 +32,8 @@ class backend {
   /// Unallocated bytes of the device.
   virtual std::int64_t free_bytes() const = 0;
 
-  /// Whether its operators do what the members of their parameters say; otherwise only what is said of their defaults.
-  virtual bool runs_every_part() const { return false; }
+  /// Whether its operators read caches of any number format; otherwise of the weights', or of fp8.
+  virtual bool reads_any_cache_type() const { return false; }
 
   /// Of weights and activations, for a model that is mostly stored in `stored`.
   virtual at::ScalarType number_format(at::ScalarType stored) const { return stored; }

@@ -22,7 +22,8 @@ struct prompt_row {
 /// single token, the host knows only their number, so a captured graph can be replayed for other rows.
 struct step_rows {
   at::Tensor ids;              ///< [tokens]; -1: the one that was sampled last in the row's slot
-  at::Tensor slots;            ///< [tokens]; -1: a padding row, without a result
+  at::Tensor slots;            ///< [tokens]; -1: a padding row, without a result, behind all others. A step of padding
+                               ///< alone may write to slot 0, which is empty then
   at::Tensor positions;        ///< [tokens], tokens that the slot holds before this one
   at::Tensor encoder_lengths;  ///< [tokens], tokens of the slot's encoder input
 
@@ -89,36 +90,36 @@ class operators {
   /// into = the tokens' vectors for all layers, of which x are the embeddings. x [tokens, hidden] float32, into
   /// [tokens, from.width] float32
   virtual void read_layer_inputs(const layer_inputs& from, const step_rows& rows, const at::Tensor& last,
-                                 const at::Tensor& x, const at::Tensor& into);
+                                 const at::Tensor& x, const at::Tensor& into) = 0;
 
   /// y = f(by.gate(before(x))) times a layer's columns of `inputs`. x [rows, hidden] float32, inputs [rows, all layers'
   /// columns] float32, y [rows, by.width]
   virtual void gate_layer_input(const at::Tensor& x, const norm& before, const layer_input& by,
-                                const at::Tensor& inputs, const at::Tensor& y);
+                                const at::Tensor& inputs, const at::Tensor& y) = 0;
 
   /// y = n + by.norm(by.right(by.left(n))), where n = before(x). x, y [rows, hidden] float32
-  virtual void low_rank(const at::Tensor& x, const norm& before, const device::low_rank& by, const at::Tensor& y);
+  virtual void low_rank(const at::Tensor& x, const norm& before, const device::low_rank& by, const at::Tensor& y) = 0;
 
   /// Streams of hidden states, side by side: makes them from embeddings x, takes a step from and to x, makes x what
   /// they end as, and adds after(by(y)) to all but the first. all [rows, streams * hidden] float32, x [rows, hidden]
   /// float32
-  virtual void start_streams(const streams& by, const at::Tensor& x, const at::Tensor& all);
-  virtual void step_streams(const stream_step& by, const at::Tensor& all, const at::Tensor& x);
-  virtual void join_streams(const streams& by, const at::Tensor& all, const at::Tensor& x);
+  virtual void start_streams(const streams& by, const at::Tensor& x, const at::Tensor& all) = 0;
+  virtual void step_streams(const stream_step& by, const at::Tensor& all, const at::Tensor& x) = 0;
+  virtual void join_streams(const streams& by, const at::Tensor& all, const at::Tensor& x) = 0;
   virtual void linear_add_to_streams(const at::Tensor& y, const projection& by, const norm& after,
-                                     const at::Tensor& all);
+                                     const at::Tensor& all) = 0;
 
   /// Adds rows to x as `how` says. Both [rows, hidden] float32
-  virtual void add_rows(const at::Tensor& rows, const residual& how, const at::Tensor& x);
+  virtual void add_rows(const at::Tensor& rows, const residual& how, const at::Tensor& x) = 0;
 
   /// normed = before(x), and shares = those of the experts in each row's result; 0: not chosen. x, normed
   /// [rows, hidden] float32, shares [rows, experts] float32
   virtual void route(const at::Tensor& x, const norm& before, const mixture_of_experts& by, const at::Tensor& normed,
-                     const at::Tensor& shares);
+                     const at::Tensor& shares) = 0;
 
   /// Adds to x, as `how` says, the sum of the chosen experts' results for `normed`, times their shares.
   virtual void add_experts(const at::Tensor& normed, const at::Tensor& shares, const mixture_of_experts& by,
-                           const residual& how, const at::Tensor& x);
+                           const residual& how, const at::Tensor& x) = 0;
 
   /// logits = by(before(x)). x [rows, hidden] float32, logits [rows, vocabulary] float32
   virtual void score(const at::Tensor& x, const norm& before, const head& by, const at::Tensor& logits) = 0;
@@ -136,24 +137,24 @@ class operators {
   /// out [tokens, heads * head_dim]: each query attends to the slot's encoder input, of rows.encoder_lengths tokens. q
   /// [tokens, heads * head_dim]
   virtual void attend_to_encoder_input(const at::Tensor& q, const attention_shape& shape, const step_rows& rows,
-                                       const cache::device_layer& layer, const at::Tensor& out);
+                                       const cache::device_layer& layer, const at::Tensor& out) = 0;
 
   /// out [tokens, heads * head_dim]: each query attends to tokens of its row, a whole text, as shape.within_text says.
   /// qkv as in qkv_rows; queries and keys are prepared and rotated in place
   virtual void attend_within_rows(const at::Tensor& qkv, const attention_shape& shape, const rotation& turn,
-                                  const step_rows& rows, const at::Tensor& out);
+                                  const step_rows& rows, const at::Tensor& out) = 0;
 
   /// Writes keys and values of encoder inputs to the slots and positions of their tokens. kv [tokens, k|v]
   virtual void store_encoder_input(const at::Tensor& kv, const attention_shape& shape, const step_rows& rows,
-                                   const cache::device_layer& layer);
+                                   const cache::device_layer& layer) = 0;
 
   /// rows = what the heads of latent attention attend with, side by side, then the row that they attend to. in [tokens,
   /// by.in_width()], rows [tokens, by.heads.qkv_width()]
-  virtual void absorb(const at::Tensor& in, const latent_attention& by, const at::Tensor& rows);
+  virtual void absorb(const at::Tensor& in, const latent_attention& by, const at::Tensor& rows) = 0;
 
   /// out = what the heads make of the sums of latent rows. sums [tokens, by.heads.q_width()], out [tokens,
   /// by.out_width()]
-  virtual void expand(const at::Tensor& sums, const latent_attention& by, const at::Tensor& out);
+  virtual void expand(const at::Tensor& sums, const latent_attention& by, const at::Tensor& out) = 0;
 
   /// Convolves, scans and gates, as selective_scan says, from and to the states of the rows' slots. x_and_gate [tokens,
   /// in_width], out [tokens, channels]
@@ -163,7 +164,7 @@ class operators {
   /// What a recurrent mixer does between its products, from and to the states of the rows' slots. out [tokens,
   /// out_width]
   virtual void mix(const mixer_rows& numbers, const mixer& by, const step_rows& rows, const cache::device_layer& layer,
-                   const at::Tensor& out);
+                   const at::Tensor& out) = 0;
 
   /// Samples the token after each row of `logits` [rows, vocabulary] float32, and modifies them: writes `tokens` [rows]
   /// int32, `statuses` [rows] uint8 (sampling_status), and in `last` the token of the row's slot. Rows sampled on the

@@ -19,6 +19,7 @@ namespace cogen::parts {
 //   norm        of rows; by default none
 //   positions   a table of positions
 //   heads       what attention does to queries, keys and values
+//   stacked     equal products as one, which stack() makes of them; each keeps its own form, too
 //   block_part  a variant of the parts below that its operators run
 //
 // Nothing here computes: nn::blocks runs parts over the operators of their backend. Immutable.
@@ -99,7 +100,8 @@ struct latent_attention {
   typename B::heads heads;
   std::vector<typename B::projection> expand;  ///< of each head: out of it, [value_dim, kv_rank]
   typename B::projection output;
-  int layer;  ///< of the cache
+  int layer;                                                   ///< of the cache
+  typename B::stacked into_latents = {}, out_of_latents = {};  ///< those of all heads
 
   std::int64_t q_in() const { return how.q_rank > 0 ? how.q_rank : q_width(); }
   std::int64_t q_width() const { return std::int64_t{how.heads} * how.query_dim(); }
@@ -169,6 +171,7 @@ struct mixture_of_experts {
   typename B::projection router;              ///< to a logit of each expert, and of the shared one's gate
   decltype(B::projection::bias) choice_bias;  ///< [how.experts], or none
   std::vector<mlp<B>> experts;                ///< the shared one last
+  typename B::stacked up = {}, down = {};     ///< those of all but the shared one
   typename B::norm router_norm = {};          ///< of x, for the router alone; without it, it reads what experts read
   decltype(B::projection::bias) share_scales = {};  ///< [how.experts], or none
 

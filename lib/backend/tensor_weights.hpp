@@ -26,6 +26,8 @@ class tensor_weights {
   explicit tensor_weights(at::TensorOptions like) : like_(like) {}
   virtual ~tensor_weights() = default;
 
+  at::Device device() const { return like_.device(); }
+
   /// NAME + ".weight" of the first of them that there is.
   virtual std::string first_of(const std::vector<std::string>& names) { return names.front() + ".weight"; }
 

@@ -1,8 +1,10 @@
 #include "backend/tensors.hpp"
 
+#include "backend/tensor_weights.hpp"
 #include "backend/text_span.hpp"
 
 #include <ATen/ops/ones.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 
 #include <utility>
@@ -13,10 +15,10 @@ namespace {
 
 std::int64_t bytes_of(const at::Tensor& of) { return of.defined() ? static_cast<std::int64_t>(of.nbytes()) : 0; }
 
-head_norm norm_of(const models::attention_spec& spec, const std::vector<float>& weights, int heads) {
+head_norm norm_of(const models::attention_spec& spec, const std::vector<float>& weights, int heads, at::Device device) {
   using scope = models::qk_norm_spec::scope;
   const auto& how = *spec.qk_norm;
-  auto weight = at::tensor(weights);
+  auto weight = at::tensor(weights).to(device);
   if (how.over == scope::head) weight = weight.repeat({heads});
   return {{.weight = std::move(weight),
            .epsilon = how.epsilon,
@@ -25,7 +27,7 @@ head_norm norm_of(const models::attention_spec& spec, const std::vector<float>& 
           how.over == scope::width ? std::int64_t{heads} * spec.head_dim : spec.head_dim};
 }
 
-attention_shape shape_of(const models::attention_spec& spec) {
+attention_shape shape_of(const models::attention_spec& spec, at::Device device) {
   attention_shape made{.heads = spec.heads,
                        .kv_heads = spec.kv_heads,
                        .head_dim = spec.head_dim,
@@ -37,7 +39,7 @@ attention_shape shape_of(const models::attention_spec& spec) {
                        .latent_dim = spec.kv.latent_dim,
                        .shares_kv = spec.shared_kv.has_value(),
                        .within_text = span_within_text(spec)};
-  if (spec.alibi) made.slopes = at::tensor(spec.alibi->slopes);
+  if (spec.alibi) made.slopes = at::tensor(spec.alibi->slopes).to(device);
   if (spec.query_growth) {
     made.growth = spec.query_growth->beta;
     made.growth_length = spec.query_growth->length;
@@ -48,16 +50,32 @@ attention_shape shape_of(const models::attention_spec& spec) {
 
 }  // namespace
 
-heads::heads(const models::attention_spec& spec, const weights::head_numbers& numbers, rotations by)
-    : shape(shape_of(spec)), turn(std::move(by)) {
-  if (!numbers.sink_logits.empty()) shape.sink_logits = at::tensor(numbers.sink_logits);
-  if (spec.relative_bias) shape.distance_biases = at::tensor(numbers.distance_biases).view({spec.heads, -1});
+heads::heads(const tensor_weights& weights, const models::attention_spec& spec, const weights::head_numbers& numbers,
+             rotations by)
+    : shape(shape_of(spec, weights.device())), turn(std::move(by)) {
+  const auto device = weights.device();
+  if (!numbers.sink_logits.empty()) shape.sink_logits = at::tensor(numbers.sink_logits).to(device);
+  if (spec.relative_bias) shape.distance_biases = at::tensor(numbers.distance_biases).view({spec.heads, -1}).to(device);
   if (!spec.qk_norm) return;
-  shape.q_norm = norm_of(spec, numbers.q_norm, spec.heads);
-  if (!spec.shared_kv) shape.k_norm = norm_of(spec, numbers.k_norm, spec.kv_heads);
+  shape.q_norm = norm_of(spec, numbers.q_norm, spec.heads, device);
+  if (!spec.shared_kv) shape.k_norm = norm_of(spec, numbers.k_norm, spec.kv_heads, device);
   if (spec.qk_norm->values && !spec.shared_kv)
-    shape.v_norm = {{.weight = at::ones({spec.kv_width()}), .epsilon = spec.qk_norm->epsilon}, spec.head_dim};
+    shape.v_norm = {{.weight = at::ones({spec.kv_width()}, device), .epsilon = spec.qk_norm->epsilon}, spec.head_dim};
   shape.norms_after_rotation = spec.qk_norm->after_rope;
+}
+
+tensors::stacked tensors::stack(const std::vector<projection*>& all) {
+  if (all.front()->scales.defined()) return {};
+  const auto as_one = [&](at::Tensor projection::*of) {
+    std::vector<at::Tensor> each;
+    for (const auto* one : all) each.push_back(one->*of);
+    const auto made = at::stack(each);
+    for (std::size_t index = 0; index < all.size(); ++index)
+      all[index]->*of = made.select(0, static_cast<std::int64_t>(index));
+    return made;
+  };
+  return {.weights = as_one(&projection::weights),
+          .bias = all.front()->bias.defined() ? as_one(&projection::bias) : at::Tensor()};
 }
 
 std::int64_t tensors::bytes(const projection& of) {

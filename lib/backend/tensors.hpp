@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -103,7 +104,9 @@ struct rotations {
 
 /// What attention does between its products.
 struct heads {
-  heads(const models::attention_spec& spec, const weights::head_numbers& numbers, rotations turn);
+  /// Its numbers are on the device of the weights.
+  heads(const tensor_weights& weights, const models::attention_spec& spec, const weights::head_numbers& numbers,
+        rotations turn);
 
   std::int64_t q_width() const { return shape.heads * shape.head_dim; }
   std::int64_t qkv_width() const { return shape.qkv_width() + (shape.output_gate ? q_width() : 0); }
@@ -154,11 +157,20 @@ struct tensors {
   using heads = device::heads;
   using scan = selective_scan;
   using mixer = device::mixer;
+
+  /// Weights [products, outputs, inputs], and biases if there are any; without weights, the products are quantized.
+  using stacked = device::projection;
+
   using block_part =
       std::variant<parts::attention<tensors>, parts::latent_attention<tensors>, parts::cross_attention<tensors>,
                    parts::mamba<tensors>, parts::recurrent_mixer<tensors>, parts::mlp<tensors>, parts::linear<tensors>,
                    parts::mixture_of_experts<tensors>, parts::layer_input<tensors>, parts::low_rank<tensors>,
                    parts::stream_step<tensors>>;
+
+  static heads make_heads(const tensor_weights& weights, const models::attention_spec& spec,
+                          const weights::head_numbers& numbers, rotations turn) {
+    return {weights, spec, numbers, std::move(turn)};
+  }
 
   static mixer read_mixer(tensor_weights& weights, const std::string& prefix, const models::mamba2_spec& spec) {
     return mamba2_scan(weights, prefix, spec);
@@ -170,6 +182,9 @@ struct tensors {
                           const models::short_convolution_spec& spec) {
     return short_convolution(weights, prefix, spec);
   }
+
+  /// What they have as one, which they become views of. All have the same shape.
+  static stacked stack(const std::vector<projection*>& all);
 
   static std::int64_t bytes(const projection& of);
   static std::int64_t bytes(const norm& of);

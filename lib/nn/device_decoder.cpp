@@ -10,8 +10,12 @@
 
 #include <ATen/ops/empty.h>
 
+#include <cstdint>
 #include <optional>
+#include <set>
 #include <stdexcept>
+#include <variant>
+#include <vector>
 
 namespace cogen::nn {
 
@@ -19,6 +23,26 @@ namespace {
 
 using device::tensors;
 using tensor_reader = part_reader<tensors, device::tensor_weights>;
+
+/// Which tensor of a forward holds what a block begins with.
+enum class result : std::uint8_t { attended, mixed, gated, routed, joined };
+
+result result_of(const models::block_spec& block) {
+  if (std::holds_alternative<models::attention_spec>(block.what)) return result::attended;
+  if (std::holds_alternative<models::mlp_spec>(block.what)) return result::gated;
+  if (std::holds_alternative<models::layer_input_spec>(block.what)) return result::gated;
+  if (std::holds_alternative<models::low_rank_spec>(block.what)) return result::joined;
+  return std::holds_alternative<models::moe_spec>(block.what) ? result::routed : result::mixed;
+}
+
+void check_parallel(const std::vector<models::block_spec>& blocks) {
+  std::set<result> begun;
+  for (const auto& block : blocks) {
+    if (!block.parallel) begun.clear();
+    if (!begun.insert(result_of(block)).second)
+      throw std::invalid_argument(R"(devices do not run parallel blocks of the same kind; "cpu" does)");
+  }
+}
 
 struct device_encoder {
   device::embedding embedding;
@@ -167,6 +191,8 @@ std::int64_t device_scratch::bytes() const noexcept {
 std::unique_ptr<const device_network> make_device_decoder(const models::model_spec& spec,
                                                           const load::model_config& config,
                                                           device::tensor_weights& weights) {
+  check_parallel(spec.blocks);
+  if (spec.encoder) check_parallel(spec.encoder->blocks);
   return std::make_unique<const device_decoder>(spec, config, weights, tensor_reader(config, weights));
 }
 

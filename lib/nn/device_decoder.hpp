@@ -10,8 +10,8 @@
 
 namespace cogen::nn {
 
-/// Reads the weights of a spec and runs it with a backend's operators. The backend must run all of its parts: see
-/// refuse_what_it_lacks(). Throws what `weights` throws.
+/// Reads the weights of a spec and runs it with a backend's operators. Throws std::invalid_argument for parallel blocks
+/// of the same kind, whose results would lie in the same tensor; what `weights` throws.
 std::unique_ptr<const device_network> make_device_decoder(const models::model_spec& spec,
                                                           const load::model_config& config,
                                                           device::tensor_weights& weights);

@@ -28,7 +28,7 @@ template <class... Args>
 void check_type(const device_model& model, const cache::options& options) {
   const auto type = cache::tensor_type(options.type);
   const bool is_fp8 = options.type == cache::scalar::fp8;
-  if (type != model.network->type() && !is_fp8 && !model.backend->runs_every_part())
+  if (type != model.network->type() && !is_fp8 && !model.backend->reads_any_cache_type())
     refuse("type is {}; caches on {} keep {} or {}", c10::toString(type), model.backend->name(),
            c10::toString(model.network->type()), c10::toString(at::kFloat8_e4m3fn));
   if (is_fp8 && options.kv_quantization)

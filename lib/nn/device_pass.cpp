@@ -6,9 +6,9 @@ namespace cogen::nn {
 
 namespace {
 
-/// The first rows and columns of a buffer.
+/// Rows at the beginning of a buffer, one behind the other, as kernels read them.
 at::Tensor part_of(const at::Tensor& buffer, std::int64_t rows, std::int64_t columns) {
-  return buffer.narrow(0, 0, rows).narrow(1, 0, columns);
+  return buffer.flatten().narrow(0, 0, rows * columns).view({rows, columns});
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include "models/pooling.hpp"
 #include "nn/cpu_network.hpp"
 #include "nn/device_decoder.hpp"
-#include "nn/device_parts.hpp"
 #include "nn/fingerprint.hpp"
 #include "nn/model_text.hpp"
 #include "nn/network_on_device.hpp"
@@ -54,14 +53,11 @@ std::unique_ptr<const nn::network> read_network(const load::checkpoint& files, c
   return network;
 }
 
-/// Vectors of texts are made by backends that run every part.
-std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& files, models::model_spec spec,
+std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& files, const models::model_spec& spec,
                                                        const load::model_config& config, const load_options& options) {
   const auto backend = device::backend_named(options.device);
-  if (!backend->runs_every_part()) spec.pooling.reset();
   const auto report = report_to(options, files);
   if (report) report(0);
-  nn::refuse_what_it_lacks(*backend, spec);
   const auto packer = backend->make_operators();
   const bool whole = options.device_weights == device_weights::whole;
   const auto type = whole ? backend->number_format(device_type(files))

@@ -150,7 +150,7 @@ class part_reader {
     auto output = read_output(spec, prefix);
     const auto numbers = weights::read_head_numbers(spec, prefix, weights_.number_reader());
     return parts::attention<B>{.qkv = std::move(qkv),
-                               .heads = typename B::heads(spec, numbers, rotation(spec.rope)),
+                               .heads = B::make_heads(weights_, spec, numbers, rotation(spec.rope)),
                                .output = std::move(output),
                                .layer = spec.shared_kv.value_or(layer),
                                .reads_embeddings = spec.reads_embeddings};
@@ -164,7 +164,7 @@ class part_reader {
                                       .q = {},
                                       .kv_norm = latent_norm(spec, prefix + spec.kv_norm, spec.kv_rank),
                                       .absorb = {},
-                                      .heads = typename B::heads(spec.absorbed(), {}, rotation(spec.rope)),
+                                      .heads = B::make_heads(weights_, spec.absorbed(), {}, rotation(spec.rope)),
                                       .expand = {},
                                       .output = project({{.name = prefix + spec.output, .rows = config_.hidden}},
                                                         std::int64_t{spec.heads} * spec.value_dim, spec.output_bias),
@@ -179,6 +179,8 @@ class part_reader {
         made.absorb.push_back(project_as_stored({weights::absorbing_rows(spec, prefix, head)}, spec.nope_dim, false));
         made.expand.push_back(project_as_stored({weights::expanding_rows(spec, prefix, head)}, spec.kv_rank, false));
       }
+      made.into_latents = stack(made.absorb);
+      made.out_of_latents = stack(made.expand);
       return made;
     } else {
       refuse("latent attention");
@@ -197,7 +199,7 @@ class part_reader {
       return parts::cross_attention<B>{
           .q = project({rows(0, spec.q_width())}, config_.hidden, spec.qkv_bias),
           .kv = project({rows(1, spec.kv_width()), rows(2, spec.kv_width())}, config_.hidden, spec.qkv_bias),
-          .heads = typename B::heads(spec, {}, {}),
+          .heads = B::make_heads(weights_, spec, {}, {}),
           .output = read_output(spec, prefix),
           .layer = layer};
     } else {
@@ -301,6 +303,8 @@ class part_reader {
     if (!spec.router.choice_bias.empty()) made.choice_bias = vector_of_experts(spec.router.choice_bias);
     if (!spec.router.share_scales.empty()) made.share_scales = vector_of_experts(spec.router.share_scales);
     for (std::int64_t index = 0; index < spec.experts; ++index) made.experts.push_back(expert(spec, prefix, index));
+    made.up = stack(made.experts, &parts::mlp<B>::up);
+    made.down = stack(made.experts, &parts::mlp<B>::down);
     if (spec.shared) made.experts.push_back(feed_forward(spec.shared->mlp, prefix));
     return made;
   }
@@ -327,6 +331,18 @@ class part_reader {
             .activation = activation(spec.expert, prefix),
             .intermediate = width,
             .down = read({weights::down_rows(spec, prefix, index, config_.hidden)}, width)};
+  }
+
+  static auto stack(std::vector<projection>& all) {
+    std::vector<projection*> each;
+    for (auto& one : all) each.push_back(&one);
+    return B::stack(each);
+  }
+
+  static auto stack(std::vector<parts::mlp<B>>& all, projection parts::mlp<B>::*of) {
+    std::vector<projection*> each;
+    for (auto& one : all) each.push_back(&(one.*of));
+    return B::stack(each);
   }
 
   projection read_output(const models::attention_spec& spec, const std::string& prefix) {

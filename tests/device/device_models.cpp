@@ -2,6 +2,7 @@
 
 #include "../test_data.hpp"
 #include "models/families.hpp"
+#include "models/pooling.hpp"
 #include "nn/device_decoder.hpp"
 #include "nn/model_text.hpp"
 #include "nn/network_on_device.hpp"
@@ -94,17 +95,25 @@ std::shared_ptr<const model> seeded_model_on(std::shared_ptr<const device::backe
                                        std::make_unique<nn::network_on_device>(std::move(on_device)));
 }
 
+std::shared_ptr<const nn::device_network> golden_network_on(const device::backend& where, const std::string& name,
+                                                            at::ScalarType type, device_weights bits) {
+  const load::checkpoint files(test_data() + "/golden/" + name);
+  const auto config = files.config();
+  const auto packer = where.make_operators();
+  device::stored_weights weights(files, at::TensorOptions(where.device()).dtype(type), {},
+                                 {.bits = bits, .on = packer.get()});
+  const auto spec = models::with_pooling(models::family_named(files.family())(files.fields(), config), files);
+  weights.tensors().expect(spec);
+  auto network = nn::make_device_decoder(spec, config, weights);
+  weights.tensors().finish();
+  return network;
+}
+
 std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::backend> where, const std::string& name,
                                              at::ScalarType type, device_weights bits) {
-  const load::checkpoint files(test_data() + "/golden/" + name);
-  auto config = files.config();
-  const auto packer = where->make_operators();
-  device::stored_weights weights(files, at::TensorOptions(where->device()).dtype(type), {},
-                                 {.bits = bits, .on = packer.get()});
-  auto network = nn::make_device_decoder(models::family_named(files.family())(files.fields(), config), config, weights);
-  weights.tensors().finish();
+  auto network = golden_network_on(*where, name, type, bits);
   nn::device_model on_device{std::move(where), std::move(network)};
-  return std::make_shared<const model>(std::move(config), nn::model_text{},
+  return std::make_shared<const model>(load::checkpoint(test_data() + "/golden/" + name).config(), nn::model_text{},
                                        std::make_unique<nn::network_on_device>(std::move(on_device)));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "backend/backend.hpp"
+#include "nn/device_network.hpp"
 
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>
@@ -11,7 +12,12 @@
 
 namespace cogen::test {
 
-/// A tiny golden model on a device, its weights in `type`, and those of its projections in so many bits.
+/// The network of a tiny golden model, its weights in `type`, and those of its projections in so many bits.
+std::shared_ptr<const nn::device_network> golden_network_on(const device::backend& where, const std::string& name,
+                                                            at::ScalarType type = at::kFloat,
+                                                            device_weights bits = device_weights::whole);
+
+/// The same as a model.
 std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::backend> where, const std::string& name,
                                              at::ScalarType type = at::kFloat,
                                              device_weights bits = device_weights::whole);

@@ -1,7 +1,9 @@
-// What recurrent mixers keep does not depend on how tokens are cut into steps, nor on other slots.
+// What recurrent mixers keep does not depend on how tokens are cut into steps, nor on other slots, but for the last
+// bits: LibTorch's functions have others at the end of a tensor.
 #include "device_models.hpp"
 #include "plain_backend.hpp"
 
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/randn.h>
@@ -70,6 +72,8 @@ device::mixer_rows part_of(const device::mixer_rows& all, std::int64_t first, st
   return {all.in.narrow(0, first, count), all.decisions.narrow(0, first, count)};
 }
 
+bool same(const at::Tensor& a, const at::Tensor& b) { return at::allclose(a, b, 1e-5, 1e-5); }
+
 BOOST_AUTO_TEST_SUITE(mixers)
 
 BOOST_AUTO_TEST_CASE(any_cut_leaves_the_same) {
@@ -82,9 +86,9 @@ BOOST_AUTO_TEST_CASE(any_cut_leaves_the_same) {
       mixer_steps cut(by);
       for (int first = 0; first < 23; first += size) {
         const int count = std::min(size, 23 - first);
-        BOOST_TEST(cut.run(part_of(numbers, first, count), {{1, count}}).equal(expected.narrow(0, first, count)));
+        BOOST_TEST(same(cut.run(part_of(numbers, first, count), {{1, count}}), expected.narrow(0, first, count)));
       }
-      BOOST_TEST(cut.state(1).equal(at_once.state(1)));
+      BOOST_TEST(same(cut.state(1), at_once.state(1)));
     }
   }
 }
@@ -98,8 +102,8 @@ BOOST_AUTO_TEST_CASE(slots_share_a_step_and_nothing_else) {
     BOOST_TEST(together.state(1).eq(7).all().item<bool>());
     for (const auto& [slot, first, count] : {std::tuple(2, 0, 1), {0, 2, 7}}) {
       mixer_steps alone(by);
-      BOOST_TEST(alone.run(part_of(numbers, first, count), {{slot, count}}).equal(out.narrow(0, first, count)));
-      BOOST_TEST(alone.state(slot).equal(together.state(slot)));
+      BOOST_TEST(same(alone.run(part_of(numbers, first, count), {{slot, count}}), out.narrow(0, first, count)));
+      BOOST_TEST(same(alone.state(slot), together.state(slot)));
     }
   }
 }

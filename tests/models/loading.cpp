@@ -2,10 +2,11 @@
 #include "../load/memory_file.hpp"
 #include "../load/refusal.hpp"
 #include "../load/tiny_model.hpp"
+#include "backend/tensor_weights.hpp"
 #include "golden_copy.hpp"
 #include "models/families.hpp"
 #include "models/model_spec.hpp"
-#include "nn/device_parts.hpp"
+#include "nn/device_decoder.hpp"
 #include "some_models.hpp"
 
 #include <cogen/load/checkpoint.hpp>
@@ -289,94 +290,20 @@ BOOST_AUTO_TEST_CASE(a_zamba2_whose_blocks_are_not_shared_is_refused) {
   BOOST_CHECK_THROW(models::family_named("zamba2")(files.fields(), config), load::load_error);
 }
 
-BOOST_AUTO_TEST_CASE(what_devices_lack_is_named) {
-  const auto refused = [](const std::string& device, bool runs_every_part, const std::string& golden) {
-    const load::checkpoint files(golden_folder(golden));
-    try {
-      nn::refuse_what_it_lacks(device, runs_every_part,
-                               models::family_named(files.family())(files.fields(), files.config()));
-    } catch (const std::invalid_argument& error) {
-      return std::string(error.what());
-    }
-    return std::string("not refused");
-  };
-  for (const auto& [golden, part] : {std::pair("lfm2_published", "short convolutions"),
-                                     {"qwen3_5_interval", "gated delta nets"},
-                                     {"qwen3_5_typed", "attention with gated outputs"},
-                                     {"mamba2_published", "Mamba-2 mixers"},
-                                     {"mamba_tiny", "state-space mixers"},
-                                     {"zamba2_biased", "attention that reads embeddings"},
-                                     {"llama4_published", "attention in chunks"},
-                                     {"phimoe_window", "layer norms"},
-                                     {"bart_tiny", "encoders"}}) {
-    BOOST_TEST(refused("cuda:0", false, golden) ==
-               fmt::format(R"(device "cuda:0" does not run {} yet; "cpu" does)", part));
-    BOOST_TEST(refused("reference", true, golden) == "not refused");
-  }
-}
-
 BOOST_AUTO_TEST_CASE(blocks_of_the_same_kind_are_not_parallel_on_a_device) {
   const load::checkpoint files(golden_folder("falcon_h1_scaled"));
-  auto spec = models::family_named(files.family())(files.fields(), files.config());
-  nn::refuse_what_it_lacks("reference", true, spec);
+  const auto config = files.config();
+  auto spec = models::family_named(files.family())(files.fields(), config);
+  const auto load = [&] {
+    device::random_weights weights(at::TensorOptions().dtype(at::kFloat), 0.1);
+    nn::make_device_decoder(spec, config, weights);
+  };
+  load();
   spec.blocks[1] = spec.blocks[0];
   spec.blocks[1].parallel = true;
-  BOOST_CHECK_EXCEPTION(nn::refuse_what_it_lacks("reference", true, spec), std::invalid_argument, [](const auto& why) {
-    return std::string(why.what()) ==
-           R"(device "reference" does not run parallel blocks of the same kind yet; "cpu" does)";
+  BOOST_CHECK_EXCEPTION(load(), std::invalid_argument, [](const auto& why) {
+    return std::string(why.what()) == R"(devices do not run parallel blocks of the same kind; "cpu" does)";
   });
-}
-
-BOOST_AUTO_TEST_CASE(devices_without_latent_attention_refuse_it_by_name) {
-  const models::model_spec spec{.blocks = {{.what = models::latent_attention_spec{}}}};
-  BOOST_CHECK_EXCEPTION(
-      nn::refuse_what_it_lacks("cuda", false, spec), std::invalid_argument, [](const std::invalid_argument& error) {
-        return error.what() == std::string(R"(device "cuda" does not run latent attention yet; "cpu" does)");
-      });
-}
-
-BOOST_AUTO_TEST_CASE(devices_without_inputs_of_layers_and_shared_caches_refuse_them_by_name) {
-  const auto why = [](const models::model_spec& spec) -> std::string {
-    try {
-      nn::refuse_what_it_lacks("cuda", false, spec);
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "";
-  };
-  const models::norm_spec norm{.name = "norm"};
-  models::attention_spec attention{.rope = models::rope_spec{}};
-  models::model_spec spec{.blocks = {{.what = attention, .before = norm}}, .final_norm = norm};
-  BOOST_TEST(why(spec) == "");
-  attention.shared_kv = 0;
-  spec.blocks.push_back({.what = attention, .before = norm});
-  BOOST_TEST(why(spec) == R"(device "cuda" does not run layers that share keys and values yet; "cpu" does)");
-  spec.layer_inputs.emplace();
-  BOOST_TEST(why(spec) == R"(device "cuda" does not run inputs of layers yet; "cpu" does)");
-}
-
-BOOST_AUTO_TEST_CASE(devices_without_adapters_and_passed_results_refuse_them_by_name) {
-  const auto why = [](const models::block_spec& block) -> std::string {
-    const models::norm_spec norm{.name = "norm"};
-    models::model_spec spec{.blocks = {block}, .final_norm = norm};
-    spec.blocks.front().before = norm;
-    try {
-      nn::refuse_what_it_lacks("cuda", false, spec);
-    } catch (const std::invalid_argument& error) {
-      return error.what();
-    }
-    return "";
-  };
-  const std::vector<models::adapter_spec> adapters(1);
-  BOOST_TEST(why({.what = models::mlp_spec{}}) == "");
-  for (const auto& adapted : std::vector<models::block_spec>{
-           {.what = models::mlp_spec{.adapters = adapters}},
-           {.what = models::attention_spec{.adapters = adapters, .rope = models::rope_spec{}}}})
-    BOOST_TEST(why(adapted) == R"(device "cuda" does not run products with adapters yet; "cpu" does)");
-  BOOST_TEST(why({.what = models::linear_spec{}}) ==
-             R"(device "cuda" does not run blocks of one product yet; "cpu" does)");
-  BOOST_TEST(why({.what = models::mlp_spec{}, .passes = models::passed_on::result}) ==
-             R"(device "cuda" does not run blocks that pass their result on yet; "cpu" does)");
 }
 
 BOOST_AUTO_TEST_CASE(a_gemma4_that_its_configuration_does_not_fit) {

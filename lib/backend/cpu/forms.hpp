@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -29,10 +30,20 @@ struct forms {
   using heads = cpu::heads;
   using scan = mamba_scan;
   using mixer = std::variant<short_convolution, delta_net, mamba2_scan>;
+
+  /// Kernels take one product at a time.
+  struct stacked {};
+  static stacked stack(const std::vector<projection*>&) { return {}; }
+
   using block_part = std::variant<parts::attention<forms>, parts::latent_attention<forms>,
                                   parts::cross_attention<forms>, parts::mamba<forms>, parts::recurrent_mixer<forms>,
                                   parts::mlp<forms>, parts::linear<forms>, parts::mixture_of_experts<forms>,
                                   parts::layer_input<forms>, parts::low_rank<forms>, parts::stream_step<forms>>;
+
+  static heads make_heads(const weight_reader&, const models::attention_spec& spec,
+                          const weights::head_numbers& numbers, rotation rope) {
+    return {spec, numbers, std::move(rope)};
+  }
 
   static mixer read_mixer(weight_reader& weights, const std::string& prefix, const models::mamba2_spec& spec) {
     return mamba2_scan(weights, prefix, spec);

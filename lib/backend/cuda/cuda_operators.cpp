@@ -1,5 +1,8 @@
 #include "backend/cuda/cuda_operators.hpp"
 
+#include "backend/tensor/heads.hpp"
+#include "backend/tensor/norms.hpp"
+#include "backend/tensor/tensor_operators.hpp"
 #include "kernels/activation_cuda.hpp"
 #include "kernels/attention_cuda.hpp"
 #include "kernels/embed_cuda.hpp"
@@ -137,9 +140,67 @@ at::Tensor in_one_row(const at::Tensor& of) {
   return of.as_strided({numbers / width, of.size(2), of.size(3)}, {width, of.stride(2), 1});
 }
 
-class cuda_operators final : public operators {
+/// Kernels read 16 bytes at a time.
+bool is_aligned(std::int64_t numbers) { return numbers % 8 == 0; }
+
+bool embedding_has_kernel(const embedding& from) {
+  return from.scale == 1 && !from.to_hidden.weights.defined() && !from.positions.defined() &&
+         !from.after.weight.defined() && is_aligned(from.width);
+}
+
+bool norm_has_kernel(const at::Tensor& x, const norm& by) {
+  return by.weight.defined() && !by.is_layer_norm && by.weight_offset == 0 && !by.bias.defined() &&
+         x.scalar_type() == at::kFloat && x.is_contiguous() && is_aligned(x.size(1));
+}
+
+bool product_has_kernel(const at::Tensor& x) { return x.size(0) <= few_rows && is_aligned(x.size(1)); }
+
+bool activation_has_kernel(const parts::activation& how, std::int64_t width) {
+  return how.kind == kernels::activation::silu && how.gated && how.gate_scale == 1 && !how.gate_cutoff &&
+         is_aligned(width);
+}
+
+bool only_adds(const residual& how) {
+  return !how.after.weight.defined() && how.scale == 1 && !how.post.weight.defined() && how.total == 1;
+}
+
+bool layer_has_kernel(const cache::device_layer& layer, const qkv_rows& numbers, const attention_shape& shape) {
+  return shape.latent_dim == 0 && layer.span.chunk == 0 && layer.keys.stride(1) == shape.kv_heads * shape.head_dim &&
+         is_aligned(numbers.qkv.stride(0)) &&
+         cuda::supports_decode_attention(layer_of(layer), number_of(numbers.qkv), static_cast<int>(shape.heads));
+}
+
+bool rotation_has_kernel(const attention_shape& shape, const rotation& turn) {
+  if (shape.norms_after_rotation) return false;
+  return !turn.near.defined() || (shape.first_rotated == 0 && is_aligned(turn.near.size(1) / 2));
+}
+
+bool scores_have_kernel(const attention_shape& shape) {
+  return shape.softcap == 0 && !shape.sink_logits.defined() && !shape.slopes.defined() &&
+         !shape.distance_biases.defined();
+}
+
+bool scan_has_kernel(const selective_scan& by) {
+  constexpr std::int64_t most_taps = 8, most_states = 64;
+  return by.taps() <= most_taps && by.states() <= most_states;
+}
+
+cuda::rotation angles_of(const rotation& turn) {
+  if (!turn.near.defined()) return {};
+  return {.table = turn.near.const_data_ptr<float>(),
+          .positions = size_of(turn.near, 0),
+          .pairs = size_of(turn.near, 1) / 2,
+          .far = turn.far.const_data_ptr<float>(),
+          .multiples = size_of(turn.far, 0)};
+}
+
+/// Kernels for what models of Llama's shape do in each step. Whatever else a part asks for is done in LibTorch's
+/// operators.
+class cuda_operators final : public tensor_operators {
  public:
-  explicit cuda_operators(int device) : processors_(at::cuda::getDeviceProperties(device)->multiProcessorCount) {}
+  explicit cuda_operators(int device)
+      : processors_(at::cuda::getDeviceProperties(device)->multiProcessorCount),
+        generation_(at::cuda::getDeviceProperties(device)->major) {}
 
   std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
                                     std::int64_t head_dim) override {
@@ -166,6 +227,7 @@ class cuda_operators final : public operators {
 
   void embed(const embedding& from, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) override {
     const auto& table = from.table;
+    if (!embedding_has_kernel(from)) return tensor_operators::embed(from, rows, last, x);
     cuda::embed({.tokens = numbers<std::int32_t>(rows.ids),
                  .slots = numbers<std::int32_t>(rows.slots),
                  .last_tokens = numbers<std::int32_t>(last),
@@ -180,17 +242,26 @@ class cuda_operators final : public operators {
   }
 
   void norm_linear(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) override {
-    if (is_quantized(by)) return static_cast<void>(y.copy_(quantized_product(normed(x, before), by)));
-    if (x.size(0) > few_rows) return multiply(normed(x, before), by, y);
-    auto product = product_of(x, by, y);
-    put_before(product, before);
+    if (!by.adapters.empty()) {
+      const auto rows = rows_for(by, x, before);
+      norm_linear(rows, {}, {.weights = by.weights, .bias = by.bias, .scales = by.scales}, y);
+      return adapt(rows, by, y);
+    }
+    if (is_quantized(by)) return static_cast<void>(y.copy_(quantized_product(rows_for(by, x, before), by)));
+    if (!product_has_kernel(x)) return multiply(rows_for(by, x, before), by, y);
+    const bool norms = norm_has_kernel(x, before);
+    const auto rows = norms ? x : rows_for(by, x, before);
+    auto product = product_of(rows, by, y);
+    if (norms) put_before(product, before);
     cuda::linear(product, current_stream());
   }
 
-  void norm_activated(const at::Tensor& x, const norm& before, const projection& by, const parts::activation&,
+  void norm_activated(const at::Tensor& x, const norm& before, const projection& by, const parts::activation& how,
                       const at::Tensor& y) override {
+    if (!by.adapters.empty() || !activation_has_kernel(how, y.size(1)) || !norm_has_kernel(x, before))
+      return tensor_operators::norm_activated(x, before, by, how, y);
     if (is_quantized(by)) return gate(quantized_product(normed(x, before), by), y);
-    if (x.size(0) > few_rows) {
+    if (!product_has_kernel(x)) {
       const auto gate_up = at::empty({x.size(0), by.weights.size(0)}, y.options());
       multiply(normed(x, before), by, gate_up);
       return gate(gate_up, y);
@@ -201,9 +272,10 @@ class cuda_operators final : public operators {
     cuda::linear(product, current_stream());
   }
 
-  void linear_add(const at::Tensor& y, const projection& by, const residual&, const at::Tensor& x) override {
+  void linear_add(const at::Tensor& y, const projection& by, const residual& how, const at::Tensor& x) override {
+    if (!by.adapters.empty() || !only_adds(how)) return tensor_operators::linear_add(y, by, how, x);
     if (is_quantized(by)) return static_cast<void>(x.add_(quantized_product(y, by)));
-    if (y.size(0) > few_rows) {
+    if (!product_has_kernel(y)) {
       auto sum = x;
       if (by.bias.defined()) sum.add_(by.bias);
       at::addmm_out(sum, sum, y, by.weights.t(), at::kFloat);
@@ -214,19 +286,17 @@ class cuda_operators final : public operators {
     cuda::linear(product, current_stream());
   }
 
-  void score(const at::Tensor& x, const norm& before, const head& by, const at::Tensor& logits) override {
-    norm_linear(x, before, by.product, logits);
-  }
-
   void rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
                          const step_rows& rows, const cache::device_layer& layer) override {
+    const bool turns = rotation_has_kernel(shape, turn);
+    if (shape.shares_kv || !layer_has_kernel(layer, numbers, shape) || (!turns && layer.span.sinks > 0))
+      return tensor_operators::rotate_and_append(numbers, shape, turn, rows, layer);
     const auto& qkv = numbers.qkv;
+    const auto own = qkv.narrow(1, 0, shape.qkv_width());
+    prepare(own, shape, rows.positions);
+    if (!turns) rotate(own, shape, turn, rows.positions);
     cuda::rotate_and_append(layer_of(layer), tokens_of(rows, {0, qkv.size(0)}),
-                            {.table = turn.near.const_data_ptr<float>(),
-                             .positions = size_of(turn.near, 0),
-                             .pairs = size_of(turn.near, 1) / 2,
-                             .far = turn.far.const_data_ptr<float>(),
-                             .multiples = size_of(turn.far, 0)},
+                            turns ? angles_of(turn) : cuda::rotation{},
                             {.qkv = qkv.mutable_data_ptr(),
                              .stride = qkv.stride(0),
                              .type = number_of(qkv),
@@ -237,19 +307,17 @@ class cuda_operators final : public operators {
 
   void attend(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
               const cache::device_layer& layer, const at::Tensor& out) override {
+    if (!scores_have_kernel(shape) || !layer_has_kernel(layer, numbers, shape))
+      return tensor_operators::attend(numbers, shape, rows, layer, out);
     const token_range single{0, rows.single}, others{rows.single, numbers.qkv.size(0) - rows.single};
     if (single.count > 0) attend_each(numbers, shape, rows, single, layer, out);
-    if (rows.prompts.empty()) return;
-    if (layer.span.sinks > 0) return attend_each(numbers, shape, rows, others, layer, out);
-    const auto queries = queries_of(numbers, shape, others);
-    const auto result = out.narrow(0, others.first, others.count);
-    const bool as_it_lies = layer.ring == 0 && layer.keys.scalar_type() == numbers.qkv.scalar_type();
-    if (!as_it_lies) return attend_gathered(queries, shape, rows, layer, result);
-    attend_in_place(queries, shape, rows, layer, result);
+    if (!rows.prompts.empty()) attend_prompts(numbers, shape, rows, others, layer, out);
+    if (shape.output_gate) gate_outputs(numbers, shape, out);
   }
 
   void scan(const at::Tensor& x_and_gate, const selective_scan& by, const step_rows& rows,
             const cache::device_layer& layer, const at::Tensor& out) override {
+    if (!scan_has_kernel(by)) return tensor_operators::scan(x_and_gate, by, rows, layer, out);
     const auto x = at::empty({x_and_gate.size(0), by.channels()}, x_and_gate.options());
     cuda::causal_convolution(sequences_of(rows),
                              {.x = x_and_gate.const_data_ptr(),
@@ -298,6 +366,11 @@ class cuda_operators final : public operators {
   }
 
  private:
+  /// Others than bfloat16, and other processors, end in a loop that reads the groups on the host.
+  bool multiplies_groups(const at::Tensor& weights) const override {
+    return weights.scalar_type() == at::kBFloat16 && (generation_ == 9 || generation_ == 10);
+  }
+
   cuda::linear_operands product_of(const at::Tensor& x, const projection& by, const at::Tensor& y) const {
     return {.x = x.const_data_ptr(),
             .weights = by.weights.const_data_ptr(),
@@ -329,6 +402,13 @@ class cuda_operators final : public operators {
                         .width = size_of(x, 1)},
                        current_stream());
     return out;
+  }
+
+  /// Rows as a product takes them.
+  static at::Tensor rows_for(const projection& by, const at::Tensor& x, const norm& before) {
+    if (norm_has_kernel(x, before)) return normed(x, before);
+    const auto type = is_quantized(by) ? at::kBFloat16 : by.weights.scalar_type();
+    return device::normed(x, before).to(type).contiguous();
   }
 
   static void multiply(const at::Tensor& x, const projection& by, const at::Tensor& y) {
@@ -410,6 +490,17 @@ class cuda_operators final : public operators {
                            current_stream());
   }
 
+  /// Those of the others.
+  void attend_prompts(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
+                      const token_range& which, const cache::device_layer& layer, const at::Tensor& out) {
+    if (layer.span.sinks > 0) return attend_each(numbers, shape, rows, which, layer, out);
+    const auto queries = queries_of(numbers, shape, which);
+    const auto result = out.narrow(0, which.first, which.count);
+    const bool as_it_lies = layer.ring == 0 && layer.keys.scalar_type() == numbers.qkv.scalar_type();
+    if (!as_it_lies) return attend_gathered(queries, shape, rows, layer, result);
+    attend_in_place(queries, shape, rows, layer, result);
+  }
+
   /// How far back and ahead a query attends, as parameters of flash attention.
   struct reach {
     explicit reach(int window) {
@@ -471,6 +562,7 @@ class cuda_operators final : public operators {
   }
 
   const int processors_;
+  const int generation_;
   std::vector<at::Tensor> workspaces_;
 };
 

@@ -40,7 +40,7 @@ class reference_backend final : public backend {
   std::unique_ptr<operators> make_operators() const override { return std::make_unique<reference_operators>(); }
   at::Tensor make_host(std::int64_t bytes) const override { return at::empty({bytes}, at::kByte); }
   std::int64_t free_bytes() const override { return std::int64_t{1} << 30; }
-  bool runs_every_part() const override { return true; }
+  bool reads_any_cache_type() const override { return true; }
   at::ScalarType number_format(at::ScalarType) const override { return at::kFloat; }
 };
 

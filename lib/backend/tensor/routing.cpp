@@ -1,4 +1,4 @@
-#include "backend/reference/reference_routing.hpp"
+#include "backend/tensor/routing.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>

@@ -1,4 +1,4 @@
-#include "backend/reference/reference_norms.hpp"
+#include "backend/tensor/norms.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/rsqrt.h>

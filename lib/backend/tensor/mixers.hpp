@@ -1,0 +1,20 @@
+#pragma once
+
+#include "backend/operators.hpp"
+
+namespace cogen::device {
+
+// Of several sequences at once, with as many new tokens each.
+
+/// The convolution of x [sequences, tokens, channels] behind the inputs `kept` [sequences, taps - 1, channels], which
+/// become its last ones.
+at::Tensor convolved(const at::Tensor& x, const convolution& by, const at::Tensor& kept);
+
+/// What a convolution keeps of a state [sequences, numbers], which begins with it.
+at::Tensor kept_inputs(const at::Tensor& state, const convolution& of);
+
+/// What a mixer makes of rows [sequences, tokens, …], from and to their states [sequences, numbers]: [sequences,
+/// tokens, out_width].
+at::Tensor mixed(const mixer_rows& rows, const mixer& by, const at::Tensor& states);
+
+}  // namespace cogen::device

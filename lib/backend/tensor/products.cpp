@@ -1,0 +1,115 @@
+#include "backend/tensor/activations.hpp"
+#include "backend/tensor/norms.hpp"
+#include "backend/tensor/tensor_operators.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/matmul.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <stdexcept>
+
+namespace cogen::device {
+
+namespace {
+
+at::Tensor ids_of(const step_rows& rows, const at::Tensor& last) {
+  return at::where(rows.ids < 0, at::index_select(last, 0, rows.slots.clamp_min(0)), rows.ids);
+}
+
+void add(const at::Tensor& result, const residual& how, const at::Tensor& x) {
+  x.add_(normed(result, how.after) * how.scale);
+  if (how.post.weight.defined()) x.copy_(normed(x, how.post));
+  if (how.total != 1) x.mul_(how.total);
+}
+
+std::int64_t outputs_of(const projection& by) {
+  if (!by.scales.defined()) return by.weights.size(0);
+  return by.scales.dim() == 1 ? by.scales.size(0) : by.scales.size(1);
+}
+
+}  // namespace
+
+at::Tensor tensor_operators::product(const at::Tensor& x, const projection& by) {
+  const auto y = at::empty({x.size(0), outputs_of(by)}, x.options().dtype(at::kFloat));
+  norm_linear(x, {}, by, y);
+  return y;
+}
+
+at::Tensor tensor_operators::weights_of(const projection& by) const {
+  if (by.scales.defined()) throw std::logic_error("these operators do not multiply by quantized weights");
+  return by.weights;
+}
+
+void tensor_operators::embed(const embedding& from, const step_rows& rows, const at::Tensor& last,
+                             const at::Tensor& x) {
+  auto found = at::index_select(from.table, 0, ids_of(rows, last)).to(at::kFloat) * from.scale;
+  if (from.to_hidden.weights.defined()) found = product(found, from.to_hidden);
+  if (from.positions.defined()) {
+    const auto table = from.positions.view({-1, x.size(1)});
+    found = found + at::index_select(table, 0, rows.positions.clamp_max(table.size(0) - 1));
+  }
+  x.copy_(normed(found, from.after));
+}
+
+void tensor_operators::norm_linear(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) {
+  const auto weights = weights_of(by);
+  const auto rows = normed(x, before).to(weights.scalar_type());
+  const auto made = at::matmul(rows, weights.t());
+  y.copy_(by.bias.defined() ? made.to(at::kFloat).add_(by.bias) : made);
+  adapt(rows, by, y);
+}
+
+void tensor_operators::adapt(const at::Tensor& x, const projection& by, const at::Tensor& y) {
+  for (const auto& [down, up, first] : by.adapters)
+    y.narrow(1, first, up.size(0)).add_(at::matmul(at::matmul(x.to(down.scalar_type()), down.t()), up.t()));
+}
+
+void tensor_operators::norm_activated(const at::Tensor& x, const norm& before, const projection& by,
+                                      const parts::activation& how, const at::Tensor& y) {
+  const auto made = at::empty({x.size(0), outputs_of(by)}, x.options().dtype(at::kFloat));
+  norm_linear(x, before, by, made);
+  y.copy_(activated(made, how));
+}
+
+void tensor_operators::linear_add(const at::Tensor& y, const projection& by, const residual& how, const at::Tensor& x) {
+  add(product(y, by), how, x);
+}
+
+void tensor_operators::add_rows(const at::Tensor& rows, const residual& how, const at::Tensor& x) { add(rows, how, x); }
+
+void tensor_operators::score(const at::Tensor& x, const norm& before, const head& by, const at::Tensor& logits) {
+  if (by.to_width.weights.defined()) {
+    const auto narrow = at::empty({x.size(0), by.width}, x.options());
+    norm_linear(x, before, by.to_width, narrow);
+    norm_linear(narrow, {}, by.product, logits);
+  } else {
+    norm_linear(x, before, by.product, logits);
+  }
+  if (by.scale != 1) logits.mul_(by.scale);
+  if (by.softcap > 0) logits.div_(by.softcap).tanh_().mul_(by.softcap);
+}
+
+void tensor_operators::read_layer_inputs(const layer_inputs& from, const step_rows& rows, const at::Tensor& last,
+                                         const at::Tensor& x, const at::Tensor& into) {
+  const auto ids = ids_of(rows, last);
+  const auto known = at::where(ids < from.vocabulary, ids, at::zeros_like(ids));
+  const auto layers = product(x, from.projection).unflatten(1, {-1, from.norm.weight.size(0)});
+  into.copy_(at::index_select(from.table, 0, known).to(at::kFloat) * from.scale + normed(layers, from.norm).flatten(1));
+}
+
+void tensor_operators::gate_layer_input(const at::Tensor& x, const norm& before, const layer_input& by,
+                                        const at::Tensor& inputs, const at::Tensor& y) {
+  norm_activated(x, before, by.gate, by.activation, y);
+  y.copy_(y.to(at::kFloat) * inputs.narrow(1, by.first, by.width));
+}
+
+void tensor_operators::low_rank(const at::Tensor& x, const norm& before, const device::low_rank& by,
+                                const at::Tensor& y) {
+  const auto own = normed(x, before);
+  y.copy_(own + normed(product(product(own, by.left), by.right), by.norm));
+}
+
+}  // namespace cogen::device

@@ -1,0 +1,50 @@
+#include "backend/tensor/mixers.hpp"
+#include "backend/tensor/norms.hpp"
+#include "backend/tensor/slot_rows.hpp"
+#include "backend/tensor/tensor_operators.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/exp.h>
+#include <ATen/ops/silu.h>
+#include <ATen/ops/softplus.h>
+#include <ATen/ops/stack.h>
+
+#include <vector>
+
+namespace cogen::device {
+
+void tensor_operators::scan(const at::Tensor& x_and_gate, const selective_scan& by, const step_rows& rows,
+                            const cache::device_layer& layer, const at::Tensor& out) {
+  mix_sequences(rows, layer.states, out, [&](const auto& take, const at::Tensor& state) {
+    const auto parts = take(x_and_gate).to(at::kFloat).chunk(2, 2);
+    const auto x = at::silu(convolved(parts[0], by.convolves, kept_inputs(state, by.convolves)));
+    const auto h = state.slice(1, (by.taps() - 1) * by.channels()).unflatten(1, {by.states(), by.channels()});
+    return scanned(x, by, h) * at::silu(parts[1]);
+  });
+}
+
+/// The scan of x [sequences, tokens, channels] from the states h [sequences, states, channels], which follow it.
+at::Tensor tensor_operators::scanned(const at::Tensor& x, const selective_scan& by, const at::Tensor& h) {
+  const auto of_tokens = [&](const at::Tensor& rows) { return rows.unflatten(0, {x.size(0), x.size(1)}); };
+  const auto selected =
+      product(x.flatten(0, 1), by.selection).split_with_sizes({by.rank(), by.states(), by.states()}, 1);
+  const auto d = of_tokens(at::softplus(product(normed(selected[0], by.step_norm), by.step))).unsqueeze(2);
+  const auto b = of_tokens(normed(selected[1], by.b_norm)).unsqueeze(3);
+  const auto c = of_tokens(normed(selected[2], by.c_norm)).unsqueeze(3);
+  const auto kept = at::exp(by.decay * d), added = b * d * x.unsqueeze(2);
+  std::vector<at::Tensor> found;
+  for (std::int64_t token = 0; token < x.size(1); ++token) {
+    h.mul_(kept.select(1, token)).add_(added.select(1, token));
+    found.push_back((h * c.select(1, token)).sum(1));
+  }
+  return at::stack(found, 1) + x * by.skip;
+}
+
+void tensor_operators::mix(const mixer_rows& numbers, const mixer& by, const step_rows& rows,
+                           const cache::device_layer& layer, const at::Tensor& out) {
+  mix_sequences(rows, layer.states, out, [&](const auto& take, const at::Tensor& states) {
+    return mixed({take(numbers.in), take(numbers.decisions)}, by, states);
+  });
+}
+
+}  // namespace cogen::device

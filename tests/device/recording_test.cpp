@@ -1,0 +1,169 @@
+// What a graph replays reads no number on the host, and makes every tensor where the model is: it runs on tensors that
+// have no numbers.
+#include "../test_data.hpp"
+#include "backend/tensor/tensor_operators.hpp"
+#include "device_models.hpp"
+#include "nn/device_layout.hpp"
+#include "nn/step_block.hpp"
+
+#include <cogen/load/checkpoint.hpp>
+
+#include <ATen/ExpandUtils.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/clamp_min.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/zeros.h>
+#include <boost/test/unit_test.hpp>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+namespace cogen::test {
+
+namespace {
+
+// LibTorch has these without numbers in Python only.
+
+at::Tensor index_select(const at::Tensor& of, std::int64_t dimension, const at::Tensor& which) {
+  auto sizes = of.sizes().vec();
+  sizes[static_cast<std::size_t>(at::maybe_wrap_dim(dimension, of.dim()))] = which.numel();
+  return at::empty(sizes, of.options());
+}
+
+at::Tensor where(const at::Tensor& condition, const at::Tensor& one, const at::Tensor& other) {
+  return at::empty(at::infer_size(condition.sizes(), at::infer_size(one.sizes(), other.sizes())), one.options());
+}
+
+at::Tensor floor_divide(const at::Tensor& one, const at::Tensor& other) {
+  return at::empty(at::infer_size(one.sizes(), other.sizes()), one.options());
+}
+
+at::Tensor abs(const at::Tensor& of) { return at::empty_like(of); }
+
+at::Tensor relu(const at::Tensor& of) { return at::clamp_min(of, 0); }
+
+at::Tensor grouped_mm(const at::Tensor& x, const at::Tensor& by, const std::optional<at::Tensor>& ends,
+                      const std::optional<at::Tensor>&, std::optional<at::ScalarType>) {
+  if (!ends || !ends->is_meta()) throw std::invalid_argument("the groups' ends are not on the device");
+  return at::empty({x.size(0), by.size(2)}, x.options());
+}
+
+template <class Kernel>
+c10::RegistrationHandleRAII runs_without_numbers(const char* name, const char* overload, Kernel* kernel) {
+  return c10::Dispatcher::singleton().registerImpl({name, overload}, c10::DispatchKey::Meta,
+                                                   c10::KernelFunction::makeFromUnboxedRuntimeFunction(kernel),
+                                                   std::nullopt, nullptr, "of a test");
+}
+
+const c10::RegistrationHandleRAII registered[] = {runs_without_numbers("aten::index_select", "", index_select),
+                                                  runs_without_numbers("aten::where", "self", where),
+                                                  runs_without_numbers("aten::floor_divide", "", floor_divide),
+                                                  runs_without_numbers("aten::abs", "", abs),
+                                                  runs_without_numbers("aten::relu", "", relu),
+                                                  runs_without_numbers("aten::_grouped_mm", "", grouped_mm)};
+
+class operators_without_numbers final : public device::tensor_operators {
+ public:
+  std::int64_t quantized_head_bytes(const cache::group_format&, const cache::group_format&, std::int64_t) override {
+    throw std::invalid_argument("nothing is quantized here");
+  }
+  at::Tensor quantize(const at::Tensor&) override { throw std::invalid_argument("nothing is quantized here"); }
+  void sample(const at::Tensor&, const device::step_sampling&, const at::Tensor&, const at::Tensor&,
+              const at::Tensor&) override {}
+
+ private:
+  bool multiplies_groups(const at::Tensor&) const override { return true; }
+};
+
+class backend_without_numbers final : public device::backend {
+ public:
+  at::Device device() const override { return at::kMeta; }
+  std::string description() const override { return "tensors without numbers"; }
+  std::unique_ptr<device::stream> make_stream() const override { return nullptr; }
+  std::unique_ptr<device::operators> make_operators() const override {
+    return std::make_unique<operators_without_numbers>();
+  }
+  at::Tensor make_host(std::int64_t bytes) const override { return at::empty({bytes}, at::kByte); }
+  std::int64_t free_bytes() const override { return 0; }
+};
+
+struct golden_network {
+  explicit golden_network(const std::string& name)
+      : network(golden_network_on(backend_without_numbers(), name)),
+        vocabulary(load::checkpoint(test_data() + "/golden/" + name).config().vocabulary) {}
+
+  std::shared_ptr<const nn::device_network> network;
+  std::int64_t vocabulary;
+};
+
+/// Why what a device_runner records cannot run; empty if it can.
+std::string why_not(const golden_network& of, const cache::device_options& options) {
+  constexpr std::int64_t rows = 3;
+  const backend_without_numbers where;
+  const auto on_device = at::TensorOptions(where.device());
+  const auto operators = where.make_operators();
+  const cache::device_cache memory(of.network->kv_cache_specs(), options);
+  const nn::step_block step(where, rows);
+  const auto last = at::zeros({options.slots}, on_device.dtype(at::kInt));
+  const auto logits = at::empty({rows, of.vocabulary}, on_device.dtype(at::kFloat));
+  const auto scratch = of.network->make_scratch(rows, nn::has_sinks(memory));
+  try {
+    const auto hidden = of.network->forward(*operators, step.single_rows(rows), last, {}, {memory}, scratch);
+    of.network->score(*operators, hidden, logits);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+BOOST_AUTO_TEST_SUITE(device_recording)
+
+BOOST_AUTO_TEST_CASE(numbers_are_not_there) {
+  const auto numbers = at::empty({3}, at::kMeta);
+  BOOST_CHECK_THROW(numbers.select(0, 0).item<float>(), std::exception);
+  BOOST_CHECK_THROW(numbers.nonzero(), std::exception);
+  BOOST_CHECK_THROW(numbers.to(at::kCPU), std::exception);
+  BOOST_CHECK_THROW(numbers + at::empty({3}), std::exception);
+}
+
+BOOST_AUTO_TEST_CASE(single_tokens_of_any_model_run_without_numbers) {
+  int checked = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(test_data() + "/golden")) {
+    if (!std::filesystem::exists(entry.path() / "golden.json")) continue;
+    const golden_network of(entry.path().filename());
+    if (!of.network->generates()) continue;
+    const cache::device_options options{.device = at::kMeta,
+                                        .type = of.network->type(),
+                                        .slots = 4,
+                                        .max_sequence_length = 96,
+                                        .max_encoder_length = 32};
+    const auto why = why_not(of, options);
+    BOOST_TEST(why == "", entry.path().filename() << ": " << why);
+    ++checked;
+  }
+  BOOST_TEST(checked > 100);
+}
+
+BOOST_AUTO_TEST_CASE(so_do_those_in_rings_and_behind_sinks) {
+  const golden_network of("llama_default");
+  for (const auto& sinks : {cache::sink_window{.sinks = 0, .window = 20}, {.sinks = 4, .window = 20}})
+    for (const int ring : {0, 64})
+      for (const auto type : {at::kFloat, at::kFloat8_e4m3fn})
+        BOOST_TEST(why_not(of, {.device = at::kMeta,
+                                .type = type,
+                                .slots = 4,
+                                .max_sequence_length = 96,
+                                .sinks = sinks,
+                                .ring = ring}) == "");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+
+}  // namespace cogen::test
