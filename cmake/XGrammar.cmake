@@ -19,7 +19,7 @@ endif()
 set(sources
   compiled_grammar config earley_parser fsm fsm_builder grammar grammar_builder grammar_compiler grammar_functor
   grammar_matcher grammar_parser grammar_printer json_schema_converter lark_converter regex_converter structural_tag
-  suffix_automata tokenizer_info
+  suffix_automata testing tokenizer_info
   converter_ext/cohere converter_ext/deepseek converter_ext/glm converter_ext/kimi_k3 converter_ext/minimax
   converter_ext/minimax_m3 converter_ext/qwen
   support/logging support/recursion_guard)

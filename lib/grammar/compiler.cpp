@@ -25,7 +25,8 @@ std::string key_of(const response_format& format) {
 
 void check_text(std::string_view text, std::size_t limit) {
   if (text.size() > limit)
-    throw grammar_error("a format of " + std::to_string(text.size()) + " bytes exceeds the limit of " + std::to_string(limit));
+    throw grammar_error("a format of " + std::to_string(text.size()) + " bytes exceeds the limit of " +
+                        std::to_string(limit));
   if (!text::is_utf8(text)) throw grammar_error("the format is not UTF-8");
 }
 
@@ -49,7 +50,7 @@ std::string ebnf_of(const response_format& format, const compile_limits& limits)
     case kind::json_schema:
       return ebnf_of_json_schema(format.text, {.schemas = limits.schemas});
     case kind::regex:
-      return "root ::= " + ebnf_of(parse_regex(format.text, regex_match::whole), spelling::plain) + "\n";
+      return "root ::= " + ebnf_of(parse_regex(format.text, regex_match::whole)) + "\n";
     case kind::grammar:
       return format.text;
     case kind::choice:
@@ -75,7 +76,7 @@ std::shared_ptr<const compiled_grammar> compiler::compile_new(const response_for
   const auto& limits = options_.limits;
   const auto start = clock::now();
   const auto ebnf = ebnf_of(format, limits);
-  check_ebnf(ebnf, {.states = limits.states});
+  check_ebnf(ebnf, {.states = limits.states, .patterns = format.type != kind::grammar});
   auto grammar = backend_->compile(ebnf);
   if (grammar->bytes() > limits.bytes)
     throw grammar_error("the compiled grammar takes " + std::to_string(grammar->bytes()) + " bytes; the limit is " +

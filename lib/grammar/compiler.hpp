@@ -17,11 +17,12 @@ namespace cogen::grammar {
 
 /// What a format may take to compile.
 struct compile_limits {
-  std::size_t text_bytes = 1 << 20;    ///< of a schema, a pattern, a grammar, or all choices together
-  std::size_t states = 200'000;        ///< of the grammar, repetitions written out
-  std::size_t schemas = 20'000;        ///< that a JSON schema expands to
-  std::size_t bytes = 256 << 20;       ///< of the compiled grammar
-  std::chrono::milliseconds time{10'000};  ///< the result of a longer one is dropped; what is compiled is not interrupted
+  std::size_t text_bytes = 1 << 20;  ///< of a schema, a pattern, a grammar, or all choices together
+  std::size_t states = 200'000;      ///< of the grammar, repetitions written out
+  std::size_t schemas = 20'000;      ///< that a JSON schema expands to
+  std::size_t bytes = 256 << 20;     ///< of the compiled grammar
+  std::chrono::milliseconds time{
+      10'000};  ///< the result of a longer one is dropped; what is compiled is not interrupted
 };
 
 struct compiler_options {
@@ -35,8 +36,8 @@ class compiler {
  public:
   explicit compiler(const text::tokenizer& tokens, compiler_options options = {});
 
-  /// Throws std::invalid_argument, grammar_error if the format is at fault: one sentence that names what is malformed, not
-  /// supported, or beyond a limit.
+  /// Throws std::invalid_argument, grammar_error if the format is at fault: one sentence that names what is malformed,
+  /// not supported, or beyond a limit.
   std::shared_ptr<const compiled_grammar> compile(const response_format& format);
 
   std::size_t cached_bytes() const;

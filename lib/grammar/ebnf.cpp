@@ -7,8 +7,6 @@
 namespace cogen::grammar {
 namespace {
 
-const character_set escaped_in_json = {{0, 0x1F}, {'"', '"'}, {'\\', '\\'}};
-
 bool is_plain(char32_t character) {
   return (character >= '0' && character <= '9') || (character >= 'A' && character <= 'Z') ||
          (character >= 'a' && character <= 'z') || character == ' ' || character == '_';
@@ -53,27 +51,6 @@ std::string literal(std::string_view utf8) {
     utf8.remove_prefix(next.length);
   }
   return spelled + "\"";
-}
-
-std::string any_of(const character_set& characters) {
-  std::string ranges;
-  for (const auto& [first, last] : characters.ranges()) {
-    ranges += code_point(first);
-    if (last > first) ranges += "-" + code_point(last);
-  }
-  return "[" + ranges + "]";
-}
-
-std::string any_of(const character_set& characters, spelling how) {
-  if (how == spelling::plain) return any_of(characters);
-  auto plain = characters;
-  plain.remove(escaped_in_json);
-  std::vector<std::string> parts;
-  if (!plain.empty()) parts.push_back(any_of(plain));
-  for (const auto& [first, last] : escaped_in_json.ranges())
-    for (auto character = first; character <= last; ++character)
-      if (characters.contains(character)) parts.push_back(literal(json_spelling(character)));
-  return alternatives(parts);
 }
 
 std::string sequence(const std::vector<std::string>& parts) { return parts.empty() ? literal("") : joined(parts, " "); }
@@ -123,7 +100,9 @@ std::string json_spelling(std::string_view utf8) {
   return spelled + "\"";
 }
 
-std::string rule_list::new_name(std::string_view beginning) { return std::string(beginning) + std::to_string(names_++); }
+std::string rule_list::new_name(std::string_view beginning) {
+  return std::string(beginning) + std::to_string(names_++);
+}
 
 void rule_list::add(std::string_view name, std::string_view expression) {
   text_ += name;

@@ -1,7 +1,5 @@
 #pragma once
 
-#include "grammar/character_set.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -21,13 +19,8 @@ struct repetition {
   friend bool operator==(const repetition&, const repetition&) = default;
 };
 
-/// How the characters of a text are written: as they are, or inside the quotes of a JSON string, each in one way.
-enum class spelling : std::uint8_t { plain, json };
-
 // Expressions of EBNF. What they are made of is taken as written, in parentheses where it has to be.
 std::string literal(std::string_view utf8);
-std::string any_of(const character_set& characters);
-std::string any_of(const character_set& characters, spelling how);
 std::string sequence(const std::vector<std::string>& parts);
 std::string alternatives(const std::vector<std::string>& parts);  ///< of at least one
 std::string repeated(const std::string& part, repetition times);

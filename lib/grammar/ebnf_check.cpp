@@ -72,8 +72,8 @@ class parser {
   std::string_view take_name() {
     if (rest_.empty() || !begins_name(rest_.front())) return {};
     std::size_t length = 1;
-    while (length < rest_.size() &&
-           (std::isalnum(static_cast<unsigned char>(rest_[length])) || std::string_view("_-.").find(rest_[length]) != std::string_view::npos))
+    while (length < rest_.size() && (std::isalnum(static_cast<unsigned char>(rest_[length])) ||
+                                     std::string_view("_-.").find(rest_[length]) != std::string_view::npos))
       ++length;
     const auto name = rest_.substr(0, length);
     rest_.remove_prefix(length);
@@ -115,6 +115,7 @@ class parser {
     const auto before = rest_;
     const auto name = take_name();
     if (name.empty()) refuse("is malformed at ");
+    if (limits_.patterns && name == "Regex" && take("(\"")) return pattern();
     if (rest_.starts_with('(') || rest_.starts_with('['))
       throw grammar_error("the grammar uses " + json::in_quotes(name) + " with arguments, which is not supported");
     skip_space();
@@ -130,8 +131,15 @@ class parser {
     std::uint64_t length = 0;
     for (; !rest_.empty() && rest_.front() != end && rest_.front() != '\n'; ++length)
       rest_.remove_prefix(std::min<std::size_t>(rest_.size(), rest_.front() == '\\' ? 2 : 1));
-    if (!take(std::string_view(&end, 1))) throw grammar_error(std::string("the grammar has a literal or a class without its ") + end);
+    if (!take(std::string_view(&end, 1)))
+      throw grammar_error(std::string("the grammar has a literal or a class without its ") + end);
     return length;
+  }
+
+  expression pattern() {
+    expression part{.type = kind::text, .states = quoted('"')};
+    if (!take(")")) refuse("has a pattern without its ) at ");
+    return part;
   }
 
   expression group() {
@@ -163,7 +171,8 @@ class parser {
 
   std::uint64_t number() {
     std::uint64_t value = 0;
-    for (skip_space(); !rest_.empty() && std::isdigit(static_cast<unsigned char>(rest_.front())); rest_.remove_prefix(1)) {
+    for (skip_space(); !rest_.empty() && std::isdigit(static_cast<unsigned char>(rest_.front()));
+         rest_.remove_prefix(1)) {
       value = value * 10 + static_cast<std::uint64_t>(rest_.front() - '0');
       if (value > max_repetitions)
         throw grammar_error("the grammar repeats a part more than " + std::to_string(max_repetitions) + " times");
@@ -218,7 +227,8 @@ void check_ends(const rule_map& rules) {
 
 void check_ebnf(std::string_view text, const ebnf_limits& limits) {
   if (text.size() > limits.bytes)
-    throw grammar_error("a grammar of " + std::to_string(text.size()) + " bytes exceeds the limit of " + std::to_string(limits.bytes));
+    throw grammar_error("a grammar of " + std::to_string(text.size()) + " bytes exceeds the limit of " +
+                        std::to_string(limits.bytes));
   const auto rules = parser(text, limits).run();
   if (!rules.contains("root")) throw grammar_error("the grammar has no rule \"root\"");
   std::uint64_t states = 0;

@@ -14,7 +14,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr int max_depth = 200;
-constexpr std::uint64_t max_items = 10'000;
+constexpr std::uint64_t max_items = 1000;
 
 const std::string comma = R"(ws "," ws)";
 
@@ -25,9 +25,10 @@ void add_json_rules(rule_list& rules) {
   rules.add("object", R"("{" ws (member ("," ws member)*)? "}")");
   rules.add("member", R"(string ws ":" ws value ws)");
   rules.add("array", R"("[" ws (value ws ("," ws value ws)*)? "]")");
-  rules.add("string", *ebnf_of(string_rules{}, rules));
-  rules.add("integer", R"("-"? ("0" | [1-9] [0-9]*))");
-  rules.add("number", R"("-"? ("0" | [1-9] [0-9]*) ("." [0-9]+)? ([eE] [-+]? [0-9]+)?)");
+  rules.add("string", ebnf_of(*strings_in_json({})));
+  rules.add("integer", ebnf_of(parse_regex("-?(?:0|[1-9][0-9]*)", regex_match::whole)));
+  rules.add("number",
+            ebnf_of(parse_regex("-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", regex_match::whole)));
 }
 
 std::string optional(const std::string& part) { return "(" + part + ")?"; }
@@ -118,15 +119,19 @@ class schema_writer {
   std::optional<std::string> number(const schema_case& applied) {
     const auto range = cases_.numbers_of(applied);
     const auto factors = cases_.factors_of(applied);
-    if (factors.empty()) return range.unlimited() ? (range.integer ? "integer" : "number") : ebnf_of(range);
-    if (factors.size() > 1) document_.refuse(*applied.front().schema, "several multipleOf are not supported for one number");
+    if (factors.empty() && range.unlimited()) return range.integer ? "integer" : "number";
+    if (factors.empty()) return regular(numbers(range));
+    if (factors.size() > 1)
+      document_.refuse(*applied.front().schema, "several multipleOf are not supported for one number");
     if (range.unlimited()) return multiples_of(factors.front(), range.integer, rules_);
     return listed_multiples(applied, range, factors.front());
   }
 
-  std::optional<std::string> listed_multiples(const schema_case& applied, const number_range& range, const decimal& factor) {
+  std::optional<std::string> listed_multiples(const schema_case& applied, const number_range& range,
+                                              const decimal& factor) {
     const auto refuse = [&] {
-      document_.refuse(*applied.front().schema, "multipleOf beside minimum or maximum is supported for up to 1000 integers");
+      document_.refuse(*applied.front().schema,
+                       "multipleOf beside minimum or maximum is supported for up to 1000 integers");
     };
     if (!range.least || !range.most || !factor.fraction.empty()) refuse();
     const auto value_of = [](const decimal& number) { return std::stold(number.text()); };
@@ -146,7 +151,15 @@ class schema_writer {
 
   std::optional<std::string> string(const string_rules& strings) {
     if (strings.unlimited()) return "string";
-    return ebnf_of(strings, rules_);
+    return regular(strings_in_json(strings));
+  }
+
+  /// A rule of its own, which the backend compiles once for all schemas that have it.
+  std::optional<std::string> regular(const std::optional<regex_node>& texts) {
+    if (!texts) return std::nullopt;
+    const auto [known, is_new] = regular_.try_emplace(ebnf_of(*texts));
+    if (is_new) rules_.add(known->second = rules_.new_name("regular"), known->first);
+    return known->second;
   }
 
   std::optional<std::string> array(const schema_case& applied) {
@@ -226,8 +239,9 @@ class schema_writer {
   }
 
   bool is_any_object(const schema_case& applied) {
-    static constexpr const char* keywords[] = {"properties",    "required",      "patternProperties", "additionalProperties",
-                                               "propertyNames", "minProperties", "maxProperties",     "unevaluatedProperties"};
+    static constexpr const char* keywords[] = {
+        "properties",    "required",      "patternProperties", "additionalProperties",
+        "propertyNames", "minProperties", "maxProperties",     "unevaluatedProperties"};
     return std::ranges::none_of(applied, [](const applied_schema& each) {
       return std::ranges::any_of(keywords, [&](const char* keyword) { return member(*each.schema, keyword); });
     });
@@ -267,10 +281,10 @@ class schema_writer {
     const auto patterns = cases_.patterns_of(applied);
     std::vector<std::string> parts;
     const auto add_members = [&](const std::optional<std::string>& key, const schema_set& schemas) {
-      if (key && !cases_.is_empty(schemas))
-        parts.push_back(sequence({*key, R"(ws ":" ws)", rule_of(schemas), "ws"}));
+      if (key && !cases_.is_empty(schemas)) parts.push_back(sequence({*key, R"(ws ":" ws)", rule_of(schemas), "ws"}));
     };
-    if (patterns.empty() && !cases_.is_empty(cases_.other_property_of(applied, std::nullopt))) {
+    if (patterns.empty() && (excluded.empty() || says_what_others_are(applied)) &&
+        !cases_.is_empty(cases_.other_property_of(applied, std::nullopt))) {
       auto keys = key_rules(applied);
       if (!keys) return std::nullopt;
       keys->excluded.insert(keys->excluded.end(), excluded.begin(), excluded.end());
@@ -279,13 +293,21 @@ class schema_writer {
     for (const auto& pattern : patterns) {
       auto keys = key_rules(applied);
       if (!keys) return std::nullopt;
-      keys->patterns.emplace("the pattern " + cogen::json::in_quotes(pattern), parse_regex(pattern, regex_match::search));
+      keys->patterns.emplace("the pattern " + cogen::json::in_quotes(pattern),
+                             parse_regex(pattern, regex_match::search));
       add_members(string(*keys), cases_.other_property_of(applied, pattern));
     }
     if (parts.empty()) return std::nullopt;
     const auto name = rules_.new_name("member");
     rules_.add(name, alternatives(parts));
     return name;
+  }
+
+  /// Other properties than the listed ones come only where a schema speaks of them.
+  static bool says_what_others_are(const schema_case& applied) {
+    return std::ranges::any_of(applied, [](const applied_schema& each) {
+      return member(*each.schema, "additionalProperties") || member(*each.schema, "unevaluatedProperties");
+    });
   }
 
   /// What `propertyNames` says; none if it allows no name.
@@ -357,6 +379,7 @@ class schema_writer {
   schema_limits limits_;
   rule_list rules_;
   std::map<schema_set, std::string> names_;
+  std::map<std::string, std::string> regular_;  // names of rules, by what they are
   int depth_ = 0;
 };
 

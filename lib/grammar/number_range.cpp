@@ -10,80 +10,89 @@ namespace cogen::grammar {
 namespace {
 
 constexpr std::size_t max_digits = 40;
-constexpr std::string_view digit = "[0-9]";
-constexpr std::string_view any_digits = "[0-9]*";
+regex_node digits(char first, char last) {
+  return of_set({{static_cast<char32_t>(first), static_cast<char32_t>(last)}});
+}
+
+const regex_node digit = digits('0', '9');
+const regex_node any_digits = repeat_of(digit, {});
+const regex_node any_zeros = repeat_of(digits('0', '0'), {});
+const regex_node not_zero = sequence_of({any_digits, digits('1', '9'), any_digits});
+const regex_node point = of_text(".");
+const regex_node any_fraction = repeat_of(sequence_of({point, repeat_of(digit, {1, repetition::unlimited})}), {0, 1});
+const regex_node nothing = of_text("");
 
 std::string zeros(std::size_t count) { return std::string(count, '0'); }
 
 /// One digit of a range of them; none if it is empty.
-std::optional<std::string> digit_between(char first, char last) {
+std::optional<regex_node> digit_between(char first, char last) {
   if (first > last) return std::nullopt;
-  return "[" + std::string(1, first) + "-" + std::string(1, last) + "]";
+  return digits(first, last);
 }
 
-std::string exactly(std::size_t count) { return repeated(std::string(digit), {count, count}); }
+regex_node exactly(std::size_t count) { return repeat_of(digit, {count, count}); }
 
-std::string a_digit(char which) { return literal(std::string(1, which)); }
+regex_node a_digit(char which) { return digits(which, which); }
 
 char next(char which) { return static_cast<char>(which + 1); }
 char previous(char which) { return static_cast<char>(which - 1); }
 
-void add(std::vector<std::string>& parts, std::optional<std::string> part) {
+void add(std::vector<regex_node>& parts, std::optional<regex_node> part) {
   if (part) parts.push_back(std::move(*part));
 }
 
-std::optional<std::string> either(const std::vector<std::string>& parts) {
+std::optional<regex_node> either(std::vector<regex_node> parts) {
   if (parts.empty()) return std::nullopt;
-  return alternatives(parts);
+  return any_of(std::move(parts));
 }
 
-std::optional<std::string> then(const std::string& first, const std::optional<std::string>& second) {
+std::optional<regex_node> then(const regex_node& first, const std::optional<regex_node>& second) {
   if (!second) return std::nullopt;
-  return sequence({first, *second});
+  return sequence_of({first, *second});
 }
 
 // Digits of one length, compared with the same number of digits.
 
-std::optional<std::string> same_length_at_least(std::string_view digits) {
-  if (digits.empty()) return literal("");
-  std::vector<std::string> parts;
+std::optional<regex_node> same_length_at_least(std::string_view digits) {
+  if (digits.empty()) return nothing;
+  std::vector<regex_node> parts;
   add(parts, then(a_digit(digits[0]), same_length_at_least(digits.substr(1))));
   add(parts, digit_between(next(digits[0]), '9'));
-  if (parts.size() == 2) parts[1] = sequence({parts[1], exactly(digits.size() - 1)});
+  if (parts.size() == 2) parts[1] = sequence_of({parts[1], exactly(digits.size() - 1)});
   return either(parts);
 }
 
-std::optional<std::string> same_length_at_most(std::string_view digits) {
-  if (digits.empty()) return literal("");
-  std::vector<std::string> parts;
+std::optional<regex_node> same_length_at_most(std::string_view digits) {
+  if (digits.empty()) return nothing;
+  std::vector<regex_node> parts;
   if (auto lower = digit_between('0', previous(digits[0])))
-    parts.push_back(sequence({*lower, exactly(digits.size() - 1)}));
+    parts.push_back(sequence_of({*lower, exactly(digits.size() - 1)}));
   add(parts, then(a_digit(digits[0]), same_length_at_most(digits.substr(1))));
   return either(parts);
 }
 
-std::optional<std::string> same_length_between(std::string_view least, std::string_view most) {
-  if (least.empty()) return literal("");
+std::optional<regex_node> same_length_between(std::string_view least, std::string_view most) {
+  if (least.empty()) return nothing;
   if (least[0] == most[0]) return then(a_digit(least[0]), same_length_between(least.substr(1), most.substr(1)));
-  std::vector<std::string> parts;
+  std::vector<regex_node> parts;
   add(parts, then(a_digit(least[0]), same_length_at_least(least.substr(1))));
   if (auto between = digit_between(next(least[0]), previous(most[0])))
-    parts.push_back(sequence({*between, exactly(least.size() - 1)}));
+    parts.push_back(sequence_of({*between, exactly(least.size() - 1)}));
   add(parts, then(a_digit(most[0]), same_length_at_most(most.substr(1))));
   return either(parts);
 }
 
 // Whole numbers from 0 on, written without leading zeros. `whole` is empty for 0.
 
-std::string nonzero_of_length(std::size_t length) { return sequence({"[1-9]", exactly(length - 1)}); }
+regex_node nonzero_of_length(std::size_t length) { return sequence_of({digits('1', '9'), exactly(length - 1)}); }
 
-std::optional<std::string> whole_between(std::string_view least, const std::optional<std::string>& most) {
-  std::vector<std::string> parts;
-  if (least.empty()) parts.push_back(literal("0"));
+std::optional<regex_node> whole_between(std::string_view least, const std::optional<std::string>& most) {
+  std::vector<regex_node> parts;
+  if (least.empty()) parts.push_back(digits('0', '0'));
   const auto first = least.empty() ? std::string("1") : std::string(least);
   if (!most) {
     add(parts, same_length_at_least(first));
-    parts.push_back(sequence({"[1-9]", exactly(first.size()), std::string(any_digits)}));
+    parts.push_back(sequence_of({digits('1', '9'), exactly(first.size()), any_digits}));
     return either(parts);
   }
   if (most->size() < first.size() || (most->size() == first.size() && *most < first)) return either(parts);
@@ -122,23 +131,22 @@ std::string minus_one(std::string digits) {
 
 // Digits after a point, of any number, compared with others that do not end in zeros.
 
-std::optional<std::string> digits_at_least(std::string_view least, bool excluded) {
-  if (least.empty()) return std::string(excluded ? "[0-9]* [1-9] [0-9]*" : any_digits);
-  std::vector<std::string> parts;
-  if (auto above = digit_between(next(least[0]), '9')) parts.push_back(sequence({*above, std::string(any_digits)}));
+std::optional<regex_node> digits_at_least(std::string_view least, bool excluded) {
+  if (least.empty()) return excluded ? not_zero : any_digits;
+  std::vector<regex_node> parts;
+  if (auto above = digit_between(next(least[0]), '9')) parts.push_back(sequence_of({*above, any_digits}));
   add(parts, then(a_digit(least[0]), digits_at_least(least.substr(1), excluded)));
   return either(parts);
 }
 
-std::optional<std::string> digits_at_most(std::string_view most, bool excluded, bool may_be_none) {
+std::optional<regex_node> digits_at_most(std::string_view most, bool excluded, bool may_be_none) {
   if (most.empty()) {
     if (excluded) return std::nullopt;
-    return std::string(may_be_none ? "[0]*" : "[0]+");
+    return repeat_of(digits('0', '0'), {may_be_none ? 0u : 1u, repetition::unlimited});
   }
-  std::vector<std::string> parts;
-  if (may_be_none) parts.push_back(literal(""));
-  if (auto below = digit_between('0', previous(most[0])))
-    parts.push_back(sequence({*below, std::string(any_digits)}));
+  std::vector<regex_node> parts;
+  if (may_be_none) parts.push_back(nothing);
+  if (auto below = digit_between('0', previous(most[0]))) parts.push_back(sequence_of({*below, any_digits}));
   add(parts, then(a_digit(most[0]), digits_at_most(most.substr(1), excluded, true)));
   return either(parts);
 }
@@ -150,53 +158,50 @@ struct fraction_range {
   bool most_excluded;
 };
 
-std::optional<std::string> digits_between(const fraction_range& range, bool may_be_none) {
+std::optional<regex_node> digits_between(const fraction_range& range, bool may_be_none) {
   if (range.most.empty()) return std::nullopt;
   const auto from = range.least.empty() ? '0' : range.least[0];
   const auto to = range.most[0];
   const auto rest_least = range.least.substr(std::min<std::size_t>(1, range.least.size()));
   const auto rest_most = range.most.substr(1);
-  std::vector<std::string> parts;
-  if (may_be_none && range.least.empty() && !range.least_excluded) parts.push_back(literal(""));
+  std::vector<regex_node> parts;
+  if (may_be_none && range.least.empty() && !range.least_excluded) parts.push_back(nothing);
   if (from == to) {
     if (rest_most.empty()) {
       if (rest_least.empty() && !range.least_excluded && !range.most_excluded)
-        parts.push_back(sequence({a_digit(from), "[0]*"}));
+        parts.push_back(sequence_of({a_digit(from), any_zeros}));
       return either(parts);
     }
-    add(parts, then(a_digit(from),
-                    digits_between({rest_least, range.least_excluded, rest_most, range.most_excluded}, true)));
+    add(parts,
+        then(a_digit(from), digits_between({rest_least, range.least_excluded, rest_most, range.most_excluded}, true)));
     return either(parts);
   }
   add(parts, then(a_digit(from), digits_at_least(rest_least, range.least_excluded)));
-  if (auto between = digit_between(next(from), previous(to)))
-    parts.push_back(sequence({*between, std::string(any_digits)}));
+  if (auto between = digit_between(next(from), previous(to))) parts.push_back(sequence_of({*between, any_digits}));
   add(parts, then(a_digit(to), digits_at_most(rest_most, range.most_excluded, true)));
   return either(parts);
 }
 
-const std::string point = "[.]";
-
-std::optional<std::string> after_whole_at_least(std::string_view least, bool excluded) {
-  if (least.empty()) return std::string(excluded ? "[.] [0-9]* [1-9] [0-9]*" : "([.] [0-9]+)?");
+std::optional<regex_node> after_whole_at_least(std::string_view least, bool excluded) {
+  if (least.empty()) return excluded ? sequence_of({point, not_zero}) : any_fraction;
   return then(point, digits_at_least(least, excluded));
 }
 
-std::optional<std::string> after_whole_at_most(std::string_view most, bool excluded) {
-  std::vector<std::string> parts;
-  if (!most.empty() || !excluded) parts.push_back(literal(""));
+std::optional<regex_node> after_whole_at_most(std::string_view most, bool excluded) {
+  std::vector<regex_node> parts;
+  if (!most.empty() || !excluded) parts.push_back(nothing);
   add(parts, then(point, digits_at_most(most, excluded, false)));
   return either(parts);
 }
 
-std::optional<std::string> after_whole_between(const fraction_range& range) {
+std::optional<regex_node> after_whole_between(const fraction_range& range) {
   if (range.least == range.most) {
     if (range.least_excluded || range.most_excluded) return std::nullopt;
-    if (range.least.empty()) return std::string("([.] [0]+)?");
-    return sequence({point, literal(range.least), "[0]*"});
+    if (range.least.empty()) return repeat_of(sequence_of({point, digits('0', '0'), any_zeros}), {0, 1});
+    return sequence_of({point, of_text(range.least), any_zeros});
   }
-  std::vector<std::string> parts;
-  if (range.least.empty() && !range.least_excluded) parts.push_back(literal(""));
+  std::vector<regex_node> parts;
+  if (range.least.empty() && !range.least_excluded) parts.push_back(nothing);
   add(parts, then(point, digits_between(range, false)));
   return either(parts);
 }
@@ -204,7 +209,7 @@ std::optional<std::string> after_whole_between(const fraction_range& range) {
 std::string digits_of(std::string_view whole) { return whole.empty() ? "0" : std::string(whole); }
 
 /// Magnitudes between two bounds, the lower one from 0 on.
-std::optional<std::string> magnitudes(const bound& least, const std::optional<bound>& most, bool integer) {
+std::optional<regex_node> magnitudes(const bound& least, const std::optional<bound>& most, bool integer) {
   const auto& from = least.value;
   if (integer) {
     auto first = from.whole;
@@ -218,16 +223,15 @@ std::optional<std::string> magnitudes(const bound& least, const std::optional<bo
     return whole_between(first, last);
   }
   if (most && from.whole == most->value.whole)
-    return then(literal(digits_of(from.whole)),
+    return then(of_text(digits_of(from.whole)),
                 after_whole_between({from.fraction, least.excluded, most->value.fraction, most->excluded}));
-  std::vector<std::string> parts;
-  add(parts, then(literal(digits_of(from.whole)), after_whole_at_least(from.fraction, least.excluded)));
+  std::vector<regex_node> parts;
+  add(parts, then(of_text(digits_of(from.whole)), after_whole_at_least(from.fraction, least.excluded)));
   std::optional<std::string> last_between;
   if (most) last_between = minus_one(most->value.whole);
   if (auto between = whole_between(plus_one(from.whole), last_between))
-    parts.push_back(sequence({*between, "([.] [0-9]+)?"}));
-  if (most)
-    add(parts, then(literal(most->value.whole), after_whole_at_most(most->value.fraction, most->excluded)));
+    parts.push_back(sequence_of({*between, any_fraction}));
+  if (most) add(parts, then(of_text(most->value.whole), after_whole_at_most(most->value.fraction, most->excluded)));
   return either(parts);
 }
 
@@ -289,18 +293,16 @@ void number_range::lower(const bound& other) {
   if (!most || other.value < most->value || (most->value == other.value && other.excluded)) most = other;
 }
 
-std::optional<std::string> ebnf_of(const number_range& range) {
+std::optional<regex_node> numbers(const number_range& range) {
   if (range.empty()) return std::nullopt;
-  const std::string minus = literal("-");
-  std::vector<std::string> parts;
+  std::vector<regex_node> parts;
   const bool has_positive = !range.most || !range.most->value.negative;
   const bool has_negative = !range.least || range.least->value.negative;
-  if (has_positive)
-    add(parts, magnitudes(has_negative ? from_zero : *range.least, range.most, range.integer));
+  if (has_positive) add(parts, magnitudes(has_negative ? from_zero : *range.least, range.most, range.integer));
   if (has_negative) {
     const bool from_most = range.most && range.most->value.negative;
     const auto closest = from_most ? *magnitude_of(range.most) : bound{.value = {}, .excluded = true};
-    add(parts, then(minus, magnitudes(closest, magnitude_of(range.least), range.integer)));
+    add(parts, then(of_text("-"), magnitudes(closest, magnitude_of(range.least), range.integer)));
   }
   return either(parts);
 }
@@ -321,7 +323,7 @@ class multiples {
 
   std::string start() const {
     std::vector<std::string> parts = {literal("0")};
-    if (places_ > 0) parts.push_back(sequence({literal("0"), point, alternatives(digits_after(0, 1))}));
+    if (places_ > 0) parts.push_back(sequence({literal("0"), literal("."), alternatives(digits_after(0, 1))}));
     for (char first = '1'; first <= '9'; ++first) parts.push_back(step(0, first, 0));
     return sequence({"(\"-\")?", alternatives(parts)});
   }
@@ -347,7 +349,7 @@ class multiples {
   }
 
   std::string step(std::uint64_t remainder, char which, std::size_t read) const {
-    return sequence({a_digit(which), name(after(remainder, which), read)});
+    return sequence({literal(std::string(1, which)), name(after(remainder, which), read)});
   }
 
   std::vector<std::string> digits_after(std::uint64_t remainder, std::size_t read) const {
@@ -363,7 +365,8 @@ class multiples {
     if (is_multiple(remainder, read)) parts.push_back(literal(""));
     if (places_ > 0) {
       const auto fraction = digits_after(remainder, read + 1);
-      if (!fraction.empty()) parts.push_back(read > 0 ? alternatives(fraction) : sequence({point, alternatives(fraction)}));
+      if (!fraction.empty())
+        parts.push_back(read > 0 ? alternatives(fraction) : sequence({literal("."), alternatives(fraction)}));
     }
     if (read == 0)
       for (char which = '0'; which <= '9'; ++which) parts.push_back(step(remainder, which, 0));

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "grammar/ebnf.hpp"
+#include "grammar/regex_syntax.hpp"
 
 #include <optional>
 #include <string>
@@ -51,8 +51,8 @@ struct number_range {
   void lower(const bound& other);  ///< the greatest number
 };
 
-/// The numbers of a range as JSON, without exponents where there is a bound. Of a range that is empty: none.
-std::optional<std::string> ebnf_of(const number_range& range);
+/// The numbers of a range as JSON writes them without an exponent. Of a range that is empty: none.
+std::optional<regex_node> numbers(const number_range& range);
 
 /// Adds the rules of integers, or of numbers, that are a multiple of one, and returns the expression for them. Throws
 /// grammar_error for a number with too many digits.

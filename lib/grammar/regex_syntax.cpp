@@ -16,6 +16,8 @@ using kind = regex_node::kind;
 constexpr std::size_t max_pattern_bytes = 16384;
 constexpr std::uint64_t max_repetitions = 10'000;
 constexpr int max_depth = 32;
+constexpr std::uint64_t max_states = 4000;
+constexpr std::uint64_t max_written_out = 128;  // more repetitions are counted
 
 const character_set digits = {{'0', '9'}};
 const character_set word = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
@@ -23,9 +25,7 @@ const character_set space = {{'\t', '\r'},     {' ', ' '},       {0xA0, 0xA0},  
                              {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 const character_set line_ends = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
 
-regex_node of_set(character_set set) { return {.type = kind::set, .set = std::move(set)}; }
-
-regex_node anything() { return {.type = kind::repeat, .parts = {of_set(character_set::all())}}; }
+regex_node anything() { return repeat_of(of_set(character_set::all()), {}); }
 
 class parser {
  public:
@@ -46,7 +46,9 @@ class parser {
     throw grammar_error("the pattern " + json::in_quotes(pattern_) + " " + what);
   }
 
-  [[noreturn]] void refuse_support(const std::string& what) const { refuse("uses " + what + ", which is not supported"); }
+  [[noreturn]] void refuse_support(const std::string& what) const {
+    refuse("uses " + what + ", which is not supported");
+  }
 
   bool take(std::string_view beginning) {
     if (!rest_.starts_with(beginning)) return false;
@@ -73,7 +75,7 @@ class parser {
       if (top && what_ == regex_match::search && !ends) part.parts.push_back(anything());
       all.parts.push_back(std::move(part));
     } while (take("|"));
-    return all.parts.size() == 1 ? std::move(all.parts.front()) : all;
+    return any_of(std::move(all.parts));
   }
 
   bool take_all(std::string_view anchor) {
@@ -94,7 +96,7 @@ class parser {
     if (!times) return part;
     take("?");  // matches the same texts
     if (quantifier()) refuse("repeats a repetition");
-    return {.type = kind::repeat, .parts = {std::move(part)}, .times = *times};
+    return grammar::repeat_of(std::move(part), *times);
   }
 
   std::optional<repetition> quantifier() {
@@ -275,6 +277,55 @@ class parser {
   int depth_ = 0;
 };
 
+const character_set escaped_in_json = {{0, 0x1F}, {'"', '"'}, {'\\', '\\'}};
+
+std::string syntax_of(char32_t character) {
+  std::string spelled;
+  const bool is_plain = character >= 0x80 || digits.contains(character) || word.contains(character);
+  if (character < 0x20 || character == 0x7F) {
+    constexpr std::string_view hexadecimal = "0123456789abcdef";
+    return std::string("\\x") + hexadecimal[character / 16] + hexadecimal[character % 16];
+  }
+  if (!is_plain) spelled = "\\";
+  text::append_utf8(spelled, character);
+  return spelled;
+}
+
+std::string syntax_of(const character_set& set) {
+  if (set.empty()) throw grammar_error("a pattern has a class that allows no character");
+  if (set.ranges().size() == 1 && set.ranges()[0].first == set.ranges()[0].last)
+    return syntax_of(set.ranges()[0].first);
+  std::string ranges;
+  for (const auto& [first, last] : set.ranges()) {
+    ranges += syntax_of(first);
+    if (last > first) ranges += "-" + syntax_of(last);
+  }
+  return "[" + ranges + "]";
+}
+
+/// XGrammar's `?` lets `(?:ab+)?` match `b`, and its `{n,}` joins only one end of what it repeats.
+std::string repeated_syntax(const std::string& part, repetition times) {
+  const auto group = "(?:" + part + ")";
+  const auto count = [](std::uint64_t number) { return std::to_string(number); };
+  if (times == repetition{0, 1}) return "(?:|" + part + ")";
+  if (times == repetition{0, repetition::unlimited}) return group + "*";
+  if (times == repetition{1, repetition::unlimited}) return group + "+";
+  if (times.most == repetition::unlimited) return group + "{" + count(times.least) + "}" + group + "*";
+  return group + "{" + count(times.least) + "," + count(times.most) + "}";
+}
+
+/// The node as a pattern, in the part of the syntax that XGrammar understands as we do.
+std::string syntax_of(const regex_node& node) {
+  if (node.type == kind::set) return syntax_of(node.set);
+  std::string all;
+  for (const auto& part : node.parts) {
+    if (node.type == kind::alternatives && &part != &node.parts.front()) all += "|";
+    all += syntax_of(part);
+  }
+  if (node.type == kind::repeat) return repeated_syntax(all, node.times);
+  return node.type == kind::alternatives ? "(?:" + all + ")" : all;
+}
+
 using places = std::set<std::size_t>;
 
 /// Where matches end that begin at one of these places.
@@ -330,6 +381,31 @@ std::uint64_t plus_at_most(std::uint64_t left, std::uint64_t right) {
 
 }  // namespace
 
+regex_node of_set(character_set set) { return {.type = kind::set, .set = std::move(set)}; }
+
+regex_node of_text(std::string_view utf8) {
+  regex_node all;
+  while (!utf8.empty()) {
+    const auto next = text::first_character(utf8);
+    all.parts.push_back(of_set({{next.code_point, next.code_point}}));
+    utf8.remove_prefix(next.length);
+  }
+  return all;
+}
+
+regex_node sequence_of(std::vector<regex_node> parts) { return {.type = kind::sequence, .parts = std::move(parts)}; }
+
+regex_node any_of(std::vector<regex_node> parts) {
+  if (parts.size() == 1) return std::move(parts.front());
+  return {.type = kind::alternatives, .parts = std::move(parts)};
+}
+
+regex_node repeat_of(regex_node part, repetition times) {
+  regex_node all{.type = kind::repeat, .times = times};
+  all.parts.push_back(std::move(part));
+  return all;
+}
+
 regex_node parse_regex(std::string_view pattern, regex_match what) { return parser(pattern, what).run(); }
 
 bool matches(const regex_node& node, std::string_view utf8) {
@@ -364,13 +440,35 @@ repetition lengths_of(const regex_node& node) {
   return all;
 }
 
-std::string ebnf_of(const regex_node& node, spelling how) {
-  if (node.type == kind::set && node.set.empty()) throw grammar_error("a pattern has a class that allows no character");
-  if (node.type == kind::set) return any_of(node.set, how);
-  if (node.type == kind::repeat) return repeated(ebnf_of(node.parts.front(), how), node.times);
-  std::vector<std::string> parts;
-  for (const auto& part : node.parts) parts.push_back(ebnf_of(part, how));
-  return node.type == kind::alternatives ? alternatives(parts) : "(" + sequence(parts) + ")";
+regex_node in_json(const regex_node& node) {
+  if (node.type != kind::set) {
+    auto spelled = node;
+    for (auto& part : spelled.parts) part = in_json(part);
+    return spelled;
+  }
+  auto plain = node.set;
+  plain.remove(escaped_in_json);
+  std::vector<regex_node> parts;
+  if (!plain.empty()) parts.push_back(of_set(plain));
+  for (const auto& [first, last] : escaped_in_json.ranges())
+    for (auto character = first; character <= last; ++character)
+      if (node.set.contains(character)) parts.push_back(of_text(json_spelling(character)));
+  return parts.empty() ? node : any_of(std::move(parts));
+}
+
+std::uint64_t states_of(const regex_node& node) {
+  if (node.type == kind::set) return 1;
+  std::uint64_t states = 0;
+  for (const auto& part : node.parts) states = plus_at_most(states, states_of(part));
+  if (node.type != kind::repeat) return states;
+  const auto times = node.times.most == repetition::unlimited ? node.times.least : node.times.most;
+  return times_at_most(states, std::clamp<std::uint64_t>(times, 1, max_written_out));
+}
+
+std::string ebnf_of(const regex_node& node) {
+  if (states_of(node) > max_states)
+    throw grammar_error("a pattern or a string expands to more than " + std::to_string(max_states) + " states");
+  return "Regex(" + literal(syntax_of(node)) + ")";
 }
 
 }  // namespace cogen::grammar

@@ -20,11 +20,17 @@ struct regex_node {
   repetition times = {};               ///< of a repeat
 };
 
+regex_node of_set(character_set set);
+regex_node of_text(std::string_view utf8);
+regex_node sequence_of(std::vector<regex_node> parts);
+regex_node any_of(std::vector<regex_node> parts);  ///< of at least one
+regex_node repeat_of(regex_node part, repetition times);
+
 /// What a pattern has to match of a text.
 enum class regex_match : std::uint8_t { whole, search };
 
-/// Reads the syntax of ECMAScript with its flag `u`. A pattern that may match anywhere gets what stands around the match.
-/// Throws grammar_error, naming what is malformed, has no counterpart in a grammar, or exceeds a limit.
+/// Reads the syntax of ECMAScript with its flag `u`. A pattern that may match anywhere gets what stands around the
+/// match. Throws grammar_error, naming what is malformed, has no counterpart in a grammar, or exceeds a limit.
 regex_node parse_regex(std::string_view pattern, regex_match what);
 
 /// Whether the whole text matches.
@@ -33,6 +39,13 @@ bool matches(const regex_node& node, std::string_view utf8);
 /// The numbers of characters that matches have; most is an upper bound.
 repetition lengths_of(const regex_node& node);
 
-std::string ebnf_of(const regex_node& node, spelling how);
+/// The same texts between the quotes of a JSON string, each character spelled in one way.
+regex_node in_json(const regex_node& node);
+
+/// How many characters it has, repetitions written out as far as XGrammar does that.
+std::uint64_t states_of(const regex_node& node);
+
+/// The expression of EBNF. Throws grammar_error for a class that allows no character, and for too many states.
+std::string ebnf_of(const regex_node& node);
 
 }  // namespace cogen::grammar

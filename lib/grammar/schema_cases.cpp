@@ -168,10 +168,13 @@ void schema_cases::apply_dependencies(pending& state, const json::value& schema,
       const auto& absent = made(purpose::absent, then, [&]() -> json::value {
         return {{"properties", json::object{{each.key(), false}}}};
       });
+      const auto& present = made(purpose::present, then, [&]() -> json::value {
+        return {{"required", json::array{each.key()}}};
+      });
       const auto& needed = !then.is_array() ? then : made(purpose::needed, then, [&]() -> json::value {
         return {{"required", then}};
       });
-      state.choices.push_back({{{&absent, index, false}}, {{&needed, index}}});
+      state.choices.push_back({{{&absent, index, false}}, {{&present, index, false}, {&needed, index}}});
     }
   }
 }
@@ -183,7 +186,8 @@ std::vector<schema_cases::branch> schema_cases::branches_of_one(const json::valu
   for (std::size_t i = 0; i < options.size(); ++i) {
     branch one = {{&options[i], index}};
     for (std::size_t j = 0; j < options.size(); ++j)
-      if (j != i && !is_empty(schema_set{&options[i], &options[j]})) one.push_back({&without(options[j]), index, false});
+      if (j != i && !is_empty(schema_set{&options[i], &options[j]}))
+        one.push_back({&without(options[j]), index, false});
     branches.push_back(std::move(one));
   }
   return branches;
@@ -208,7 +212,7 @@ bool schema_cases::is_empty(const schema_case& applied) {
   if (const auto values = values_of(applied)) return values->empty();
   if (allows(applied, value_type::null)) return false;
   if (allows(applied, value_type::boolean) && (allows(applied, true) || allows(applied, false))) return false;
-  if (allows(applied, value_type::number) && ebnf_of(numbers_of(applied))) return false;
+  if (allows(applied, value_type::number) && numbers(numbers_of(applied))) return false;
   if (allows(applied, value_type::string)) {
     const auto strings = strings_of(applied);
     if (strings.lengths.least <= strings.lengths.most) return false;
@@ -245,8 +249,8 @@ std::optional<std::vector<json::value>> schema_cases::values_of(const schema_cas
     for (const auto& each : member(*listing->schema, "enum")->get_array()) values.push_back(each);
   }
   std::erase_if(values, [&](const json::value& value) {
-    return std::ranges::any_of(
-        applied, [&](const applied_schema& each) { return !is_valid(document_, *each.schema, value); });
+    return std::ranges::any_of(applied,
+                               [&](const applied_schema& each) { return !is_valid(document_, *each.schema, value); });
   });
   return values;
 }
@@ -274,7 +278,8 @@ number_range schema_cases::numbers_of(const schema_case& applied) const {
   number_range range;
   for (const auto& each : applied) {
     const auto& schema = *each.schema;
-    if (const auto* types = member(schema, "type"); types && !contains(texts_of(*types), "number")) range.integer = true;
+    if (const auto* types = member(schema, "type"); types && !contains(texts_of(*types), "number"))
+      range.integer = true;
     if (member(schema, "minimum")) range.raise({decimal_of(document_, schema, "minimum")});
     if (member(schema, "maximum")) range.lower({decimal_of(document_, schema, "maximum")});
     if (member(schema, "exclusiveMinimum")) range.raise({decimal_of(document_, schema, "exclusiveMinimum"), true});
@@ -362,7 +367,8 @@ schema_set schema_cases::property_of(const schema_case& applied, const std::stri
   return schemas;
 }
 
-schema_set schema_cases::other_property_of(const schema_case& applied, const std::optional<std::string>& pattern) const {
+schema_set schema_cases::other_property_of(const schema_case& applied,
+                                           const std::optional<std::string>& pattern) const {
   schema_set schemas;
   const auto is_known_to = [&](const json::value& schema) {
     const auto* patterns = member(schema, "patternProperties");
@@ -379,7 +385,8 @@ schema_set schema_cases::other_property_of(const schema_case& applied, const std
   }
   add_unevaluated(
       applied, "unevaluatedProperties",
-      [&](const json::value& schema) { return is_known_to(schema) || member(schema, "additionalProperties"); }, schemas);
+      [&](const json::value& schema) { return is_known_to(schema) || member(schema, "additionalProperties"); },
+      schemas);
   return schemas;
 }
 

@@ -128,7 +128,8 @@ bool has_kind(const json::value& value, keyword_kind kind) {
     case items:
       return is_schema(value) || (value.is_array() && all_of(value, is_schema));
     case dependencies:
-      return value.is_object() && all_of(value, [](const json::value& each) { return is_schema(each) || is_text_list(each); });
+      return value.is_object() &&
+             all_of(value, [](const json::value& each) { return is_schema(each) || is_text_list(each); });
     case type:
       return is_type_name(value) || (value.is_array() && all_of(value, is_type_name));
     case texts:
@@ -185,7 +186,8 @@ int hexadecimal(char digit) {
 std::string without_percents(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool is_escape = text[i] == '%' && i + 2 < text.size() && hexadecimal(text[i + 1]) >= 0 && hexadecimal(text[i + 2]) >= 0;
+    const bool is_escape =
+        text[i] == '%' && i + 2 < text.size() && hexadecimal(text[i + 1]) >= 0 && hexadecimal(text[i + 2]) >= 0;
     plain += is_escape ? static_cast<char>(hexadecimal(text[i + 1]) * 16 + hexadecimal(text[i + 2])) : text[i];
     if (is_escape) i += 2;
   }
@@ -194,7 +196,8 @@ std::string without_percents(std::string_view text) {
 
 }  // namespace
 
-schema_document::schema_document(std::string_view text) : root_(cogen::json::parse_with_unique_keys(text, "the JSON schema")) {
+schema_document::schema_document(std::string_view text)
+    : root_(cogen::json::parse_with_unique_keys(text, "the JSON schema")) {
   if (!is_schema(root_)) throw grammar_error("the JSON schema must be an object or a boolean");
 }
 
@@ -241,7 +244,8 @@ void schema_document::check(const json::value& schema) const {
 
 void schema_document::refuse(const json::value& schema, std::string_view what) const {
   const auto path = path_to(root_, schema, "#");
-  throw grammar_error("JSON schema" + (path ? " at " + cogen::json::printable(*path) : std::string()) + ": " + std::string(what));
+  throw grammar_error("JSON schema" + (path ? " at " + cogen::json::printable(*path) : std::string()) + ": " +
+                      std::string(what));
 }
 
 long double number_of(const json::value& value) {
@@ -256,8 +260,7 @@ bool is_integer(const json::value& value) {
 
 bool are_equal(const json::value& left, const json::value& right) {
   if (left.is_number() && right.is_number()) return number_of(left) == number_of(right);
-  if (left.is_array() && right.is_array())
-    return std::ranges::equal(left.get_array(), right.get_array(), are_equal);
+  if (left.is_array() && right.is_array()) return std::ranges::equal(left.get_array(), right.get_array(), are_equal);
   if (left.is_object() && right.is_object())
     return left.get_object().size() == right.get_object().size() &&
            std::ranges::all_of(left.get_object(), [&](const auto& each) {

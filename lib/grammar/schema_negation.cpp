@@ -11,9 +11,9 @@ namespace {
 namespace json = boost::json;
 
 const std::set<std::string, std::less<>> saying_nothing = {
-    "$schema", "$id", "$anchor", "$comment", "$vocabulary", "title", "description", "default", "deprecated", "readOnly",
-    "writeOnly", "examples", "contentEncoding", "contentMediaType", "contentSchema", "$defs", "definitions",
-    "$dynamicAnchor"};
+    "$schema",       "$id",        "$anchor",     "$comment",      "$vocabulary", "title",           "description",
+    "default",       "deprecated", "readOnly",    "writeOnly",     "examples",    "contentEncoding", "contentMediaType",
+    "contentSchema", "$defs",      "definitions", "$dynamicAnchor"};
 
 json::value not_of(const json::value& schema) { return {{"not", schema}}; }
 

@@ -60,9 +60,12 @@ class checker {
     const auto is_valid_by = [&](const json::value& each) { return check(each, value); };
     if (const auto* reference = member(schema, "$ref"))
       if (!check(document_.resolve(*reference), value)) return false;
-    if (const auto* all = member(schema, "allOf"); all && !std::ranges::all_of(all->get_array(), is_valid_by)) return false;
-    if (const auto* any = member(schema, "anyOf"); any && !std::ranges::any_of(any->get_array(), is_valid_by)) return false;
-    if (const auto* one = member(schema, "oneOf"); one && std::ranges::count_if(one->get_array(), is_valid_by) != 1) return false;
+    if (const auto* all = member(schema, "allOf"); all && !std::ranges::all_of(all->get_array(), is_valid_by))
+      return false;
+    if (const auto* any = member(schema, "anyOf"); any && !std::ranges::any_of(any->get_array(), is_valid_by))
+      return false;
+    if (const auto* one = member(schema, "oneOf"); one && std::ranges::count_if(one->get_array(), is_valid_by) != 1)
+      return false;
     if (const auto* no = member(schema, "not"); no && check(*no, value)) return false;
     const auto* condition = member(schema, "if");
     if (!condition) return true;
@@ -78,7 +81,8 @@ class checker {
     if (const auto* most = member(schema, "exclusiveMaximum"); most && at >= number_of(*most)) return false;
     const auto* factor = member(schema, "multipleOf");
     if (!factor) return true;
-    if (!is_integer(*factor) || !is_integer(value)) document_.refuse(schema, "multipleOf of such values is not supported");
+    if (!is_integer(*factor) || !is_integer(value))
+      document_.refuse(schema, "multipleOf of such values is not supported");
     return std::fmod(at, number_of(*factor)) == 0;
   }
 
@@ -100,10 +104,12 @@ class checker {
   bool array(const json::value& schema, const json::value& value) {
     const auto& items = value.get_array();
     const auto size = static_cast<long double>(items.size());
-    if (member(schema, "unevaluatedItems")) document_.refuse(schema, "unevaluatedItems beside enum or const is not supported");
+    if (member(schema, "unevaluatedItems"))
+      document_.refuse(schema, "unevaluatedItems beside enum or const is not supported");
     if (const auto* least = member(schema, "minItems"); least && size < number_of(*least)) return false;
     if (const auto* most = member(schema, "maxItems"); most && size > number_of(*most)) return false;
-    if (const auto* unique = member(schema, "uniqueItems"); unique && unique->get_bool() && !all_differ(items)) return false;
+    if (const auto* unique = member(schema, "uniqueItems"); unique && unique->get_bool() && !all_differ(items))
+      return false;
     for (std::size_t i = 0; i < items.size(); ++i)
       if (const auto* each = item_schema(schema, i); each && !check(*each, items[i])) return false;
     return !member(schema, "contains") || contains(schema, items);

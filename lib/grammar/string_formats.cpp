@@ -8,7 +8,8 @@ namespace {
 
 // February has 28 days in every year.
 const std::string date =
-    R"(\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8])))";
+    R"(\d{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30))"
+    R"(|02-(?:0[1-9]|1\d|2[0-8])))";
 const std::string time = R"((?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))";
 const std::string time_span = R"(T(?:\d+H(?:\d+M(?:\d+S)?)?|\d+M(?:\d+S)?|\d+S))";
 const std::string date_span = R"((?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D))";
@@ -40,7 +41,8 @@ std::map<std::string, regex_node, std::less<>> read_formats() {
       {"ipv4", ipv4},
       {"ipv6", ipv6()},
       {"uuid", "[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}"},
-      {"uri", "[A-Za-z][A-Za-z0-9+.-]*://" + host + "(?::\\d{1,4})?(?:/" + path + ")*(?:\\?" + query + ")?(?:#" + query + ")?"},
+      {"uri", "[A-Za-z][A-Za-z0-9+.-]*://" + host + "(?::\\d{1,4})?(?:/" + path + ")*(?:\\?" + query + ")?(?:#" +
+                  query + ")?"},
       {"json-pointer", "(?:/(?:[^/~]|~[01])*)*"},
   };
   std::map<std::string, regex_node, std::less<>> formats;

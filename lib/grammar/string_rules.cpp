@@ -11,23 +11,30 @@ namespace {
 using kind = regex_node::kind;
 
 /// A character in any of the ways in which JSON may spell it: half a surrogate pair is none.
-constexpr const char* character_ebnf =
-    R"(([^"\\\x00-\x1f] | "\\" (["\\/bfnrt] | "u" ([0-9a-cA-CefEF] [0-9a-fA-F]{3} | [dD] [0-7] [0-9a-fA-F]{2})"
-    R"( | [dD] [89abAB] [0-9a-fA-F]{2} "\\u" [dD] [c-fC-F] [0-9a-fA-F]{2}))))";
+const regex_node& character() {
+  static const auto node =
+      parse_regex(R"([^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u(?:[0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})"
+                  R"(|[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})))",
+                  regex_match::whole);
+  return node;
+}
 
-std::string in_json_quotes(const std::string& body) { return sequence({literal("\""), body, literal("\"")}); }
+/// One that can be counted in a few states: without escapes by number.
+const regex_node& counted_character() {
+  static const auto node = parse_regex(R"([^"\\\x00-\x1f]|\\["\\/bfnrt])", regex_match::whole);
+  return node;
+}
 
-std::string any_character() { return any_of(character_set::all(), spelling::json); }
+regex_node in_quotes(regex_node body) { return sequence_of({of_text("\""), std::move(body), of_text("\"")}); }
 
-/// Strings other than those of a list, each character spelled in one way.
+/// Texts other than those of a list.
 class exclusion {
  public:
-  exclusion(const std::vector<std::string>& excluded, rule_list& rules) : rules_(rules), rest_(rules.new_name("rest")) {
+  explicit exclusion(const std::vector<std::string>& excluded) {
     for (const auto& each : excluded) insert(each);
-    rules_.add(rest_, sequence({repeated(any_character(), {}), literal("\"")}));
   }
 
-  std::string run() { return sequence({literal("\""), rule_of(root_)}); }
+  regex_node run() const { return node_of(root_); }
 
  private:
   struct node {
@@ -45,22 +52,19 @@ class exclusion {
     at->is_end = true;
   }
 
-  std::string rule_of(const node& at) {
-    const auto name = rules_.new_name("except");
+  static regex_node node_of(const node& at) {
+    const auto anything = repeat_of(of_set(character_set::all()), {});
     auto others = character_set::all();
-    std::vector<std::string> parts;
-    if (!at.is_end) parts.push_back(literal("\""));
+    std::vector<regex_node> parts;
+    if (!at.is_end) parts.push_back(of_text(""));
     for (const auto& [character, child] : at.children) {
       others.remove({{character, character}});
-      parts.push_back(sequence({literal(json_spelling(character)), rule_of(child)}));
+      parts.push_back(sequence_of({of_set({{character, character}}), node_of(child)}));
     }
-    parts.push_back(sequence({any_of(others, spelling::json), rest_}));
-    rules_.add(name, alternatives(parts));
-    return name;
+    parts.push_back(sequence_of({of_set(others), anything}));
+    return any_of(std::move(parts));
   }
 
-  rule_list& rules_;
-  std::string rest_;
   node root_;
 };
 
@@ -95,7 +99,7 @@ bool limit_length(regex_node& node, repetition lengths) {
   return limit_length(*varying, {less(lengths.least, fixed), less(lengths.most, fixed)});
 }
 
-std::string of_pattern(const string_rules& strings) {
+regex_node of_pattern(const string_rules& strings) {
   if (strings.patterns.size() > 1)
     throw grammar_error(strings.patterns.begin()->first + " beside " + strings.patterns.rbegin()->first +
                         " is not supported for one string");
@@ -104,18 +108,19 @@ std::string of_pattern(const string_rules& strings) {
     if (matches(pattern, each)) throw grammar_error("\"not\" beside " + name + " is not supported for one string");
   if (!limit_length(pattern, strings.lengths))
     throw grammar_error("minLength or maxLength beside " + name + " is not supported");
-  return in_json_quotes(ebnf_of(pattern, spelling::json));
+  return in_json(pattern);
 }
 
 }  // namespace
 
-std::optional<std::string> ebnf_of(const string_rules& strings, rule_list& rules) {
+std::optional<regex_node> strings_in_json(const string_rules& strings) {
   if (strings.lengths.least > strings.lengths.most) return std::nullopt;
-  if (!strings.patterns.empty()) return of_pattern(strings);
-  if (strings.excluded.empty()) return in_json_quotes(repeated(character_ebnf, strings.lengths));
+  if (!strings.patterns.empty()) return in_quotes(of_pattern(strings));
+  if (strings.unlimited()) return in_quotes(repeat_of(character(), {}));
+  if (strings.excluded.empty()) return in_quotes(repeat_of(counted_character(), strings.lengths));
   if (strings.lengths != repetition{})
     throw grammar_error("minLength or maxLength beside \"not\" is not supported for one string");
-  return exclusion(strings.excluded, rules).run();
+  return in_quotes(in_json(exclusion(strings.excluded).run()));
 }
 
 }  // namespace cogen::grammar

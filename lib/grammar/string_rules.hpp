@@ -18,8 +18,8 @@ struct string_rules {
   bool unlimited() const noexcept { return lengths == repetition{} && patterns.empty() && excluded.empty(); }
 };
 
-/// The strings in quotes, as JSON spells them; none if there are none. Adds the rules that it needs. Throws grammar_error
-/// for a combination that is not supported.
-std::optional<std::string> ebnf_of(const string_rules& strings, rule_list& rules);
+/// The strings in quotes, as JSON spells them; none if there are none. Throws grammar_error for a combination that is
+/// not supported.
+std::optional<regex_node> strings_in_json(const string_rules& strings);
 
 }  // namespace cogen::grammar

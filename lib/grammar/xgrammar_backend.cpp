@@ -1,15 +1,14 @@
 #include "grammar/backend.hpp"
 #include "grammar/grammar_error.hpp"
 
-#include <dlpack/dlpack.h>
-#include <xgrammar/xgrammar.h>
-
 #include <algorithm>
+#include <dlpack/dlpack.h>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
+#include <xgrammar/xgrammar.h>
 
 // What XGrammar calls instead of writing to the standard error stream.
 namespace xgrammar {

@@ -57,7 +57,8 @@ BOOST_AUTO_TEST_CASE(guides_outlive_their_grammar_and_the_cache) {
 }
 
 BOOST_AUTO_TEST_CASE(limits_are_kept) {
-  BOOST_TEST(refusal(choice({"abc"}), {.limits = {.text_bytes = 2}}).find("exceeds the limit of 2") != std::string::npos);
+  BOOST_TEST(refusal(choice({"abc"}), {.limits = {.text_bytes = 2}}).find("exceeds the limit of 2") !=
+             std::string::npos);
   BOOST_TEST(refusal(choice({"abc"}), {.limits = {.states = 2}}).find("more than 2 states") != std::string::npos);
   BOOST_TEST(refusal(choice({"abc"}), {.limits = {.bytes = 1}}).find("the limit is 1") != std::string::npos);
   BOOST_TEST(refusal(json_object(), {.limits = {.time = std::chrono::milliseconds(-1)}}).find("ms to compile") !=

@@ -8,10 +8,10 @@ namespace cogen::grammar {
 
 const text::tokenizer& small_vocabulary() {
   static const text::tokenizer tokens = [] {
-    const merge_list merges = {{"{", "\""},   {"\"", ":"},  {"\"", ","},   {"\"", "}"},   {"1", "2"},   {"a", "b"},
-                               {"ab", "c"},   {"t", "r"},   {"tr", "u"},   {"tru", "e"},  {"Ġ", "{"},   {"Ġ", "\""},
-                               {"\":", "Ġ\""}, {"]", "}"},  {"Ã", "©"},    {"-", "1"},    {".", "5"},   {"n", "a"},
-                               {"na", "m"},   {"nam", "e"}, {"\"", "name"}, {"Ċ", "Ġ"}};
+    const merge_list merges = {{"{", "\""},    {"\"", ":"},  {"\"", ","},    {"\"", "}"},  {"1", "2"}, {"a", "b"},
+                               {"ab", "c"},    {"t", "r"},   {"tr", "u"},    {"tru", "e"}, {"Ġ", "{"}, {"Ġ", "\""},
+                               {"\":", "Ġ\""}, {"]", "}"},   {"Ã", "©"},     {"-", "1"},   {".", "5"}, {"n", "a"},
+                               {"na", "m"},    {"nam", "e"}, {"\"", "name"}, {"Ċ", "Ġ"}};
     auto spec = small_spec(merges, {"<s>", "<end>"});
     spec.eos = {static_cast<token>(spec.vocabulary.size()) + 1};
     return text::tokenizer(std::move(spec));

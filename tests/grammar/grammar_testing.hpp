@@ -9,7 +9,8 @@
 
 namespace cogen::grammar {
 
-/// All bytes, some longer tokens that grammars cut through, and two control tokens: `<s>` and `<end>`, which ends a text.
+/// All bytes, some longer tokens that grammars cut through, and two control tokens: `<s>` and `<end>`, which ends a
+/// text.
 const text::tokenizer& small_vocabulary();
 token end_token();
 

@@ -12,13 +12,16 @@ namespace {
 
 const char* const tool = R"({"type": "object", "additionalProperties": false, "required": ["name", "arguments"],
   "properties": {"name": {"enum": ["abc", "true"]}, "arguments": {"type": "object", "properties": {
-    "n": {"type": "integer", "minimum": -12, "maximum": 125}, "x": {"type": "number", "exclusiveMinimum": 0.25, "maximum": 12},
-    "e": {"type": "string", "pattern": "^[a-cé]{1,3}$"}, "list": {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}}}}})";
+    "n": {"type": "integer", "minimum": -12, "maximum": 125},
+    "x": {"type": "number", "exclusiveMinimum": 0.25, "maximum": 12},
+    "e": {"type": "string", "pattern": "^[a-cé]{1,3}$"},
+    "list": {"type": "array", "items": {"type": "boolean"}, "maxItems": 2}}}}})";
 
 std::vector<response_format> formats() {
   return {json_object(),
           json_schema(tool),
-          json_schema(R"({"$defs": {"tree": {"type": "array", "items": {"$ref": "#/$defs/tree"}}}, "$ref": "#/$defs/tree"})"),
+          json_schema(
+              R"({"$defs": {"tree": {"type": "array", "items": {"$ref": "#/$defs/tree"}}}, "$ref": "#/$defs/tree"})"),
           json_schema("{}"),
           regex("(ab|abc)*[0-9]{2,4}é?"),
           ebnf("root ::= \"a\" root \"b\" | \"12\" | [^a]"),

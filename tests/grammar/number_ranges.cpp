@@ -24,7 +24,8 @@ std::vector<std::string> spellings() {
 bool is_integer_text(const std::string& text) { return text.find('.') == std::string::npos && text != "-0"; }
 
 std::string bound_text(std::mt19937& random, bool integer) {
-  static const char* const decimals[] = {"-100.5", "-10", "-0.05", "0", "0.049", "0.5", "0.95", "1", "9.99", "10", "10.5", "99", "120"};
+  static const char* const decimals[] = {"-100.5", "-10",  "-0.05", "0",    "0.049", "0.5", "0.95",
+                                         "1",      "9.99", "10",    "10.5", "99",    "120"};
   static const char* const integers[] = {"-1000", "-101", "-20", "-1", "0", "1", "9", "10", "19", "100", "999"};
   return integer ? integers[random() % std::size(integers)] : decimals[random() % std::size(decimals)];
 }
@@ -46,7 +47,8 @@ BOOST_AUTO_TEST_CASE(decimals_are_read_exactly) {
 }
 
 BOOST_AUTO_TEST_CASE(decimals_are_ordered) {
-  const char* const ascending[] = {"-100", "-20.5", "-20", "-0.5", "-0.05", "0", "0.049", "0.05", "0.5", "1", "9.9", "10", "10.01"};
+  const char* const ascending[] = {"-100", "-20.5", "-20", "-0.5", "-0.05", "0",    "0.049",
+                                   "0.05", "0.5",   "1",   "9.9",  "10",    "10.01"};
   for (std::size_t i = 0; i < std::size(ascending); ++i)
     for (std::size_t j = 0; j < std::size(ascending); ++j)
       BOOST_TEST((*decimal::parse(ascending[i]) < *decimal::parse(ascending[j])) == (i < j));
@@ -106,7 +108,8 @@ BOOST_AUTO_TEST_CASE(multiples_with_fractions_are_accepted) {
 }
 
 BOOST_AUTO_TEST_CASE(multiples_between_bounds_are_listed) {
-  const auto grammar = compiled(json_schema(R"({"type": "integer", "multipleOf": 5, "exclusiveMinimum": -10, "maximum": 10})"));
+  const auto grammar =
+      compiled(json_schema(R"({"type": "integer", "multipleOf": 5, "exclusiveMinimum": -10, "maximum": 10})"));
   for (int value = -20; value <= 20; ++value)
     BOOST_TEST(accepts(*grammar, std::to_string(value)) == (value % 5 == 0 && value > -10 && value <= 10), value);
 }

@@ -52,12 +52,12 @@ BOOST_AUTO_TEST_CASE(texts_that_are_no_schema) {
 }
 
 BOOST_AUTO_TEST_CASE(keywords_that_are_unknown_or_not_supported) {
-  check_schema(R"({"minimun": 3})", "\"minimun\" is unknown");
-  check_schema(R"({"properties": {"a": {"nullable": true}}})", "at #/properties/a: the keyword \"nullable\" is unknown");
+  check_schema(R"({"minimun": 3})", "'minimun' is unknown");
+  check_schema(R"({"properties": {"a": {"nullable": true}}})", "at #/properties/a: the keyword 'nullable' is unknown");
   check_schema(R"({"$dynamicRef": "#a"})", "\"$dynamicRef\"");
   check_schema(R"({"type": "array", "contains": {"type": "null"}})", "\"contains\"");
   check_schema(R"({"type": "array", "uniqueItems": true})", "\"uniqueItems\"");
-  check_schema(R"({"type": "string", "format": "shoe-size"})", "the format \"shoe-size\" is unknown");
+  check_schema(R"({"type": "string", "format": "shoe-size"})", "the format 'shoe-size' is unknown");
   check_schema(R"({"not": {"type": "string", "pattern": "a"}})", "\"not\" of \"pattern\"");
   check_schema(R"({"not": {"const": 3}})", "\"not\" of a number");
   check_schema(R"({"type": "object", "minProperties": 2})", "minProperties");
@@ -66,17 +66,18 @@ BOOST_AUTO_TEST_CASE(keywords_that_are_unknown_or_not_supported) {
 }
 
 BOOST_AUTO_TEST_CASE(references_that_lead_nowhere) {
-  check_schema(R"({"$ref": "http://example.com/schema"})", "\"http://example.com/schema\" is outside the schema");
+  check_schema(R"({"$ref": "http://example.com/schema"})", "'http://example.com/schema' is outside the schema");
   check_schema(R"({"$ref": "file:///etc/passwd"})", "outside the schema");
   check_schema(R"({"$ref": "other.json"})", "outside the schema");
-  check_schema(R"({"$ref": "#/$defs/none"})", "\"#/$defs/none\" points to no schema");
-  check_schema(R"({"$ref": "#none"})", "\"#none\" names no $anchor");
+  check_schema(R"({"$ref": "#/$defs/none"})", "'#/$defs/none' points to no schema");
+  check_schema(R"({"$ref": "#none"})", "'#none' names no $anchor");
 }
 
 BOOST_AUTO_TEST_CASE(recursion_without_an_end) {
   check_schema(R"({"$ref": "#"})", "unbounded recursion");
-  check_schema(R"({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"allOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"})",
-               "unbounded recursion");
+  check_schema(
+      R"({"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"allOf": [{"$ref": "#/$defs/a"}]}}, "$ref": "#/$defs/a"})",
+      "unbounded recursion");
   check_schema(R"({"anyOf": [{"type": "null"}, {"$ref": "#"}]})", "unbounded recursion");
   check_schema(R"({"not": {"$ref": "#"}})", "schema");
   check_schema(R"({"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#"}}})", "allows no value");
@@ -94,7 +95,8 @@ BOOST_AUTO_TEST_CASE(schemas_of_exponential_size) {
   std::string choices;
   for (int i = 0; i < 40; ++i) {
     const auto name = std::to_string(i);
-    choices += std::string(i > 0 ? "," : "") + R"({"anyOf": [{"required": ["a)" + name + R"("]}, {"required": ["b)" + name + R"("]}]})";
+    choices += std::string(i > 0 ? "," : "") + R"({"anyOf": [{"required": ["a)" + name + R"("]}, {"required": ["b)" +
+               name + R"("]}]})";
   }
   check_refusal(json_schema(R"({"type": "object", "allOf": [)" + choices + "]}"), "expands to more than");
   std::string doubling;
@@ -103,8 +105,8 @@ BOOST_AUTO_TEST_CASE(schemas_of_exponential_size) {
     doubling += "\"d" + std::to_string(i) + R"(": {"type": "object", "oneOf": [)" + next + "," + next + "]},";
   }
   check_refusal(json_schema(R"({"$defs": {)" + doubling + R"("d60": {}}, "$ref": "#/$defs/d0"})"), "schema");
-  check_refusal(json_schema(R"({"type": "array", "items": {"type": "array", "items": {"type": "string", "minLength": 10000},
-                                "minItems": 1000}, "minItems": 10000})"), "states");
+  check_refusal(json_schema(R"({"type": "array", "minItems": 100000})"), "are supported up to 1000 items");
+  check_refusal(json_schema(R"({"type": "string", "pattern": "^((ab){100}){100}$"})"), "more than 4000 states");
 }
 
 BOOST_AUTO_TEST_CASE(patterns_that_explode_or_are_malformed) {
@@ -114,15 +116,19 @@ BOOST_AUTO_TEST_CASE(patterns_that_explode_or_are_malformed) {
   check_refusal(regex(nested("(", ")", 1000)), "nests more than 32 groups");
   check_refusal(regex(std::string(20'000, 'a')), "exceeds the limit of 16384");
   const std::pair<const char*, const char*> malformed[] = {
-      {"(a", "( without its )"}, {"a)", ") without its ("}, {"[a", "ends too early"},   {"*a", "repeats nothing"},
-      {"a**", "repeats"},        {"a{2,1}", "out of order"}, {"[z-a]", "out of order"},  {"\\", "ends too early"},
-      {"a{", "begins no"},       {"\\xg1", "hexadecimal"},   {"\\u{110000}", "U+10FFFF"}, {"\\q", "unknown escape"},
+      {"(a", "( without its )"}, {"a)", ") without its ("},    {"[a", "ends too early"},    {"*a", "repeats nothing"},
+      {"a**", "repeats"},        {"a{2,1}", "out of order"},   {"[z-a]", "out of order"},   {"\\", "ends too early"},
+      {"a{", "begins no"},       {"\\xg1", "hexadecimal"},     {"\\u{110000}", "U+10FFFF"}, {"\\q", "unknown escape"},
       {"(?<a", "does not end"},  {"[]", "allows no character"}};
-  for (const auto& [pattern, named] : malformed) BOOST_TEST_CONTEXT(pattern) { check_refusal(regex(pattern), named); }
+  for (const auto& [pattern, named] : malformed) BOOST_TEST_CONTEXT(pattern) {
+      check_refusal(regex(pattern), named);
+    }
   const std::pair<const char*, const char*> unsupported[] = {
       {"(?=a)", "a lookahead"}, {"(?<!a)b", "a lookbehind"}, {"(a)\\1", "a reference"}, {"\\bword", "\\b"},
       {"\\p{L}", "\\p"},        {"a(^b)", "^ or $ inside"},  {"a^b", "^ or $ inside"}};
-  for (const auto& [pattern, named] : unsupported) BOOST_TEST_CONTEXT(pattern) { check_refusal(regex(pattern), named); }
+  for (const auto& [pattern, named] : unsupported) BOOST_TEST_CONTEXT(pattern) {
+      check_refusal(regex(pattern), named);
+    }
   check_refusal(regex("\xFF"), "UTF-8");
 }
 
@@ -141,7 +147,7 @@ BOOST_AUTO_TEST_CASE(grammars_that_are_malformed_or_explode) {
   check_refusal(ebnf("root[max_tokens=3] ::= \"a\""), "::=");
   check_refusal(ebnf("root ::= root"), "nothing");
   check_refusal(ebnf("root ::= \"a\" root"), "nothing");
-  check_refusal(ebnf("root ::= \"a\" | more\nmore ::= \"b\" more"), "the rule \"more\" of the grammar has no end");
+  check_refusal(ebnf("root ::= \"a\" | more\nmore ::= \"b\" more"), "the rule 'more' of the grammar has no end");
 }
 
 BOOST_AUTO_TEST_CASE(choices_of_nothing) {

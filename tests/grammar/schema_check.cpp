@@ -63,8 +63,10 @@ class check {
 
   int report() {
     std::ranges::sort(mask_us_);
-    std::printf("compiled %d refused %d instances %d wrongly_accepted %d wrongly_rejected %d mask_us_p50 %.1f mask_us_p99 %.1f\n",
-                compiled_, refused_, instances_, wrongly_accepted_, wrongly_rejected_, quantile(0.5), quantile(0.99));
+    std::printf(
+        "compiled %d refused %d instances %d wrongly_accepted %d wrongly_rejected %d mask_us_p50 %.1f mask_us_p99 "
+        "%.1f\n",
+        compiled_, refused_, instances_, wrongly_accepted_, wrongly_rejected_, quantile(0.5), quantile(0.99));
     return wrongly_accepted_ == 0 ? 0 : 1;
   }
 
@@ -80,7 +82,8 @@ class check {
     }
     if (valid && !(accepts_compact && accepts_spaced)) {
       ++wrongly_rejected_;
-      if (verbose_) std::cout << "line " << number_ << ": " << json::serialize(schema) << " rejects " << compact << '\n';
+      if (verbose_)
+        std::cout << "line " << number_ << ": " << json::serialize(schema) << " rejects " << compact << '\n';
     }
   }
 
