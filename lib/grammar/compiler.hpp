@@ -17,12 +17,11 @@ namespace cogen::grammar {
 
 /// What a format may take to compile.
 struct compile_limits {
-  std::size_t text_bytes = 1 << 20;  ///< of a schema, a pattern, a grammar, or all choices together
-  std::size_t states = 200'000;      ///< of the grammar, repetitions written out
-  std::size_t schemas = 20'000;      ///< that a JSON schema expands to
-  std::size_t bytes = 256 << 20;     ///< of the compiled grammar
-  std::chrono::milliseconds time{
-      10'000};  ///< the result of a longer one is dropped; what is compiled is not interrupted
+  std::size_t text_bytes = 1 << 20;        ///< of a schema, a pattern, a grammar, or all choices together
+  std::size_t states = 200'000;            ///< of the grammar, repetitions written out
+  std::size_t schemas = 20'000;            ///< that a JSON schema expands to
+  std::size_t bytes = 256 << 20;           ///< of the compiled grammar
+  std::chrono::milliseconds time{30'000};  ///< a grammar that took longer is dropped; compiling is not interrupted
 };
 
 struct compiler_options {

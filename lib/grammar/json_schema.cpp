@@ -231,7 +231,7 @@ class schema_writer {
     std::vector<std::string> excluded;
     if (!list_properties(applied, all, excluded)) return std::nullopt;
     for (const auto& each : all.listed) excluded.push_back(each.name);
-    all.other = other_members(applied, excluded);
+    all.other = other_members(applied, excluded, all.listed.empty() || says_what_others_are(applied));
     if (!limit_count(applied, all)) return std::nullopt;
     const auto content = members_after(all, 0, false);
     if (!content) return std::nullopt;
@@ -277,14 +277,14 @@ class schema_writer {
     return names;
   }
 
-  std::optional<std::string> other_members(const schema_case& applied, const std::vector<std::string>& excluded) {
+  std::optional<std::string> other_members(const schema_case& applied, const std::vector<std::string>& excluded,
+                                           bool is_open) {
     const auto patterns = cases_.patterns_of(applied);
     std::vector<std::string> parts;
     const auto add_members = [&](const std::optional<std::string>& key, const schema_set& schemas) {
       if (key && !cases_.is_empty(schemas)) parts.push_back(sequence({*key, R"(ws ":" ws)", rule_of(schemas), "ws"}));
     };
-    if (patterns.empty() && (excluded.empty() || says_what_others_are(applied)) &&
-        !cases_.is_empty(cases_.other_property_of(applied, std::nullopt))) {
+    if (patterns.empty() && is_open && !cases_.is_empty(cases_.other_property_of(applied, std::nullopt))) {
       auto keys = key_rules(applied);
       if (!keys) return std::nullopt;
       keys->excluded.insert(keys->excluded.end(), excluded.begin(), excluded.end());

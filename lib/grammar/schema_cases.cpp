@@ -182,11 +182,16 @@ void schema_cases::apply_dependencies(pending& state, const json::value& schema,
 /// Exactly one: each, where the others that may hold as well do not.
 std::vector<schema_cases::branch> schema_cases::branches_of_one(const json::value& schema, int index) {
   const auto& options = member(schema, "oneOf")->get_array();
+  const auto& siblings = made(purpose::siblings, schema, [&]() -> json::value {
+    auto others = schema.get_object();
+    for (const auto* keyword : {"oneOf", "$id", "$defs", "definitions"}) others.erase(keyword);
+    return others;
+  });
   std::vector<branch> branches;
   for (std::size_t i = 0; i < options.size(); ++i) {
     branch one = {{&options[i], index}};
     for (std::size_t j = 0; j < options.size(); ++j)
-      if (j != i && !is_empty(schema_set{&options[i], &options[j]}))
+      if (j != i && !is_empty(schema_set{&siblings, &options[i], &options[j]}))
         one.push_back({&without(options[j]), index, false});
     branches.push_back(std::move(one));
   }

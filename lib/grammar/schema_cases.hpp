@@ -76,7 +76,7 @@ class schema_cases {
 
  private:
   using branch = std::vector<applied_schema>;
-  enum class purpose : std::uint8_t { not_of, negation, absent, present, needed };
+  enum class purpose : std::uint8_t { not_of, negation, siblings, absent, present, needed };
   struct pending;
 
   /// A schema that follows from another, made once, so that schemas can be compared by their addresses.

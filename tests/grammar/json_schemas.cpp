@@ -37,7 +37,8 @@ BOOST_AUTO_TEST_CASE(a_json_object_is_one) {
 }
 
 BOOST_AUTO_TEST_CASE(properties_come_in_order_and_others_after_them) {
-  check(R"({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "null"}}, "required": ["b"]})",
+  check(R"({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "null"}}, "required": ["b"],
+          "additionalProperties": true})",
         {R"({"a":1,"b":null})", R"({"b":null})", R"({"b":null,"c":[]})", R"({ "a" : 1 , "b" : null , "ab" : 2 })"},
         {R"({"a":1})", R"({"b":1})", R"({"a":null,"b":null})", R"({"b":null,"a":null})", R"({"b":null,"c":})",
          R"({"b":null,})"});
@@ -83,8 +84,7 @@ BOOST_AUTO_TEST_CASE(arrays_have_items) {
 }
 
 BOOST_AUTO_TEST_CASE(lengths_count_characters) {
-  check(R"({"type": "string", "minLength": 2, "maxLength": 3})",
-        {"\"ab\"", "\"é中\"", "\"a😀\"", "\"a\\n\\\\\""},
+  check(R"({"type": "string", "minLength": 2, "maxLength": 3})", {"\"ab\"", "\"é中\"", "\"a😀\"", "\"a\\n\\\\\""},
         {"\"a\"", "\"😀\"", "\"\\ud83d\\ude00\"", "\"abcd\""});
 }
 

@@ -39,7 +39,7 @@ FIELDS = {
                [{"kind": "open", "path": "/a"}, {"kind": "wait", "seconds": 3}], [{"kind": "wait", "path": "/a"}, {"kind": "stop"}]),
     "labels": ({"type": "object", "additionalProperties": {"type": "string"}}, [{}, {"a": "b", "c": "d"}], [{"a": 1}, []]),
 }
-SCHEMAS = 200
+SCHEMAS = 260
 
 
 def some_fields(random_numbers, most):
