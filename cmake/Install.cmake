@@ -21,3 +21,7 @@ install(FILES
   cmake/Compiler.cmake cmake/LibTorch.cmake cmake/Dependencies.cmake
   DESTINATION ${package_folder})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/cogen)
+if(COGEN_XGRAMMAR AND COGEN_TORCH)  # its objects are in the library
+  install(FILES ${COGEN_XGRAMMAR_ROOT}/LICENSE ${COGEN_XGRAMMAR_ROOT}/NOTICE
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/cogen/xgrammar)
+endif()

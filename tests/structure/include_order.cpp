@@ -49,6 +49,8 @@ BOOST_AUTO_TEST_CASE(independent_folders_stay_independent) {
   BOOST_TEST(wrong("lib/sampling/a.cpp", "kernels/worker_pool.hpp").size() == 1u);
   BOOST_TEST(wrong("lib/async/a.cpp", "cogen/scheduler/step.hpp").size() == 1u);
   BOOST_TEST(wrong("lib/engine/a.cpp", "xxhash.h").size() == 1u);
+  BOOST_TEST(wrong("lib/engine/a.cpp", "xgrammar/matcher.h").size() == 1u);
+  BOOST_TEST(wrong("lib/text/a.cpp", "grammar/compiler.hpp").size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(decoding_stands_on_the_public_face) {

@@ -27,6 +27,7 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"nn", {"backend", "weights", "models", "kernels", "text", "load", "view", "cache", "basics", "libtorch", "boost"}},
     {"json", {"boost"}},
     {"text", {"json", "basics", "boost", "pcre2", "utf8proc"}},
+    {"grammar", {"json", "text", "basics", "boost", "xgrammar"}},
     {"load", {"json", "basics", "boost", "xxhash"}},
     {"sampling", {"scheduler", "basics"}},
     {"async", {"basics", "boost"}},
@@ -41,8 +42,8 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"engine face", {"text", "load", "nn", "sampling", "async", "scheduler", "view", "basics", "boost"}},
 };
 
-const names folders = {"kernels",  "backend", "models", "weights", "nn",       "json",   "text",      "load",
-                       "sampling", "async",   "stream", "metrics", "snapshot", "engine", "embedding", "decoding"};
+const names folders = {"kernels", "backend",  "models", "weights", "nn",      "json",     "text",   "grammar",   "load",
+                       "sampling", "async", "stream", "metrics", "snapshot", "engine", "embedding", "decoding"};
 const names basic_headers = {"token.hpp", "error.hpp", "load_model.hpp", "net.hpp", "clock.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {
     {"model.hpp", "nn"}, {"sampling_params.hpp", "sampling"}, {"extend/sampling_row.hpp", "sampling"}};
@@ -81,6 +82,7 @@ std::string part_of_include(std::string_view name) {
   if (name.starts_with("cogen/")) return part_of_public_header(name.substr(6));
   if (starts_with_any(name, {"ATen/", "c10/", "torch/"})) return "libtorch";
   if (name.starts_with("boost/")) return "boost";
+  if (starts_with_any(name, {"xgrammar/", "dlpack/"})) return "xgrammar";
   if (name == "pcre2.h") return "pcre2";
   if (name == "utf8proc.h") return "utf8proc";
   if (name == "xxhash.h") return "xxhash";

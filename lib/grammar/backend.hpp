@@ -1,0 +1,24 @@
+#pragma once
+
+#include "cogen/text/tokenizer.hpp"
+#include "grammar/compiled_grammar.hpp"
+
+#include <memory>
+#include <string>
+
+namespace cogen::grammar {
+
+/// What turns a checked grammar into masks of tokens.
+class backend {
+ public:
+  virtual ~backend() = default;
+
+  /// Of a grammar in EBNF whose first rule is `root`. Called from any thread. Throws grammar_error.
+  virtual std::shared_ptr<const compiled_grammar> compile(const std::string& ebnf) = 0;
+};
+
+/// XGrammar, or, in a build without it, what refuses every grammar. The tokenizer must outlive the backend and its
+/// grammars.
+std::unique_ptr<backend> make_backend(const text::tokenizer& tokens);
+
+}  // namespace cogen::grammar

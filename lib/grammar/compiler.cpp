@@ -1,0 +1,117 @@
+#include "grammar/compiler.hpp"
+
+#include "grammar/ebnf.hpp"
+#include "grammar/ebnf_check.hpp"
+#include "grammar/grammar_error.hpp"
+#include "grammar/json_schema.hpp"
+#include "grammar/regex_syntax.hpp"
+#include "text/utf8.hpp"
+
+#include <utility>
+#include <vector>
+
+namespace cogen::grammar {
+namespace {
+
+using kind = response_format::kind;
+using clock = std::chrono::steady_clock;
+
+/// Tells any two formats apart.
+std::string key_of(const response_format& format) {
+  auto key = std::to_string(static_cast<int>(format.type)) + format.text;
+  for (const auto& each : format.choices) key += std::to_string(each.size()) + ":" + each;
+  return key;
+}
+
+void check_text(std::string_view text, std::size_t limit) {
+  if (text.size() > limit)
+    throw grammar_error("a format of " + std::to_string(text.size()) + " bytes exceeds the limit of " +
+                        std::to_string(limit));
+  if (!text::is_utf8(text)) throw grammar_error("the format is not UTF-8");
+}
+
+std::string ebnf_of_choices(const std::vector<std::string>& choices, std::size_t limit) {
+  if (choices.empty()) throw grammar_error("a choice of no texts allows nothing");
+  std::size_t bytes = 0;
+  std::vector<std::string> parts;
+  for (const auto& each : choices) {
+    check_text(each, limit - bytes);
+    bytes += each.size();
+    parts.push_back(literal(each));
+  }
+  return "root ::= " + alternatives(parts) + "\n";
+}
+
+std::string ebnf_of(const response_format& format, const compile_limits& limits) {
+  check_text(format.text, limits.text_bytes);
+  switch (format.type) {
+    case kind::json_object:
+      return ebnf_of_json_schema(R"({"type": "object"})");
+    case kind::json_schema:
+      return ebnf_of_json_schema(format.text, {.schemas = limits.schemas});
+    case kind::regex:
+      return "root ::= " + ebnf_of(parse_regex(format.text, regex_match::whole)) + "\n";
+    case kind::grammar:
+      return format.text;
+    case kind::choice:
+      return ebnf_of_choices(format.choices, limits.text_bytes);
+  }
+  throw grammar_error("the kind of the format is unknown");
+}
+
+}  // namespace
+
+compiler::compiler(const text::tokenizer& tokens, compiler_options options)
+    : options_(options), backend_(make_backend(tokens)) {}
+
+std::shared_ptr<const compiled_grammar> compiler::compile(const response_format& format) {
+  auto key = key_of(format);
+  if (auto known = find(key)) return known;
+  auto grammar = compile_new(format);
+  keep(std::move(key), grammar);
+  return grammar;
+}
+
+std::shared_ptr<const compiled_grammar> compiler::compile_new(const response_format& format) {
+  const auto& limits = options_.limits;
+  const auto start = clock::now();
+  const auto ebnf = ebnf_of(format, limits);
+  check_ebnf(ebnf, {.states = limits.states, .patterns = format.type != kind::grammar});
+  auto grammar = backend_->compile(ebnf);
+  if (grammar->bytes() > limits.bytes)
+    throw grammar_error("the compiled grammar takes " + std::to_string(grammar->bytes()) + " bytes; the limit is " +
+                        std::to_string(limits.bytes));
+  const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - start);
+  if (took > limits.time)
+    throw grammar_error("the grammar took " + std::to_string(took.count()) + " ms to compile; the limit is " +
+                        std::to_string(limits.time.count()));
+  return grammar;
+}
+
+std::size_t compiler::cached_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return cached_bytes_;
+}
+
+std::shared_ptr<const compiled_grammar> compiler::find(const std::string& key) {
+  const std::lock_guard lock(mutex_);
+  const auto found = cached_.find(key);
+  if (found == cached_.end()) return nullptr;
+  recent_.splice(recent_.begin(), recent_, found->second);
+  return found->second->grammar;
+}
+
+void compiler::keep(std::string key, const std::shared_ptr<const compiled_grammar>& grammar) {
+  const std::lock_guard lock(mutex_);
+  if (cached_.contains(key)) return;
+  recent_.push_front({key, grammar});
+  cached_.emplace(std::move(key), recent_.begin());
+  cached_bytes_ += grammar->bytes();
+  while (cached_bytes_ > options_.cache_bytes && !recent_.empty()) {
+    cached_bytes_ -= recent_.back().grammar->bytes();
+    cached_.erase(recent_.back().key);
+    recent_.pop_back();
+  }
+}
+
+}  // namespace cogen::grammar

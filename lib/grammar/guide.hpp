@@ -1,0 +1,43 @@
+#pragma once
+
+#include "cogen/token.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace cogen {
+
+/// One sequence's place in a grammar: which tokens may come next. A fork of the sequence takes a clone, a truncation
+/// rolls it back. Derive from it to constrain a sequence by rules of your own.
+///
+/// Called by one thread at a time, not always the same. What a member throws fails the sequence it belongs to, and no
+/// other one.
+class guide {
+ public:
+  virtual ~guide() = default;
+
+  /// Sets bit `id % 64` of word `id / 64` for each token that may come next, and clears all others. Returns false, and
+  /// may leave the words as they are, if every token may come. Called by a worker while the model's forward runs.
+  virtual bool allow(std::span<std::uint64_t> tokens) = 0;
+
+  /// Continues with a token. Throws std::invalid_argument for one that allow() excludes, and is then unchanged. A token
+  /// that ends the generation is allowed where the text is_complete(); nothing is allowed after it.
+  virtual void accept(token next) = 0;
+
+  /// Takes back the last `tokens` accepted ones. Throws std::invalid_argument if there are fewer.
+  virtual void roll_back(int tokens) = 0;
+
+  /// An independent guide at the same place.
+  virtual std::unique_ptr<guide> clone() const = 0;
+
+  /// Whether the text may end here.
+  virtual bool is_complete() const = 0;
+
+  /// Tokens that spell what has to come next in any case, for a sequence to take without sampling them; often none.
+  /// They are not accepted yet.
+  virtual std::vector<token> forced() { return {}; }
+};
+
+}  // namespace cogen

@@ -1,0 +1,18 @@
+#include "grammar/backend.hpp"
+#include "grammar/grammar_error.hpp"
+
+namespace cogen::grammar {
+namespace {
+
+class no_backend : public backend {
+ public:
+  std::shared_ptr<const compiled_grammar> compile(const std::string&) override {
+    throw grammar_error("structured output needs XGrammar, and this build of cogen is without it (COGEN_XGRAMMAR=OFF)");
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<backend> make_backend(const text::tokenizer&) { return std::make_unique<no_backend>(); }
+
+}  // namespace cogen::grammar

@@ -1,0 +1,116 @@
+// What it means that a value is not valid by a schema.
+#include "grammar/schema_cases.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+namespace cogen::grammar {
+namespace {
+
+namespace json = boost::json;
+
+const std::set<std::string, std::less<>> saying_nothing = {
+    "$schema",       "$id",        "$anchor",     "$comment",      "$vocabulary", "title",           "description",
+    "default",       "deprecated", "readOnly",    "writeOnly",     "examples",    "contentEncoding", "contentMediaType",
+    "contentSchema", "$defs",      "definitions", "$dynamicAnchor"};
+
+json::value not_of(const json::value& schema) { return {{"not", schema}}; }
+
+/// Values of a type for which another keyword holds instead.
+json::value instead(const char* type, const char* keyword, const json::value& limit) {
+  return {{"type", type}, {keyword, limit}};
+}
+
+json::value above(const json::value& count) { return static_cast<std::int64_t>(number_of(count)) + 1; }
+
+/// No value has a negative size.
+json::array below(const char* type, const char* keyword, const json::value& count) {
+  if (number_of(count) < 1) return {};
+  return {instead(type, keyword, static_cast<std::int64_t>(number_of(count)) - 1)};
+}
+
+json::array other_types(const schema_document& document, const json::value& schema) {
+  const auto& types = *member(schema, "type");
+  const auto names = [&](std::string_view name) {
+    if (types.is_string()) return types.get_string() == name;
+    return std::ranges::any_of(types.get_array(), [&](const auto& each) { return each.get_string() == name; });
+  };
+  if (names("integer") && !names("number")) document.refuse(schema, "\"not\" of the type integer is not supported");
+  json::array others;
+  for (const auto* name : {"null", "boolean", "number", "string", "array", "object"})
+    if (!names(name)) others.emplace_back(name);
+  if (others.empty()) return {};
+  return {{{"type", others}}};
+}
+
+json::array missing(const json::value& names) {
+  json::array schemas;
+  for (const auto& name : names.get_array())
+    schemas.push_back({{"type", "object"}, {"properties", {{name.get_string(), false}}}});
+  return schemas;
+}
+
+json::array wrong(const json::value& properties) {
+  json::array schemas;
+  for (const auto& each : properties.get_object())
+    schemas.push_back({{"type", "object"},
+                       {"required", json::array{each.key()}},
+                       {"properties", json::object{{each.key(), not_of(each.value())}}}});
+  return schemas;
+}
+
+json::array none_of(const json::array& schemas) {
+  json::array all;
+  for (const auto& each : schemas) all.push_back(not_of(each));
+  return {{{"allOf", all}}};
+}
+
+json::array some_not(const json::array& schemas) {
+  json::array any;
+  for (const auto& each : schemas) any.push_back(not_of(each));
+  return any;
+}
+
+/// Schemas of which one holds where the keyword does not.
+json::array alternatives_to(const schema_document& document, const json::value& schema, std::string_view keyword,
+                            const json::value& value) {
+  if (keyword == "type") return other_types(document, schema);
+  if (keyword == "const" || keyword == "enum") return {not_of({{keyword, value}})};
+  if (keyword == "minimum") return {instead("number", "exclusiveMaximum", value)};
+  if (keyword == "maximum") return {instead("number", "exclusiveMinimum", value)};
+  if (keyword == "exclusiveMinimum") return {instead("number", "maximum", value)};
+  if (keyword == "exclusiveMaximum") return {instead("number", "minimum", value)};
+  if (keyword == "minLength") return below("string", "maxLength", value);
+  if (keyword == "maxLength") return {instead("string", "minLength", above(value))};
+  if (keyword == "minItems") return below("array", "maxItems", value);
+  if (keyword == "maxItems") return {instead("array", "minItems", above(value))};
+  if (keyword == "minProperties") return below("object", "maxProperties", value);
+  if (keyword == "maxProperties") return {instead("object", "minProperties", above(value))};
+  if (keyword == "required") return missing(value);
+  if (keyword == "properties") return wrong(value);
+  if (keyword == "not") return {value};
+  if (keyword == "allOf") return some_not(value.get_array());
+  if (keyword == "anyOf") return none_of(value.get_array());
+  if (keyword == "$ref") return {not_of(document.resolve(value))};
+  document.refuse(schema, "\"not\" of \"" + std::string(keyword) + "\" is not supported");
+}
+
+}  // namespace
+
+const json::value& schema_cases::negation_of(const json::value& schema) {
+  document_.check(schema);
+  return made(purpose::negation, schema, [&]() -> json::value {
+    budget_.spend();
+    if (schema.is_bool()) return !schema.get_bool();
+    json::array any;
+    for (const auto& each : schema.get_object()) {
+      if (saying_nothing.contains(each.key())) continue;
+      for (auto& other : alternatives_to(document_, schema, each.key(), each.value())) any.push_back(std::move(other));
+    }
+    if (any.empty()) return false;
+    return {{"anyOf", std::move(any)}};
+  });
+}
+
+}  // namespace cogen::grammar

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "grammar/regex_syntax.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cogen::grammar {
+
+/// What a string has to satisfy.
+struct string_rules {
+  repetition lengths = {};                          ///< in characters
+  std::map<std::string, regex_node> patterns = {};  ///< by what a message calls them
+  std::vector<std::string> excluded = {};
+
+  bool unlimited() const noexcept { return lengths == repetition{} && patterns.empty() && excluded.empty(); }
+};
+
+/// The strings in quotes, as JSON spells them; none if there are none. Throws grammar_error for a combination that is
+/// not supported.
+std::optional<regex_node> strings_in_json(const string_rules& strings);
+
+}  // namespace cogen::grammar

@@ -1,0 +1,164 @@
+#include "grammar/backend.hpp"
+#include "grammar/grammar_error.hpp"
+
+#include <algorithm>
+#include <dlpack/dlpack.h>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+#include <xgrammar/xgrammar.h>
+
+// What XGrammar calls instead of writing to the standard error stream.
+namespace xgrammar {
+
+[[noreturn]] void LogFatalImpl(const std::string&, int, const std::string& message) {
+  throw cogen::grammar::grammar_error(message);
+}
+
+void LogMessageImpl(const std::string&, int, int, const std::string&) {}
+
+}  // namespace xgrammar
+
+namespace cogen::grammar {
+namespace {
+
+constexpr std::size_t word_bits = 64;
+
+class xgrammar_guide : public guide {
+ public:
+  xgrammar_guide(xgrammar::GrammarMatcher matcher, const text::tokenizer& tokens)
+      : matcher_(std::move(matcher)), tokens_(&tokens) {}
+
+  bool allow(std::span<std::uint64_t> tokens) override {
+    if (tokens.size() * word_bits < tokens_->size())
+      throw std::invalid_argument("a mask of " + std::to_string(tokens.size() * word_bits) +
+                                  " tokens is too small for a vocabulary of " + std::to_string(tokens_->size()));
+    std::fill(tokens.begin(), tokens.end(), 0);
+    if (matcher_.IsTerminated()) return true;
+    std::int64_t words = (static_cast<std::int64_t>(tokens_->size()) + 31) / 32;
+    DLTensor bits{.data = tokens.data(),
+                  .device = {kDLCPU, 0},
+                  .ndim = 1,
+                  .dtype = xgrammar::GetBitmaskDLType(),
+                  .shape = &words,
+                  .strides = nullptr,
+                  .byte_offset = 0};
+    matcher_.FillNextTokenBitmask(&bits);
+    clear_beyond_vocabulary(tokens);
+    return true;
+  }
+
+  void accept(token next) override {
+    if (!matcher_.IsTerminated() && matcher_.AcceptToken(next)) {
+      ++accepted_;
+      return;
+    }
+    throw std::invalid_argument("token " + std::to_string(next) + " is not allowed by the grammar");
+  }
+
+  void roll_back(int tokens) override {
+    if (tokens < 0 || tokens > accepted_)
+      throw std::invalid_argument("a guide that has accepted " + std::to_string(accepted_) +
+                                  " tokens cannot roll back " + std::to_string(tokens));
+    if (tokens > 0) matcher_.Rollback(tokens);
+    accepted_ -= tokens;
+  }
+
+  std::unique_ptr<guide> clone() const override {
+    auto copy = std::make_unique<xgrammar_guide>(matcher_.Fork(), *tokens_);
+    copy->accepted_ = accepted_;
+    return copy;
+  }
+
+  bool is_complete() const override { return matcher_.IsTerminated() || matcher_.IsCompleted(); }
+
+  std::vector<token> forced() override {
+    if (matcher_.IsTerminated()) return {};
+    const auto text = matcher_.FindJumpForwardString();
+    if (text.empty()) return {};
+    auto tokens = tokens_->encode(text);
+    tokens.pop_back();  // with what follows it may be another token
+    return spell_prefix(tokens, text) ? tokens : std::vector<token>();
+  }
+
+ private:
+  void clear_beyond_vocabulary(std::span<std::uint64_t> tokens) const {
+    const auto rest = tokens_->size() % word_bits;
+    if (rest != 0) tokens[tokens_->size() / word_bits] &= (std::uint64_t{1} << rest) - 1;
+  }
+
+  /// A tokenizer that normalizes may spell another text.
+  bool spell_prefix(const std::vector<token>& tokens, std::string_view text) const {
+    for (const auto id : tokens) {
+      const auto bytes = tokens_->token_bytes(id);
+      if (tokens_->is_special(id) || !text.starts_with(bytes)) return false;
+      text.remove_prefix(bytes.size());
+    }
+    return true;
+  }
+
+  xgrammar::GrammarMatcher matcher_;
+  const text::tokenizer* tokens_;
+  int accepted_ = 0;
+};
+
+class xgrammar_grammar : public compiled_grammar {
+ public:
+  xgrammar_grammar(xgrammar::CompiledGrammar grammar, const text::tokenizer& tokens)
+      : grammar_(std::move(grammar)), tokens_(&tokens), bytes_(grammar_.MemorySizeBytes()) {}
+
+  std::unique_ptr<guide> start() const override {
+    return std::make_unique<xgrammar_guide>(xgrammar::GrammarMatcher(grammar_), *tokens_);
+  }
+
+  std::size_t bytes() const noexcept override { return bytes_; }
+
+ private:
+  xgrammar::CompiledGrammar grammar_;
+  const text::tokenizer* tokens_;
+  std::size_t bytes_;
+};
+
+/// Control tokens have no bytes, so that no grammar allows them.
+xgrammar::TokenizerInfo vocabulary_of(const text::tokenizer& tokens) {
+  std::vector<std::string> bytes(tokens.size());
+  for (std::size_t id = 0; id < bytes.size(); ++id)
+    if (!tokens.is_special(static_cast<token>(id))) bytes[id] = tokens.token_bytes(static_cast<token>(id));
+  const std::vector<std::int32_t> stops(tokens.eos().begin(), tokens.eos().end());
+  return {bytes, xgrammar::VocabType::RAW, std::nullopt, stops};
+}
+
+class xgrammar_backend : public backend {
+ public:
+  explicit xgrammar_backend(const text::tokenizer& tokens)
+      : tokens_(&tokens), compiler_(vocabulary_of(tokens), 1, true, rule_cache_bytes) {}
+
+  std::shared_ptr<const compiled_grammar> compile(const std::string& ebnf) override {
+    try {
+      return std::make_shared<xgrammar_grammar>(compiler_.CompileGrammar(ebnf), *tokens_);
+    } catch (const grammar_error&) {
+      throw;
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& error) {
+      throw grammar_error(error.what());
+    }
+  }
+
+ private:
+  /// Of what grammars have in common, such as the strings of JSON.
+  static constexpr std::int64_t rule_cache_bytes = 64 << 20;
+
+  const text::tokenizer* tokens_;
+  xgrammar::GrammarCompiler compiler_;
+};
+
+}  // namespace
+
+std::unique_ptr<backend> make_backend(const text::tokenizer& tokens) {
+  return std::make_unique<xgrammar_backend>(tokens);
+}
+
+}  // namespace cogen::grammar

@@ -1,0 +1,46 @@
+// Whatever a format says, it becomes a grammar that is well-formed, or one sentence.
+#include "grammar/ebnf_check.hpp"
+#include "grammar/json_schema.hpp"
+#include "grammar/regex_syntax.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+using namespace cogen::grammar;
+
+namespace {
+
+template <typename Read>
+std::string read(Read from) {
+  try {
+    return from();
+  } catch (const std::invalid_argument&) {
+    return "";
+  }
+}
+
+/// What we write is never malformed, though it may be too large.
+void check_written(const std::string& ebnf) {
+  if (ebnf.empty()) return;
+  try {
+    check_ebnf(ebnf, {.patterns = true});
+  } catch (const std::invalid_argument& error) {
+    if (std::string_view(error.what()).find("more than") == std::string_view::npos) std::abort();
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  check_written(read([&] { return ebnf_of_json_schema(text, {.schemas = 2000}); }));
+  check_written(read([&] { return "root ::= " + ebnf_of(parse_regex(text, regex_match::search)); }));
+  read([&] {
+    check_ebnf(text);
+    return std::string();
+  });
+  return 0;
+}

@@ -1,0 +1,64 @@
+#include "grammar_testing.hpp"
+
+#include "text/small_tokenizer.hpp"
+
+#include <stdexcept>
+
+namespace cogen::grammar {
+
+const text::tokenizer& small_vocabulary() {
+  static const text::tokenizer tokens = [] {
+    const merge_list merges = {{"{", "\""},    {"\"", ":"},  {"\"", ","},    {"\"", "}"},  {"1", "2"}, {"a", "b"},
+                               {"ab", "c"},    {"t", "r"},   {"tr", "u"},    {"tru", "e"}, {"Ġ", "{"}, {"Ġ", "\""},
+                               {"\":", "Ġ\""}, {"]", "}"},   {"Ã", "©"},     {"-", "1"},   {".", "5"}, {"n", "a"},
+                               {"na", "m"},    {"nam", "e"}, {"\"", "name"}, {"Ċ", "Ġ"}};
+    auto spec = small_spec(merges, {"<s>", "<end>"});
+    spec.eos = {static_cast<token>(spec.vocabulary.size()) + 1};
+    return text::tokenizer(std::move(spec));
+  }();
+  return tokens;
+}
+
+token end_token() { return small_vocabulary().eos().front(); }
+
+std::shared_ptr<const compiled_grammar> compiled(const response_format& format) {
+  static compiler shared(small_vocabulary());
+  return shared.compile(format);
+}
+
+bool accepts(const compiled_grammar& grammar, std::string_view text) {
+  const auto place = grammar.start();
+  try {
+    accept_bytes(*place, text);
+  } catch (const std::invalid_argument&) {
+    return false;
+  }
+  return place->is_complete();
+}
+
+bool accepts(const response_format& format, std::string_view text) { return accepts(*compiled(format), text); }
+
+std::vector<token> allowed(guide& place) {
+  const auto size = small_vocabulary().size();
+  std::vector<std::uint64_t> words((size + 63) / 64);
+  const bool limited = place.allow(words);
+  std::vector<token> ids;
+  for (std::size_t id = 0; id < size; ++id)
+    if (!limited || (words[id / 64] >> id % 64 & 1)) ids.push_back(static_cast<token>(id));
+  return ids;
+}
+
+void accept_bytes(guide& place, std::string_view text) {
+  for (const char byte : text) place.accept(static_cast<unsigned char>(byte));
+}
+
+std::string refusal(const response_format& format, const compiler_options& options) {
+  try {
+    compiler(small_vocabulary(), options).compile(format);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace cogen::grammar

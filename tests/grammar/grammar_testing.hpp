@@ -1,0 +1,33 @@
+#pragma once
+
+#include "grammar/compiler.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cogen::grammar {
+
+/// All bytes, some longer tokens that grammars cut through, and two control tokens: `<s>` and `<end>`, which ends a
+/// text.
+const text::tokenizer& small_vocabulary();
+token end_token();
+
+/// One compiler of that vocabulary, for formats that no test compiles to look at the compiler.
+std::shared_ptr<const compiled_grammar> compiled(const response_format& format);
+
+/// Whether the bytes of a text, one by one, are a whole text of the format.
+bool accepts(const compiled_grammar& grammar, std::string_view text);
+bool accepts(const response_format& format, std::string_view text);
+
+/// The tokens that allow() allows, ascending.
+std::vector<token> allowed(guide& place);
+
+/// Goes on by a token for each byte.
+void accept_bytes(guide& place, std::string_view text);
+
+/// What the compiler says of a format it refuses; empty if it compiles it.
+std::string refusal(const response_format& format, const compiler_options& options = {});
+
+}  // namespace cogen::grammar

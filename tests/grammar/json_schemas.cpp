@@ -1,0 +1,167 @@
+#include "grammar_testing.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+using namespace cogen;
+using namespace cogen::grammar;
+
+namespace {
+
+using texts = std::initializer_list<const char*>;
+
+void check(const char* schema, texts accepted, texts rejected) {
+  BOOST_TEST_CONTEXT(schema) {
+    const auto grammar = compiled(json_schema(schema));
+    for (const char* text : accepted) BOOST_TEST(accepts(*grammar, text), text);
+    for (const char* text : rejected) BOOST_TEST(!accepts(*grammar, text), text);
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(json_schemas)
+
+BOOST_AUTO_TEST_CASE(any_value_is_json) {
+  for (const char* schema : {"{}", "true"})
+    check(schema,
+          {"null", "true", "-0.5e+10", "\"a\\u00e9\\n\"", "[]", "[1, [ ] ,{}]", "{\"a\" : {\"b\":[]}}",
+           "\"\\ud83d\\ude00\"", "\"é\""},
+          {"", "nul", "01", "1.", ".5", "+1", "'a'", "\"a", "\"\n\"", "\"\\x\"", "[1,]", "[,1]", "{\"a\"}", "{a:1}",
+           "{,}", "1 2", "\"\\ud83d\"", "\"\\ude00\"", "\"\\ud83dx\""});
+}
+
+BOOST_AUTO_TEST_CASE(a_json_object_is_one) {
+  BOOST_TEST(accepts(json_object(), "{}"));
+  BOOST_TEST(accepts(json_object(), "{ \"a\": [1] }"));
+  BOOST_TEST(!accepts(json_object(), "[]"));
+}
+
+BOOST_AUTO_TEST_CASE(properties_come_in_order_and_others_after_them) {
+  check(R"({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "null"}}, "required": ["b"],
+          "additionalProperties": true})",
+        {R"({"a":1,"b":null})", R"({"b":null})", R"({"b":null,"c":[]})", R"({ "a" : 1 , "b" : null , "ab" : 2 })"},
+        {R"({"a":1})", R"({"b":1})", R"({"a":null,"b":null})", R"({"b":null,"a":null})", R"({"b":null,"c":})",
+         R"({"b":null,})"});
+}
+
+BOOST_AUTO_TEST_CASE(a_name_cannot_be_evaded_by_another_spelling) {
+  check(R"({"type": "object", "properties": {"ab": false, "\"": false, "é": false}})",
+        {R"({"a":1})", R"({"abc":1})", R"({"b":1})", "{}", R"({"":1})", R"({"\\":1})", R"({"è":1})"},
+        {R"({"ab":1})", R"({"\u0061b":1})", R"({"a\u0062":1})", R"({"\"":1})", R"({"\u0022":1})", R"({"é":1})",
+         R"({"\u00e9":1})"});
+}
+
+BOOST_AUTO_TEST_CASE(the_number_of_properties_is_kept) {
+  check(R"({"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": false, "minProperties": 1})",
+        {R"({"a":1})", R"({"b":1})", R"({"a":1,"b":1})"}, {"{}", R"({"c":1})"});
+  check(R"({"type": "object", "additionalProperties": {"type": "null"}, "minProperties": 1, "maxProperties": 2})",
+        {R"({"a":null})", R"({"a":null,"b":null})"}, {"{}", R"({"a":null,"b":null,"c":null})", R"({"a":1})"});
+  check(R"({"type": "object", "maxProperties": 0})", {"{}", "{ }"}, {R"({"a":null})"});
+  check(R"({"type": "object", "properties": {"a": {}, "b": {}}, "required": ["b"], "maxProperties": 1})",
+        {R"({"b":1})"}, {R"({"a":1,"b":1})", R"({"b":1,"c":1})", "{}"});
+}
+
+BOOST_AUTO_TEST_CASE(names_have_patterns) {
+  check(R"({"type": "object", "patternProperties": {"^x-": {"type": "integer"}}, "additionalProperties": false})",
+        {"{}", R"({"x-a":1})", R"({"x-":1,"x-b":2})"}, {R"({"x-a":null})", R"({"y":1})", R"({"ax-":1})"});
+  check(R"({"type": "object", "propertyNames": {"pattern": "^[a-c]+$"}})", {"{}", R"({"abc":1})"},
+        {R"({"d":1})", R"({"":1})"});
+  check(
+      R"({"type": "object", "properties": {"x1": {"minimum": 5}}, 
+          "patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": false})",
+      {R"({"x1":5})", R"({"x1":7,"x2":9})"}, {R"({"x1":4})", R"({"x1":5.5})"});
+}
+
+BOOST_AUTO_TEST_CASE(arrays_have_items) {
+  check(R"({"type": "array", "items": {"type": "boolean"}, "minItems": 1, "maxItems": 3})",
+        {"[true]", "[ true , false ]", "[true,true,true]"}, {"[]", "[1]", "[true,true,true,true]", "[true,]"});
+  check(R"({"type": "array", "prefixItems": [{"const": 1}, {"const": 2}], "items": {"type": "null"}})",
+        {"[]", "[1]", "[1,2]", "[1,2,null,null]"}, {"[2]", "[1,1]", "[1,2,3]"});
+  check(R"({"type": "array", "prefixItems": [{"const": 1}, {"const": 2}], "items": false, "minItems": 1})",
+        {"[1]", "[1,2]"}, {"[]", "[1,2,3]"});
+  check(R"({"type": "array", "items": [{"type": "null"}], "additionalItems": {"type": "integer"}})",
+        {"[]", "[null,1,2]"}, {"[1]", "[null,null]"});
+}
+
+BOOST_AUTO_TEST_CASE(lengths_count_characters) {
+  check(R"({"type": "string", "minLength": 2, "maxLength": 3})", {"\"ab\"", "\"é中\"", "\"a😀\"", "\"a\\n\\\\\""},
+        {"\"a\"", "\"😀\"", "\"\\ud83d\\ude00\"", "\"abcd\""});
+}
+
+BOOST_AUTO_TEST_CASE(constants_are_spelled_in_one_way) {
+  check(R"({"enum": ["a\"é", 12, 1.5, null, true, [1, {"b": []}]]})",
+        {"\"a\\\"é\"", "12", "1.5", "null", "true", "[1,{\"b\":[]}]", "[ 1 , { \"b\" : [ ] } ]"},
+        {"\"a\"", "1", "1.50", "[1]", "false"});
+}
+
+BOOST_AUTO_TEST_CASE(siblings_hold_together) {
+  check(R"({"$defs": {"small": {"maximum": 5}}, "type": "integer", "$ref": "#/$defs/small", "minimum": 3})", {"3", "5"},
+        {"2", "6", "null"});
+  check(R"({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"],
+            "anyOf": [{"properties": {"a": {"minimum": 5}}},
+                      {"properties": {"b": {"type": "null"}}, "required": ["b"]}]})",
+        {R"({"a":5})", R"({"a":1,"b":null})"}, {R"({"a":1})", R"({"a":1,"b":2})", R"({"a":null,"b":null})"});
+  check(R"({"enum": [1, "a", null, 7], "type": ["integer", "null"], "maximum": 5})", {"1", "null"}, {"7", "\"a\""});
+}
+
+BOOST_AUTO_TEST_CASE(exactly_one_holds) {
+  check(R"({"oneOf": [{"type": "integer"}, {"type": "string"}]})", {"1", "\"a\""}, {"null"});
+  check(R"({"type": "integer", "oneOf": [{"minimum": 5}, {"maximum": 10}]})", {"11", "4"}, {"5", "10", "7"});
+  check(
+      R"({"type": "object", "required": ["kind"], "oneOf": [
+          {"properties": {"kind": {"const": "a"}, "n": {"type": "integer"}}, "required": ["kind"]},
+          {"properties": {"kind": {"const": "b"}, "n": {"type": "null"}}, "required": ["kind"]}]})",
+      {R"({"kind":"a","n":1})", R"({"kind":"b","n":null})"}, {R"({"kind":"a","n":null})", R"({"kind":"c"})", "{}"});
+}
+
+BOOST_AUTO_TEST_CASE(conditions_choose) {
+  check(R"({"type": "object", "properties": {"kind": {"enum": ["a", "b"]}, "x": {}}, "required": ["kind"],
+            "if": {"properties": {"kind": {"const": "a"}}}, 
+            "then": {"required": ["x"]}, "else": {"properties": {"x": false}}})",
+        {R"({"kind":"a","x":1})", R"({"kind":"b"})"}, {R"({"kind":"a"})", R"({"kind":"b","x":1})"});
+  check(R"({"type": "object", "properties": {"a": {}, "b": {}}, "dependentRequired": {"a": ["b"]}})",
+        {"{}", R"({"b":1})", R"({"a":1,"b":1})"}, {R"({"a":1})"});
+}
+
+BOOST_AUTO_TEST_CASE(negations_that_have_a_grammar) {
+  check(R"({"not": {"type": ["string", "object"]}})", {"1", "null", "[]"}, {"\"a\"", "{}"});
+  check(R"({"type": "string", "not": {"enum": ["a", "ab"]}})", {"\"\"", "\"b\"", "\"abc\"", "\"aa\""},
+        {"\"a\"", "\"ab\"", "\"\\u0061\""});
+  check(R"({"type": "object", "not": {"required": ["a"]}})", {"{}", R"({"b":1})"}, {R"({"a":1})", R"({"b":1,"a":1})"});
+}
+
+BOOST_AUTO_TEST_CASE(what_nothing_evaluates) {
+  check(
+      R"({"type": "object", "allOf": [{"properties": {"a": {}}}], "properties": {"b": {}},
+          "unevaluatedProperties": false})",
+      {"{}", R"({"b":1,"a":1})"}, {R"({"c":1})"});
+  check(R"({"type": "array", "prefixItems": [{"type": "null"}], "unevaluatedItems": false})", {"[]", "[null]"},
+        {"[null,null]"});
+}
+
+BOOST_AUTO_TEST_CASE(recursive_schemas) {
+  check(
+      R"({"$defs": {"node": {"type": "object", "properties": {
+            "next": {"anyOf": [{"type": "null"}, {"$ref": "#/$defs/node"}]}},
+            "required": ["next"], "additionalProperties": false}}, "$ref": "#/$defs/node"})",
+      {R"({"next":null})", R"({"next":{"next":{"next":null}}})"}, {"{}", R"({"next":{}})", R"({"next":1})"});
+}
+
+BOOST_AUTO_TEST_CASE(formats_are_those_of_their_standards) {
+  const auto quoted = [](const char* format) {
+    return R"({"type": "string", "format": ")" + std::string(format) + "\"}";
+  };
+  check(quoted("date").c_str(), {"\"2024-12-31\"", "\"2023-02-28\""},
+        {"\"2023-02-30\"", "\"2023-13-01\"", "\"2023-1-1\"", "\"2023-04-31\""});
+  check(quoted("date-time").c_str(), {"\"2024-12-31T23:59:59Z\"", "\"2024-12-31T00:00:00.5+01:30\""},
+        {"\"2024-12-31\"", "\"2024-12-31T24:00:00Z\""});
+  check(quoted("ipv4").c_str(), {"\"127.0.0.1\"", "\"255.255.255.255\""},
+        {"\"256.0.0.1\"", "\"1.2.3\"", "\"01.2.3.4\""});
+  check(quoted("ipv6").c_str(), {"\"::\"", "\"::1\"", "\"1:2:3:4:5:6:7:8\"", "\"fe80::1:2\""},
+        {"\"1::2::3\"", "\"12345::\"", "\":1\"", "\"1:2:3:4:5:6:7:8:9\""});
+  check(quoted("uuid").c_str(), {"\"2EB8AA08-aa98-11ea-b4aa-73b441d16380\""}, {"\"2eb8aa08aa9811eab4aa73b441d16380\""});
+  check(quoted("email").c_str(), {"\"joe.bloggs@example.com\""},
+        {"\"joe\"", "\".joe@example.com\"", "\"a..b@example.com\""});
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,166 @@
+// schema_check FILE.jsonl: walks the instances of JSON schemas through their guides, token by token.
+#include "grammar/compiler.hpp"
+#include "json/parse.hpp"
+#include "json_texts.hpp"
+#include "text/tokenizer_of_model.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+namespace json = boost::json;
+using cogen::grammar::compiled_grammar;
+
+constexpr const char* usage = R"(usage: schema_check [--model MODEL] [--verbose] FILE.jsonl
+
+Each line of the file is {"schema": ..., "tests": [{"data": ..., "valid": true or false}, ...]}. Compiles each schema,
+and walks each instance through its guide, written without spaces and with those that JSON allows, token by token of the
+model's tokenizer. An instance counts as accepted if one of both texts is, and as rejected if one of both is. Ends with
+
+  compiled N refused R instances I wrongly_accepted A wrongly_rejected J mask_us_p50 P mask_us_p99 Q
+
+and fails if an instance was accepted that is not valid.
+
+--model MODEL  a GGUF file, a model's folder or a tokenizer.json, instead of the default model
+--verbose      also prints why schemas are refused, and which valid instances are rejected
+)";
+
+struct settings {
+  std::string model = COGEN_DEPS "/model/SmolLM2-135M-Instruct.Q4_1.gguf";
+  std::string file = {};
+  bool verbose = false;
+};
+
+class check {
+ public:
+  check(const cogen::text::tokenizer& tokens, bool verbose)
+      : tokens_(tokens), compiler_(tokens), allowed_((tokens.size() + 63) / 64), verbose_(verbose) {}
+
+  void run(const json::value& line, std::size_t number) {
+    number_ = number;
+    const auto& schema = line.at("schema");
+    std::shared_ptr<const compiled_grammar> grammar;
+    try {
+      grammar = compiler_.compile(cogen::json_schema(json::serialize(schema)));
+    } catch (const std::invalid_argument& error) {
+      ++refused_;
+      if (verbose_) std::cout << "line " << number_ << " refused: " << error.what() << '\n';
+      return;
+    }
+    ++compiled_;
+    for (const auto& test : line.at("tests").as_array()) walk(*grammar, schema, test);
+  }
+
+  int report() {
+    std::ranges::sort(mask_us_);
+    std::printf(
+        "compiled %d refused %d instances %d wrongly_accepted %d wrongly_rejected %d mask_us_p50 %.1f mask_us_p99 "
+        "%.1f\n",
+        compiled_, refused_, instances_, wrongly_accepted_, wrongly_rejected_, quantile(0.5), quantile(0.99));
+    return wrongly_accepted_ == 0 ? 0 : 1;
+  }
+
+ private:
+  void walk(const compiled_grammar& grammar, const json::value& schema, const json::value& test) {
+    const bool valid = test.at("valid").as_bool();
+    const auto compact = json_text(test.at("data"), false), spaced = json_text(test.at("data"), true);
+    const bool accepts_compact = accepts(grammar, compact), accepts_spaced = accepts(grammar, spaced);
+    ++instances_;
+    if (!valid && (accepts_compact || accepts_spaced)) {
+      ++wrongly_accepted_;
+      std::cout << "line " << number_ << ": " << json::serialize(schema) << " accepts " << compact << '\n';
+    }
+    if (valid && !(accepts_compact && accepts_spaced)) {
+      ++wrongly_rejected_;
+      if (verbose_)
+        std::cout << "line " << number_ << ": " << json::serialize(schema) << " rejects " << compact << '\n';
+    }
+  }
+
+  bool accepts(const compiled_grammar& grammar, const std::string& text) {
+    auto guide = grammar.start();
+    for (const auto id : tokens_.encode(text)) {
+      const auto start = std::chrono::steady_clock::now();
+      const bool limited = guide->allow(allowed_);
+      mask_us_.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+      const auto place = static_cast<std::size_t>(id);
+      if (limited && (allowed_[place / 64] >> place % 64 & 1) == 0) return false;
+      guide->accept(id);
+    }
+    return guide->is_complete();
+  }
+
+  double quantile(double share) const {
+    if (mask_us_.empty()) return 0;
+    return mask_us_[static_cast<std::size_t>(share * static_cast<double>(mask_us_.size() - 1))];
+  }
+
+  const cogen::text::tokenizer& tokens_;
+  cogen::grammar::compiler compiler_;
+  std::vector<std::uint64_t> allowed_;
+  std::vector<double> mask_us_;
+  bool verbose_;
+  std::size_t number_ = 0;
+  int compiled_ = 0, refused_ = 0, instances_ = 0, wrongly_accepted_ = 0, wrongly_rejected_ = 0;
+};
+
+settings read_settings(int argc, char** argv) {
+  settings all;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--verbose") {
+      all.verbose = true;
+    } else if (argument == "--model" && i + 1 < argc) {
+      all.model = argv[++i];
+    } else if (argument.starts_with('-') || !all.file.empty()) {
+      throw std::invalid_argument("the argument " + std::string(argument) + " is not understood; --help explains all");
+    } else {
+      all.file = argument;
+    }
+  }
+  if (all.file.empty()) throw std::invalid_argument("a FILE.jsonl is needed; --help explains all");
+  return all;
+}
+
+int run(const settings& all) {
+  std::ifstream file(all.file);
+  if (!file) throw std::runtime_error(all.file + " cannot be read");
+  const auto tokens = tokenizer_of_model(all.model);
+  check checks(*tokens, all.verbose);
+  std::string line;
+  for (std::size_t number = 1; std::getline(file, line); ++number) {
+    if (line.empty()) continue;
+    const auto name = all.file + " line " + std::to_string(number);
+    const auto parsed = cogen::json::parse(line, name);
+    const auto* members = parsed.if_object();
+    if (!members || !members->contains("schema") || !members->contains("tests"))
+      throw std::runtime_error(name + " must be an object with schema and tests");
+    checks.run(parsed, number);
+  }
+  return checks.report();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--help") {
+    std::cout << usage;
+    return 0;
+  }
+  try {
+    return run(read_settings(argc, argv));
+  } catch (const std::exception& error) {
+    std::cerr << "schema_check: " << error.what() << '\n';
+    return 2;
+  }
+}
