@@ -22,8 +22,8 @@ struct slot_rows {
 
 /// From and to the states of the rows' slots: states [slots, numbers], out [tokens, width].
 ///
-/// Calls mix(take, state) for all rows of a single token together, and for each prompt. Of a step's rows, take(rows) are
-/// those of the sequences, [sequences, tokens, …]; state [sequences, numbers] is updated in place; the result is
+/// Calls mix(take, state) for all rows of a single token together, and for each prompt. Of a step's rows, take(rows)
+/// are those of the sequences, [sequences, tokens, …]; state [sequences, numbers] is updated in place; the result is
 /// [sequences, tokens, width].
 template <class Mix>
 void mix_sequences(const step_rows& rows, const at::Tensor& states, const at::Tensor& out, const Mix& mix) {
