@@ -102,7 +102,7 @@ class batch_builder {
     record_.rows.push_back({seq.id, seq.current.arrival, seq.cached, wanted, last});
     const bool prefill = count > 1 || !last || seq.prefilling;
     step_.rows.push_back(
-        {seq.id, seq.slot, count, wanted, chained, first, prefill, prefill && seq.scores(), std::move(encoder_input)});
+        {seq.id, seq.slot, count, wanted, chained, first, prefill, seq.scores(), std::move(encoder_input)});
     count_in(seq, count, last);
   }
 
