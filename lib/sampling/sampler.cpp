@@ -84,8 +84,9 @@ sampled sampler::sample(std::span<float> logits, token_history& history, const s
   if (status_of(scan) != sampling_status::ok) return failed(status_of(scan));
   sampled result;
   result.id = choose_from(logits, scan.largest, key, scratch);
-  if (!reports) return result;
-  return logprobs_of(scratch.model_logits, result.id, static_cast<std::size_t>(*parameters_.logprobs), scratch);
+  if (reports)
+    result = logprobs_of(scratch.model_logits, result.id, static_cast<std::size_t>(*parameters_.logprobs), scratch);
+  return result;
 }
 
 token sampler::choose_from(std::span<const float> logits, float largest, const sampling_key& key,

@@ -51,7 +51,7 @@ class row_sampler {
   virtual row_output sample(std::span<float> scores) noexcept = 0;
   /// For rows that are `scored`: the logits [vocabulary] after token number `index` of the sequence, which the next
   /// token of its prompt follows. Called between the forward and sample(), on any threads, for several tokens at once.
-  /// An error becomes the row's own.
+  /// An error becomes the row's own. Where a runner does not call it, request::prompt_logprobs reports zeros.
   virtual diagnostics score_prompt(std::span<const float> scores, int index) noexcept;
   /// Describes what a device needs to sample the row, except its slot: fills `row` and appends its lists to `lists`.
   /// Called within runner::launch(). `chained` is that of the step's row: then only the device knows the token before
