@@ -440,6 +440,22 @@ repetition lengths_of(const regex_node& node) {
   return all;
 }
 
+namespace {
+
+bool has_all_escaped(const character_set& set) {
+  auto rest = escaped_in_json;
+  rest.remove(set);
+  return rest.empty();
+}
+
+/// Their shortest escapes, in few states.
+const regex_node& all_escapes() {
+  static const auto node = parse_regex(R"(\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f])))", regex_match::whole);
+  return node;
+}
+
+}  // namespace
+
 regex_node in_json(const regex_node& node) {
   if (node.type != kind::set) {
     auto spelled = node;
@@ -450,6 +466,10 @@ regex_node in_json(const regex_node& node) {
   plain.remove(escaped_in_json);
   std::vector<regex_node> parts;
   if (!plain.empty()) parts.push_back(of_set(plain));
+  if (has_all_escaped(node.set)) {
+    parts.push_back(all_escapes());
+    return any_of(std::move(parts));
+  }
   for (const auto& [first, last] : escaped_in_json.ranges())
     for (auto character = first; character <= last; ++character)
       if (node.set.contains(character)) parts.push_back(of_text(json_spelling(character)));
