@@ -42,8 +42,8 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"engine face", {"text", "load", "nn", "sampling", "async", "scheduler", "view", "basics", "boost"}},
 };
 
-const names folders = {"kernels", "backend",  "models", "weights", "nn",      "json",     "text",   "grammar",   "load",
-                       "sampling", "async", "stream", "metrics", "snapshot", "engine", "embedding", "decoding"};
+const names folders = {"kernels",  "backend", "models", "weights", "nn",       "json",   "text",      "grammar", "load",
+                       "sampling", "async",   "stream", "metrics", "snapshot", "engine", "embedding", "decoding"};
 const names basic_headers = {"token.hpp", "error.hpp", "load_model.hpp", "net.hpp", "clock.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {
     {"model.hpp", "nn"}, {"sampling_params.hpp", "sampling"}, {"extend/sampling_row.hpp", "sampling"}};
