@@ -14,7 +14,7 @@
 namespace cogen::grammar {
 namespace {
 
-using kind = response_format::kind;
+using format_kind = response_format::kind;
 using std::chrono::milliseconds;
 
 /// Processor time of this thread: other work of the machine does not count.
@@ -53,15 +53,15 @@ std::string ebnf_of_choices(const std::vector<std::string>& choices, std::size_t
 std::string ebnf_of(const response_format& format, const compile_limits& limits) {
   check_text(format.text, limits.text_bytes);
   switch (format.type) {
-    case kind::json_object:
+    case format_kind::json_object:
       return ebnf_of_json_schema(R"({"type": "object"})");
-    case kind::json_schema:
+    case format_kind::json_schema:
       return ebnf_of_json_schema(format.text, {.schemas = limits.schemas});
-    case kind::regex:
+    case format_kind::regex:
       return "root ::= " + ebnf_of(parse_regex(format.text, regex_match::whole)) + "\n";
-    case kind::grammar:
+    case format_kind::grammar:
       return format.text;
-    case kind::choice:
+    case format_kind::choice:
       return ebnf_of_choices(format.choices, limits.text_bytes);
   }
   throw grammar_error("the kind of the format is unknown");
@@ -84,7 +84,7 @@ std::shared_ptr<const compiled_grammar> compiler::compile_new(const response_for
   const auto& limits = options_.limits;
   const auto start = thread_time();
   const auto ebnf = ebnf_of(format, limits);
-  check_ebnf(ebnf, {.states = limits.states, .patterns = format.type != kind::grammar});
+  check_ebnf(ebnf, {.states = limits.states, .patterns = format.type != format_kind::grammar});
   auto grammar = backend_->compile(ebnf);
   if (grammar->bytes() > limits.bytes)
     throw grammar_error("the compiled grammar takes " + std::to_string(grammar->bytes()) + " bytes; the limit is " +

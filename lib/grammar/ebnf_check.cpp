@@ -27,7 +27,7 @@ struct expression {
   std::vector<expression> parts = {};
 };
 
-using kind = expression::kind;
+using part_kind = expression::kind;
 using rule_map = std::map<std::string_view, expression>;
 
 class parser {
@@ -81,7 +81,7 @@ class parser {
   }
 
   expression alternatives() {
-    expression all{.type = kind::alternatives};
+    expression all{.type = part_kind::alternatives};
     do {
       add(all, sequence());
     } while (take("|"));
@@ -109,8 +109,8 @@ class parser {
   std::optional<expression> element() {
     skip_space();
     if (rest_.empty() || rest_.front() == '|' || rest_.front() == ')') return std::nullopt;
-    if (take("\"")) return repeat_of({.type = kind::text, .states = quoted('"')});
-    if (take("[")) return repeat_of({.type = kind::text, .states = std::min<std::uint64_t>(1, quoted(']'))});
+    if (take("\"")) return repeat_of({.type = part_kind::text, .states = quoted('"')});
+    if (take("[")) return repeat_of({.type = part_kind::text, .states = std::min<std::uint64_t>(1, quoted(']'))});
     if (take("(")) return repeat_of(group());
     const auto before = rest_;
     const auto name = take_name();
@@ -123,7 +123,7 @@ class parser {
       rest_ = before;
       return std::nullopt;
     }
-    return repeat_of({.type = kind::name, .states = 1, .name = name});
+    return repeat_of({.type = part_kind::name, .states = 1, .name = name});
   }
 
   /// Skips a literal or a class, and returns how many characters are in it.
@@ -137,7 +137,7 @@ class parser {
   }
 
   expression pattern() {
-    expression part{.type = kind::text, .states = quoted('"')};
+    expression part{.type = part_kind::text, .states = quoted('"')};
     if (!take(")")) refuse("has a pattern without its ) at ");
     return part;
   }
@@ -166,7 +166,7 @@ class parser {
 
   static expression optional(expression part) {
     const auto states = part.states;
-    return {.type = kind::optional, .states = states, .parts = {std::move(part)}};
+    return {.type = part_kind::optional, .states = states, .parts = {std::move(part)}};
   }
 
   std::uint64_t number() {
@@ -191,21 +191,21 @@ using names = std::set<std::string_view>;
 bool ends(const expression& part, const names& ending) {
   const auto part_ends = [&](const expression& each) { return ends(each, ending); };
   switch (part.type) {
-    case kind::text:
-    case kind::optional:
+    case part_kind::text:
+    case part_kind::optional:
       return true;
-    case kind::name:
+    case part_kind::name:
       return ending.contains(part.name);
-    case kind::sequence:
+    case part_kind::sequence:
       return std::ranges::all_of(part.parts, part_ends);
-    case kind::alternatives:
+    case part_kind::alternatives:
       return std::ranges::any_of(part.parts, part_ends);
   }
   return true;
 }
 
 void check_names(const expression& part, const rule_map& rules) {
-  if (part.type == kind::name && !rules.contains(part.name))
+  if (part.type == part_kind::name && !rules.contains(part.name))
     throw grammar_error("the grammar has no rule " + json::in_quotes(part.name));
   for (const auto& each : part.parts) check_names(each, rules);
 }

@@ -10,7 +10,8 @@
 #include <vector>
 #include <xgrammar/xgrammar.h>
 
-// What XGrammar calls instead of writing to the standard error stream.
+// What XGrammar calls instead of writing to the standard error stream. It chose the names.
+// NOLINTBEGIN(readability-identifier-naming)
 namespace xgrammar {
 
 [[noreturn]] void LogFatalImpl(const std::string&, int, const std::string& message) {
@@ -20,6 +21,7 @@ namespace xgrammar {
 void LogMessageImpl(const std::string&, int, int, const std::string&) {}
 
 }  // namespace xgrammar
+// NOLINTEND(readability-identifier-naming)
 
 namespace cogen::grammar {
 namespace {
