@@ -30,9 +30,9 @@ struct expression {
 using part_kind = expression::kind;
 using rule_map = std::map<std::string_view, expression>;
 
-class parser {
+class ebnf_parser {
  public:
-  parser(std::string_view text, const ebnf_limits& limits) : rest_(text), limits_(limits) {}
+  ebnf_parser(std::string_view text, const ebnf_limits& limits) : rest_(text), limits_(limits) {}
 
   rule_map run() {
     rule_map rules;
@@ -42,14 +42,14 @@ class parser {
       skip_space();
       if (name.empty() || !take("::=")) refuse("has no rule, written name ::= ..., where one is expected: ");
       if (!rules.emplace(name, alternatives()).second)
-        throw grammar_error("the grammar has two rules " + json::in_quotes(name));
+        throw grammar_error("the grammar has two rules " + cogen::json::in_quotes(name));
     }
     return rules;
   }
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
-    throw grammar_error("the grammar " + what + json::in_quotes(rest_.substr(0, 20)));
+    throw grammar_error("the grammar " + what + cogen::json::in_quotes(rest_.substr(0, 20)));
   }
 
   bool take(std::string_view beginning) {
@@ -117,7 +117,8 @@ class parser {
     if (name.empty()) refuse("is malformed at ");
     if (limits_.patterns && name == "Regex" && take("(\"")) return pattern();
     if (rest_.starts_with('(') || rest_.starts_with('['))
-      throw grammar_error("the grammar uses " + json::in_quotes(name) + " with arguments, which is not supported");
+      throw grammar_error("the grammar uses " + cogen::json::in_quotes(name) +
+                          " with arguments, which is not supported");
     skip_space();
     if (rest_.starts_with("::=")) {
       rest_ = before;
@@ -206,7 +207,7 @@ bool ends(const expression& part, const names& ending) {
 
 void check_names(const expression& part, const rule_map& rules) {
   if (part.type == part_kind::name && !rules.contains(part.name))
-    throw grammar_error("the grammar has no rule " + json::in_quotes(part.name));
+    throw grammar_error("the grammar has no rule " + cogen::json::in_quotes(part.name));
   for (const auto& each : part.parts) check_names(each, rules);
 }
 
@@ -220,7 +221,8 @@ void check_ends(const rule_map& rules) {
   }
   for (const auto& [name, rule] : rules)
     if (!ending.contains(name))
-      throw grammar_error("the rule " + json::in_quotes(name) + " of the grammar has no end, and allows nothing");
+      throw grammar_error("the rule " + cogen::json::in_quotes(name) +
+                          " of the grammar has no end, and allows nothing");
 }
 
 }  // namespace
@@ -229,7 +231,7 @@ void check_ebnf(std::string_view text, const ebnf_limits& limits) {
   if (text.size() > limits.bytes)
     throw grammar_error("a grammar of " + std::to_string(text.size()) + " bytes exceeds the limit of " +
                         std::to_string(limits.bytes));
-  const auto rules = parser(text, limits).run();
+  const auto rules = ebnf_parser(text, limits).run();
   if (!rules.contains("root")) throw grammar_error("the grammar has no rule \"root\"");
   std::uint64_t states = 0;
   for (const auto& [name, rule] : rules) {

@@ -13,7 +13,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int max_depth = 200;
+constexpr int max_nested_schemas = 200;
 constexpr std::uint64_t max_items = 1000;
 
 const std::string comma = R"(ws "," ws)";
@@ -52,7 +52,7 @@ class schema_writer {
     if (schemas.empty()) return "value";
     const auto [known, is_new] = names_.try_emplace(schemas);
     if (!is_new) return known->second;
-    if (++depth_ > max_depth) throw grammar_error("JSON schema: it nests more than 200 schemas");
+    if (++depth_ > max_nested_schemas) throw grammar_error("JSON schema: it nests more than 200 schemas");
     const auto name = known->second = rules_.new_name("schema");
     write(name, schemas);
     --depth_;

@@ -14,12 +14,12 @@ namespace {
 using kind = regex_node::kind;
 
 constexpr std::size_t max_pattern_bytes = 16384;
-constexpr std::uint64_t max_repetitions = 10'000;
-constexpr int max_depth = 32;
+constexpr std::uint64_t max_pattern_repetitions = 10'000;
+constexpr int max_groups = 32;
 constexpr std::uint64_t max_states = 4000;
 constexpr std::uint64_t max_written_out = 128;  // more repetitions are counted
 
-const character_set digits = {{'0', '9'}};
+const character_set decimal_digits = {{'0', '9'}};
 const character_set word = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
 const character_set space = {{'\t', '\r'},     {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
                              {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
@@ -27,9 +27,9 @@ const character_set line_ends = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
 
 regex_node anything() { return repeat_of(of_set(character_set::all()), {}); }
 
-class parser {
+class regex_parser {
  public:
-  parser(std::string_view pattern, regex_match what) : pattern_(pattern), rest_(pattern), what_(what) {}
+  regex_parser(std::string_view pattern, regex_match what) : pattern_(pattern), rest_(pattern), what_(what) {}
 
   regex_node run() {
     if (pattern_.size() > max_pattern_bytes)
@@ -43,7 +43,7 @@ class parser {
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
-    throw grammar_error("the pattern " + json::in_quotes(pattern_) + " " + what);
+    throw grammar_error("the pattern " + cogen::json::in_quotes(pattern_) + " " + what);
   }
 
   [[noreturn]] void refuse_support(const std::string& what) const {
@@ -113,11 +113,12 @@ class parser {
 
   std::uint64_t number() {
     std::uint64_t value = 0;
-    if (rest_.empty() || !digits.contains(static_cast<unsigned char>(rest_.front())))
+    if (rest_.empty() || !decimal_digits.contains(static_cast<unsigned char>(rest_.front())))
       refuse("has a { that begins no repetition");
-    while (!rest_.empty() && digits.contains(static_cast<unsigned char>(rest_.front()))) {
+    while (!rest_.empty() && decimal_digits.contains(static_cast<unsigned char>(rest_.front()))) {
       value = value * 10 + static_cast<std::uint64_t>(rest_.front() - '0');
-      if (value > max_repetitions) refuse("repeats more than " + std::to_string(max_repetitions) + " times");
+      if (value > max_pattern_repetitions)
+        refuse("repeats more than " + std::to_string(max_pattern_repetitions) + " times");
       rest_.remove_prefix(1);
     }
     return value;
@@ -141,10 +142,10 @@ class parser {
         rest_.remove_prefix(std::min(rest_.size(), rest_.find('>')));
         if (!take(">")) refuse("has a group whose name does not end");
       } else if (!take(":")) {
-        refuse_support("(?" + json::printable(rest_.substr(0, 1)));
+        refuse_support("(?" + cogen::json::printable(rest_.substr(0, 1)));
       }
     }
-    if (++depth_ > max_depth) refuse("nests more than " + std::to_string(max_depth) + " groups");
+    if (++depth_ > max_groups) refuse("nests more than " + std::to_string(max_groups) + " groups");
     auto all = alternatives_of(false);
     --depth_;
     if (!take(")")) refuse("has a ( without its )");
@@ -185,9 +186,9 @@ class parser {
     const auto character = take_character();
     switch (character) {
       case 'd':
-        return digits;
+        return decimal_digits;
       case 'D':
-        return digits.complement();
+        return decimal_digits.complement();
       case 'w':
         return word;
       case 'W':
@@ -281,7 +282,7 @@ const character_set escaped_in_json = {{0, 0x1F}, {'"', '"'}, {'\\', '\\'}};
 
 std::string syntax_of(char32_t character) {
   std::string spelled;
-  const bool is_plain = character >= 0x80 || digits.contains(character) || word.contains(character);
+  const bool is_plain = character >= 0x80 || decimal_digits.contains(character) || word.contains(character);
   if (character < 0x20 || character == 0x7F) {
     constexpr std::string_view hexadecimal = "0123456789abcdef";
     return std::string("\\x") + hexadecimal[character / 16] + hexadecimal[character % 16];
@@ -406,7 +407,7 @@ regex_node repeat_of(regex_node part, repetition times) {
   return all;
 }
 
-regex_node parse_regex(std::string_view pattern, regex_match what) { return parser(pattern, what).run(); }
+regex_node parse_regex(std::string_view pattern, regex_match what) { return regex_parser(pattern, what).run(); }
 
 bool matches(const regex_node& node, std::string_view utf8) {
   std::u32string text;

@@ -16,7 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int max_depth = 128;
+constexpr int max_check_depth = 128;
 
 bool has_type(const json::value& value, std::string_view name) {
   if (name == "null") return value.is_null();
@@ -40,7 +40,7 @@ class checker {
   bool check(const json::value& schema, const json::value& value) {
     if (schema.is_bool()) return schema.get_bool();
     document_.check(schema);
-    if (++depth_ > max_depth) document_.refuse(schema, "unbounded recursion is not supported");
+    if (++depth_ > max_check_depth) document_.refuse(schema, "unbounded recursion is not supported");
     const bool valid = general(schema, value) && combined(schema, value) &&
                        (!value.is_number() || number(schema, value)) && (!value.is_string() || text(schema, value)) &&
                        (!value.is_array() || array(schema, value)) && (!value.is_object() || object(schema, value));
