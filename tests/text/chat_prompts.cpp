@@ -45,7 +45,7 @@ boost::json::object variables_of(boost::json::object setting) {
   return template_variables(tools, setting);
 }
 
-std::string refusal(std::string_view tools, std::string_view kwargs = "{}") {
+std::string tools_refusal(std::string_view tools, std::string_view kwargs = "{}") {
   try {
     template_variables(boost::json::parse(tools).as_array(), boost::json::parse(kwargs).as_object());
   } catch (const std::invalid_argument& error) {
@@ -90,19 +90,19 @@ BOOST_AUTO_TEST_CASE(without_tools_the_template_gets_none) {
 }
 
 BOOST_AUTO_TEST_CASE(wrong_tools_are_refused_by_the_member_that_is_wrong) {
-  BOOST_TEST(refusal("[5]") == "tools[0] is 5, but must be an object");
-  BOOST_TEST(refusal("[{}]") == "tools[0].type is missing");
-  BOOST_TEST(mentions(refusal(R"([{"type": "retrieval"}])"), "tools[0].type is"));
-  BOOST_TEST(mentions(refusal(R"([{"type": "retrieval"}])"), "must be \"function\""));
-  BOOST_TEST(refusal(R"([{"type": "function"}])") == "tools[0].function is missing");
-  BOOST_TEST(refusal(R"([{"type": "function", "function": {}}])") == "tools[0].function.name is missing");
-  BOOST_TEST(mentions(refusal(R"([{"type": "function", "function": {"name": ""}}])"), "must not be empty"));
-  BOOST_TEST(refusal(R"([{"type": "function", "function": {"name": 1}}])") ==
+  BOOST_TEST(tools_refusal("[5]") == "tools[0] is 5, but must be an object");
+  BOOST_TEST(tools_refusal("[{}]") == "tools[0].type is missing");
+  BOOST_TEST(mentions(tools_refusal(R"([{"type": "retrieval"}])"), "tools[0].type is"));
+  BOOST_TEST(mentions(tools_refusal(R"([{"type": "retrieval"}])"), "must be \"function\""));
+  BOOST_TEST(tools_refusal(R"([{"type": "function"}])") == "tools[0].function is missing");
+  BOOST_TEST(tools_refusal(R"([{"type": "function", "function": {}}])") == "tools[0].function.name is missing");
+  BOOST_TEST(mentions(tools_refusal(R"([{"type": "function", "function": {"name": ""}}])"), "must not be empty"));
+  BOOST_TEST(tools_refusal(R"([{"type": "function", "function": {"name": 1}}])") ==
              "tools[0].function.name is 1, but must be a string");
   constexpr auto right = R"({"type": "function", "function": {"name": "f"}})";
   const auto second = [&](std::string_view wrong) {
-    return refusal("[" + std::string(right) + ", {\"type\": \"function\", \"function\": {\"name\": \"g\", " +
-                   std::string(wrong) + "}}]");
+    return tools_refusal("[" + std::string(right) + ", {\"type\": \"function\", \"function\": {\"name\": \"g\", " +
+                         std::string(wrong) + "}}]");
   };
   BOOST_TEST(second(R"("description": ["a"])") == "tools[1].function.description is an array, but must be a string");
   BOOST_TEST(mentions(second(R"("parameters": "{}")"), "tools[1].function.parameters is"));
@@ -110,9 +110,9 @@ BOOST_AUTO_TEST_CASE(wrong_tools_are_refused_by_the_member_that_is_wrong) {
 }
 
 BOOST_AUTO_TEST_CASE(variables_that_the_request_has_members_for_are_refused) {
-  BOOST_TEST(mentions(refusal("[]", R"({"messages": []})"), "chat_template_kwargs holds messages"));
-  BOOST_TEST(mentions(refusal("[]", R"({"tools": []})"), "chat_template_kwargs holds tools"));
-  BOOST_TEST(refusal("[]", R"({"documents": [], "add_generation_prompt": false})") == "nothing was refused");
+  BOOST_TEST(mentions(tools_refusal("[]", R"({"messages": []})"), "chat_template_kwargs holds messages"));
+  BOOST_TEST(mentions(tools_refusal("[]", R"({"tools": []})"), "chat_template_kwargs holds tools"));
+  BOOST_TEST(tools_refusal("[]", R"({"documents": [], "add_generation_prompt": false})") == "nothing was refused");
 }
 
 /// What a conversation with tools has in common with the one that continues it.

@@ -73,8 +73,8 @@ struct row {
   bool chained;  ///< the token to run is the one that this sequence's row in the unabsorbed step samples
   int first;     ///< index in step::tokens of the first token to run, unless chained: see step::tokens_of()
   bool prefill;  ///< part of a prompt, of several tokens fed at once, or of tokens recomputed after preemption
-  bool scored =
-      false;  ///< the logits after each of its tokens are wanted, to score the next one, unless that is sampled
+  /// Whether the logits after each of its tokens are wanted, to score the next one, unless that is sampled.
+  bool scored = false;
 
   /// Read into the slot before its first token; null if there is none, or it comes later.
   encoder_tokens encoder_input = {};
