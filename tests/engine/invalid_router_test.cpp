@@ -16,7 +16,7 @@ namespace {
 
 namespace data = boost::unit_test::data;
 
-constexpr int answered = 8;
+constexpr int routed_tokens = 8;
 constexpr int prompts_asked = 16;
 
 struct overflowing_router {
@@ -60,7 +60,8 @@ std::vector<ending> ask(engine& running, const std::vector<std::vector<token>>& 
   std::vector<token_stream> streams;
   std::vector<ending> endings(prompts.size());
   for (std::size_t i = 0; i < prompts.size(); ++i) {
-    streams.push_back(running.generate({.prompt = token_ids(prompts[i]), .max_tokens = answered, .ignore_eos = true}));
+    streams.push_back(
+        running.generate({.prompt = token_ids(prompts[i]), .max_tokens = routed_tokens, .ignore_eos = true}));
     streams[i].async_complete(net::bind_executor(context, [&, i](error_code code, const completion& whole) {
       for (const auto& each : whole.tokens) endings[i].tokens.push_back(each.id);
       if (code) endings[i].error = streams[i].error().message();
@@ -71,7 +72,7 @@ std::vector<ending> ask(engine& running, const std::vector<std::vector<token>>& 
   return endings;
 }
 
-std::vector<std::pair<std::string, keep>> kinds() {
+std::vector<std::pair<std::string, keep>> cache_kinds() {
   return {{"plain", [](engine_options&) {}},
           {"int8", quantized(cache::int8())},
           {"kivi2", quantized(cache::kivi2())},
@@ -117,7 +118,7 @@ BOOST_DATA_TEST_CASE(end_the_requests_of_their_rows_alone, data::make(devices) *
 
 BOOST_AUTO_TEST_CASE(leave_no_trace_in_any_kind_of_cache) {
   for (const auto& router : {routers().at(0), routers().at(1)})
-    for (const auto& [name, keep] : kinds()) {
+    for (const auto& [name, keep] : cache_kinds()) {
       BOOST_TEST_CONTEXT(router << " " << name) {
         const auto model = with_overflow(router, "cpu");
         auto options = tiny_engine(*model);
