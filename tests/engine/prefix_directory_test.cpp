@@ -28,7 +28,7 @@ namespace {
 namespace data = boost::unit_test::data;
 namespace fs = std::filesystem;
 
-constexpr int answered = 12;
+constexpr int answer_tokens = 12;
 
 struct temporary_folder {
   temporary_folder() = default;
@@ -98,7 +98,7 @@ class restarts {
     std::vector<std::pair<std::vector<token>, int>> received(prompts.size());
     for (std::size_t i = 0; i < prompts.size(); ++i) {
       streams.push_back(running.generate(
-          {.prompt = token_ids(prompts[i]), .max_tokens = answered, .ignore_eos = true, .cache_salt = salt}));
+          {.prompt = token_ids(prompts[i]), .max_tokens = answer_tokens, .ignore_eos = true, .cache_salt = salt}));
       streams[i].async_complete(net::bind_executor(context, [&received, i](error_code code, completion whole) {
         BOOST_TEST(!code);
         for (const auto& each : whole.tokens) received[i].first.push_back(each.id);
@@ -187,13 +187,13 @@ BOOST_AUTO_TEST_CASE(a_sequence_finds_what_is_stored) {
       auto seq = running.open();
       auto next = first;
       std::vector<token> said;
-      for (int i = 0; i < answered; ++i) {
+      for (int i = 0; i < answer_tokens; ++i) {
         said.push_back((co_await seq.async_decode(next)).id);
         next.clear();
       }
       BOOST_TEST(said == all.alone(first), boost::test_tools::per_element());
     });
-    BOOST_TEST(running.stats().tokens == std::uint64_t{answered});
+    BOOST_TEST(running.stats().tokens == std::uint64_t{answer_tokens});
     BOOST_TEST(running.stats().prefix_hit_tokens == 99u);
   }
 }
@@ -396,7 +396,7 @@ BOOST_AUTO_TEST_CASE(engines_that_use_a_directory_at_once_store_and_find) {
       for (int round = 0; round < 3; ++round) {
         engine running(golden_model("qwen3_5_interval"), all.options());
         for (const auto& each : {own, first}) {
-          auto stream = running.generate({.prompt = token_ids(each), .max_tokens = answered, .ignore_eos = true});
+          auto stream = running.generate({.prompt = token_ids(each), .max_tokens = answer_tokens, .ignore_eos = true});
           const auto whole = stream.async_complete(net::use_future).get();
           std::vector<token> ids;
           for (const auto& chosen : whole.tokens) ids.push_back(chosen.id);
