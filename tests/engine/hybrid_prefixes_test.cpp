@@ -19,7 +19,7 @@ namespace {
 namespace data = boost::unit_test::data;
 
 constexpr token end_of_message = 1;
-constexpr int answer_tokens = 12;
+constexpr int reply_tokens = 12;
 constexpr double least_found = 0.95;
 
 /// Conversations with a hybrid over one engine, which reads a few tokens a step.
@@ -43,13 +43,13 @@ class conversations {
   }
 
   std::vector<token> reply(const std::vector<token>& prompt) const {
-    return loop_by_hand(*model_, options_, prompt, answer_tokens);
+    return loop_by_hand(*model_, options_, prompt, reply_tokens);
   }
 
   /// How many of the prompt's tokens were found. The answer must be that of a loop which finds none.
   int ask(const std::vector<token>& prompt) {
     net::io_context context;
-    auto stream = running_.generate({.prompt = token_ids(prompt), .max_tokens = answer_tokens, .ignore_eos = true});
+    auto stream = running_.generate({.prompt = token_ids(prompt), .max_tokens = reply_tokens, .ignore_eos = true});
     completion whole;
     stream.async_complete(net::bind_executor(context, [&](error_code code, completion received) {
       BOOST_TEST(!code);
@@ -164,10 +164,10 @@ BOOST_DATA_TEST_CASE(a_session_reopened_after_a_restart_runs_new_tokens_alone, d
   conversations with(golden);
   drive(with.running(), [&]() -> net::awaitable<void> {
     auto seq = co_await with.running().async_open(file.path);
-    for (int i = 1; i < answer_tokens; ++i) next.push_back((co_await seq.async_decode()).id);
+    for (int i = 1; i < reply_tokens; ++i) next.push_back((co_await seq.async_decode()).id);
   });
   BOOST_TEST(next == with.reply(said), boost::test_tools::per_element());
-  BOOST_TEST(with.run() == answer_tokens - 1);
+  BOOST_TEST(with.run() == reply_tokens - 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
