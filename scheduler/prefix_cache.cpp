@@ -34,7 +34,7 @@ int shared(const sequence& follower, const sequence& leader) {
 }
 
 int least_shared(const state& all, const sequence& seq) {
-  return seq.options.least_shared > 0 ? seq.options.least_shared : all.within.least_shared();
+  return seq.options.least_shared > 0 ? seq.options.least_shared : all.within.usage.block;
 }
 
 bool is_worth_it(const state& all, const sequence& seq, int length) {
@@ -120,8 +120,7 @@ sequence* leader_of(state& all, const following& what) {
 
 /// True if it has found a leader.
 bool follow(state& all, sequence& seq, const step& made) {
-  const int least = seq.options.least_shared > 0 ? seq.options.least_shared : all.within.usage.block;
-  int most = seq.cached + least - 1;
+  int most = seq.cached + least_shared(all, seq) - 1;
   for (const row& each : made.rows) {
     if (each.count == 1) continue;
     sequence& leader = all.sequences.at(each.sequence);
@@ -154,12 +153,10 @@ int next_kept(const state& all, const sequence& seq) {
   return seq.branch > 0 ? std::min(seq.branch, seq.checkpoints.front()) : seq.checkpoints.front();
 }
 
-/// Whether other slots hold almost as much of it: a twentieth is run again, or a block of long ones.
+/// Whether other slots hold almost as much of it.
 bool is_held(const state& all, const sequence& seq, int length) {
   const auto first = std::span(seq.tokens).first(static_cast<std::size_t>(length));
-  const int missing = length - look_up(all, seq, first).length;
-  if (seq.options.least_shared > 0) return missing < seq.options.least_shared;
-  return missing <= std::min(length / 20, all.within.usage.block - 1);
+  return look_up(all, seq, first).length + least_shared(all, seq) > length;
 }
 
 void keep_beginning(state& all, const sequence& seq, int length) {

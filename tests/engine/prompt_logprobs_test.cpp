@@ -94,11 +94,12 @@ BOOST_DATA_TEST_CASE(are_those_of_transformers_in_chunks_of_any_size, data::make
     auto options = tiny_engine(*golden_model(name));
     options.batching.max_batched_tokens = chunk;
     engine running(golden_model(name, device), options);
-    if (device != "cpu") first.clear();
     for (int round = 0; round < 2; ++round) {
       const auto reported = report(running, reference);
       for (std::size_t i = 0; i < reported.size(); ++i) {
-        if (first.size() <= i) compare(first.emplace_back(reported[i]), reference.prompts[i]);
+        if (first.size() <= i) first.push_back(reported[i]);
+        compare(reported[i], reference.prompts[i]);
+        if (device != "cpu") continue;  // whose bits depend on the tokens of a chunk
         BOOST_TEST(same_bits(reported[i], first[i]), "prompt " << i << " in chunks of " << chunk);
       }
     }
