@@ -3,6 +3,7 @@
 
 #include "kept_engines.hpp"
 #include "session_files.hpp"
+#include "../test_data.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -165,6 +166,19 @@ std::vector<kept_engine> storable() {
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(prefix_directories)
+
+BOOST_AUTO_TEST_CASE(every_golden_with_recurrent_layers_is_tested_here) {
+  const auto listed = hybrids();
+  for (const auto& each : std::filesystem::directory_iterator(test_data() + "/golden")) {
+    const auto name = each.path().filename().string();
+    if (name == "configs" || !std::filesystem::exists(each.path() / "config.json")) continue;
+    const auto model = load_model(each.path(), {.threads = 1});
+    if (model->embedding_width() > 0) continue;  // nothing of it is cached
+    const auto& specs = model->kv_cache_specs();
+    const bool recurs = std::ranges::count(specs, cache::layer_kind::recurrent, &cache::kv_cache_spec::kind) > 0;
+    BOOST_TEST(recurs == (std::ranges::find(listed, name) != listed.end()), name);
+  }
+}
 
 BOOST_DATA_TEST_CASE(the_next_turn_of_a_conversation_is_found_after_a_restart, data::make(storable()), each) {
   restarts all(each);
@@ -386,11 +400,11 @@ BOOST_AUTO_TEST_CASE(processes_that_use_a_directory_at_once_find_whole_files_or_
 
 BOOST_AUTO_TEST_CASE(engines_that_use_a_directory_at_once_store_and_find) {
   restarts all(plain("qwen3_5_interval"));
-  all.options().external_stepping = false;
   const auto first = all.prompt(100, 3);
+  const auto expected = all.alone(first);
+  all.options().external_stepping = false;
   std::vector<std::jthread> others;
   std::atomic<int> wrong = 0;
-  const auto expected = all.alone(first);
   for (int i = 0; i < 4; ++i)
     others.emplace_back([&, own = all.prompt(60, 10 + static_cast<unsigned>(i))] {
       for (int round = 0; round < 3; ++round) {
