@@ -21,8 +21,8 @@ class stored_prefixes {
   /// runner provides no snapshots.
   explicit stored_prefixes(engine_loop& loop);
 
-  /// Begins to restore a stored prefix of the prompt, if it is longer than what slots hold by enough to be shared. True
-  /// if the request has to wait; it is enqueued once that is over.
+  /// Begins to restore what the request begins with, if the directory has at least a block more of it than slots do.
+  /// True if the request has to wait for that; it is enqueued once that is over.
   bool restore(std::span<const token> prompt, std::uint64_t cache_salt, const std::shared_ptr<request_state>& waiter);
 
   bool waits(const request_state& one) const;

@@ -239,11 +239,15 @@ void stream_state::process() {
 }
 
 void stream_state::submit_once() {
+  const auto is_wanted = [&] {
+    const std::lock_guard lock(mutex_);
+    return wanted_end_ != wanted_end::abort && stage_ == stage::prepared;
+  };
+  if (!is_wanted()) return;
+  const bool shares = request_.prefix_caching && !request_.prompt_logprobs && !encoder_input_;
+  if (shares && awaits_stored_prefix(prompt_, cache_salt())) return;
   {
     const std::lock_guard lock(mutex_);
-    const bool shares = request_.prefix_caching && !request_.prompt_logprobs && !encoder_input_;
-    if (wanted_end_ == wanted_end::abort || stage_ != stage::prepared) return;
-    if (shares && awaits_stored_prefix(prompt_, cache_salt())) return;
     stage_ = stage::submitted;
   }
   submit();

@@ -143,8 +143,6 @@ class product {
   partition cut_;
 };
 
-constexpr std::size_t most_together = 32;
-
 // Rows that are rounded are rounded in a region of their own, a product in each task.
 void multiply_together(const execution& run, std::span<const linear_product> products) {
   std::array<std::optional<product>, most_together> all;

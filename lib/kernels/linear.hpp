@@ -4,6 +4,7 @@
 #include "kernels/prologue.hpp"
 #include "kernels/tiled_matrix.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -43,6 +44,9 @@ struct linear_product {
   const tiled_matrix* weights = nullptr;
   linear_operands operands;
 };
+
+/// As many products are made together.
+constexpr std::size_t most_together = 32;
 
 /// The same bits as each product alone, and threads wait for each other only once for many of them. No product writes
 /// what another one reads; scratch is each one's own.

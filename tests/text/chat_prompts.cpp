@@ -120,19 +120,19 @@ BOOST_AUTO_TEST_CASE(checkpoints_of_a_chat_with_tools_are_where_the_next_turn_be
   const auto tokens = small_tokenizer({}, control);
   const auto chat = messages_of(reference_chats().at("chats").at("agent").as_array());
   for (const auto* name : {"signatures", "chatml"}) {
-    const auto prompt = [&](std::size_t messages) {
-      return encode_chat(std::span(chat).first(messages), variables_of(setting_named("tools")), template_named(name),
+    const auto prompt = [&](std::size_t count) {
+      return encode_chat(std::span(chat).first(count), variables_of(setting_named("tools")), template_named(name),
                          tokens);
     };
     const std::vector ends{*tokens.find("<|im_end|>")};
-    for (std::size_t told = 2; told < chat.size(); ++told) {
-      const auto now = prompt(told), next = prompt(told + 1);
+    for (std::size_t messages = 2; messages < chat.size(); ++messages) {
+      const auto now = prompt(messages), next = prompt(messages + 1);
       const auto lengths = prompt_checkpoints(now, ends);
       const auto common = std::ranges::mismatch(now, next).in1 - now.begin();
       const auto ends_message = [&](int length) { return now[static_cast<std::size_t>(length) - 1] == ends[0]; };
       const auto last_message = std::find_if(lengths.rbegin(), lengths.rend(), ends_message);
       BOOST_REQUIRE(last_message != lengths.rend());
-      BOOST_TEST(*last_message <= common, name << " after " << told << " messages");
+      BOOST_TEST(*last_message <= common, name << " after " << messages << " messages");
       const auto before = std::span(now).first(static_cast<std::size_t>(lengths.front()));
       BOOST_TEST(std::ranges::count(before, ends[0]) == 1);
     }

@@ -209,15 +209,19 @@ BOOST_AUTO_TEST_CASE(gguf_mistakes_are_named) {
                       "charsmap of 3 bytes"));
 }
 
+gguf_fields fields_of(std::string_view kind, std::string_view pre) {
+  gguf_fields fields;
+  fields.view.model = kind;
+  fields.view.pre = pre;
+  fields.view.bos = 3;
+  fields.view.eos = 4;
+  fields.scores.assign(6, 0);
+  return fields;
+}
+
 BOOST_AUTO_TEST_CASE(gguf_files_that_do_not_say_so_begin_as_their_model_is_used_to) {
   auto encoded = [](std::string_view kind, std::string_view pre) {
-    gguf_fields fields;
-    fields.view.model = kind;
-    fields.view.pre = pre;
-    fields.view.bos = 3;
-    fields.view.eos = 4;
-    fields.scores.assign(6, 0);
-    return fields.made().encode("", {.add_special = true});
+    return fields_of(kind, pre).made().encode("", {.add_special = true});
   };
   BOOST_TEST(encoded("gpt2", "gpt-2").empty());
   BOOST_TEST(encoded("gpt2", "llama-bpe") == ids{3});
@@ -230,13 +234,8 @@ BOOST_AUTO_TEST_CASE(gguf_files_that_do_not_say_so_begin_as_their_model_is_used_
 
 BOOST_AUTO_TEST_CASE(gguf_files_join_pairs_as_their_encoder_reads_them) {
   auto joined = [](std::string_view kind, std::string_view pre) {
-    gguf_fields fields;
-    fields.view.model = kind;
-    fields.view.pre = pre;
-    fields.view.bos = 3;
-    fields.view.eos = 4;
+    auto fields = fields_of(kind, pre);
     fields.view.add_bos = fields.view.add_eos = true;
-    fields.scores.assign(6, 0);
     const auto pair = fields.made().encode(text_pair{});
     BOOST_TEST(pair.second.value() == std::ssize(pair.tokens) - 1);
     return pair.tokens;

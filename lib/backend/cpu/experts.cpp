@@ -2,6 +2,7 @@
 #include "backend/cpu/expert_rows.hpp"
 #include "backend/cpu/operators.hpp"
 #include "backend/cpu/top_k_routing.hpp"
+#include "kernels/linear.hpp"
 #include "kernels/row_tasks.hpp"
 
 #include <algorithm>
@@ -14,8 +15,6 @@
 namespace cogen::cpu {
 
 namespace {
-
-constexpr std::size_t most_together = 32;
 
 /// Copies each row to its places among the packed ones, times its shares if they scale what experts read.
 void pack(const forward_context& context, const expert_rows& places, const activations& x, bool scales_input,
@@ -111,7 +110,7 @@ class operators::expert_group {
  private:
   static constexpr std::int64_t most_rows = 128;
 
-  std::array<chosen_expert, most_together> all_;
+  std::array<chosen_expert, kernels::most_together> all_;
   std::size_t count_ = 0;
   std::int64_t rows_ = 0;
 };
@@ -142,8 +141,8 @@ void operators::sum_experts(const routed_rows& routed, const parts::mixture_of_e
 
 void operators::feed_forward(std::span<const chosen_expert> experts) const {
   const auto scratch = this->scratch();
-  std::array<projected_rows, most_together> products;
-  std::array<std::optional<kernels::activated_rows>, most_together> inner;
+  std::array<projected_rows, kernels::most_together> products;
+  std::array<std::optional<kernels::activated_rows>, kernels::most_together> inner;
   for (std::size_t index = 0; index < experts.size(); ++index) {
     const auto& [by, x, y] = experts[index];
     products[index] = {&by->up, x, context_.space.take(x.rows, by->up.weights->outputs())};

@@ -10,8 +10,6 @@ namespace cogen::cpu {
 
 namespace {
 
-constexpr std::size_t most_together = 32;
-
 /// Scratch for a product of so many rows, until the caller's arena::scope ends.
 float* scratch_of(const forward_context& context, const kernels::tiled_matrix& weights, std::int64_t rows) {
   const std::int64_t floats = kernels::linear_scratch_floats(context.run, weights, rows);
@@ -66,10 +64,10 @@ void projection::add(const forward_context& context, const input& x, const activ
 }
 
 void project(const forward_context& context, std::span<const projected_rows> products) {
-  std::array<kernels::linear_product, most_together> together;
-  for (; !products.empty(); products = products.subspan(std::min(most_together, products.size()))) {
+  std::array<kernels::linear_product, kernels::most_together> together;
+  for (; !products.empty(); products = products.subspan(std::min(kernels::most_together, products.size()))) {
     const arena::scope scratch(context.space);
-    const auto next = products.first(std::min(most_together, products.size()));
+    const auto next = products.first(std::min(kernels::most_together, products.size()));
     std::ranges::transform(next, together.begin(), [&](const projected_rows& each) {
       return product_of(context, *each.by, each.x, each.y, false);
     });
@@ -79,9 +77,9 @@ void project(const forward_context& context, std::span<const projected_rows> pro
 
 void project_heads(const forward_context& context, std::span<const projection> by, const head_columns& x,
                    const head_columns& y) {
-  std::array<projected_rows, most_together> products;
-  for (std::size_t first = 0; first < by.size(); first += most_together) {
-    const auto count = std::min(most_together, by.size() - first);
+  std::array<projected_rows, kernels::most_together> products;
+  for (std::size_t first = 0; first < by.size(); first += kernels::most_together) {
+    const auto count = std::min(kernels::most_together, by.size() - first);
     for (std::size_t index = 0; index < count; ++index) {
       const auto head = static_cast<std::int64_t>(first + index);
       products[index] = {&by[first + index], x.of(head), y.of(head)};

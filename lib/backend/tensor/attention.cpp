@@ -93,16 +93,18 @@ void tensor_operators::attend(const qkv_rows& numbers, const attention_shape& sh
   const auto values_of = [&](const at::Tensor& keys_or_values) {
     return shape.latent_dim > 0 ? keys_or_values.narrow(3, 0, shape.latent_dim) : keys_or_values;
   };
-  const auto plane_of_values = shape.latent_dim > 0 ? 0 : 1;
+  const auto with_quantized = [&](const kept_tokens& kept, const auto& all) {
+    if (!layer.quantization) return kept;
+    const auto values = all(quantized_tokens(layer, shape.latent_dim > 0 ? 0 : 1));
+    return behind(all(quantized_tokens(layer, 0)), values_of(values), kept);
+  };
   for_single_rows(rows, layer.keys[0].numel(), [&](const token_block& which, const slot_rows& own) {
     const auto by = queries_of(numbers, shape, rows, which);
     const auto places = layer.ring > 0 ? layer.keys.size(1) : places_to_read(by.positions + 1, layer.keys.size(1));
     const auto read = [&](const at::Tensor& of) { return tokens_of_slots(of.narrow(1, 0, places), own.slots); };
     const auto all = [&](const at::Tensor& of) { return tokens_of_slots(of, own.slots); };
-    kept_tokens kept{read(layer.keys), read(layer.values),
-                     positions_in(layer, by.positions.squeeze(1)).narrow(1, 0, places)};
-    if (layer.quantization)
-      kept = behind(all(quantized_tokens(layer, 0)), values_of(all(quantized_tokens(layer, plane_of_values))), kept);
+    const auto positions = positions_in(layer, by.positions.squeeze(1)).narrow(1, 0, places);
+    const auto kept = with_quantized({read(layer.keys), read(layer.values), positions}, all);
     const auto result = found(by, kept, seen_by(by, kept, layer), shape, layer.span.sinks);
     write(without_padding(result, own), which, shape, out);
   });
@@ -111,10 +113,8 @@ void tensor_operators::attend(const qkv_rows& numbers, const attention_shape& sh
     const auto places = seen_places(layer, prompt);
     const auto read = [&](const at::Tensor& of) { return tokens_of_slot(of, prompt.slot, places.first, places.count); };
     const auto all = [&](const at::Tensor& of) { return tokens_of_slot(of, prompt.slot, 0, of.size(1)); };
-    kept_tokens kept{read(layer.keys), read(layer.values),
-                     columns(positions_in(layer, by.positions.slice(1, -1).squeeze(1)), places)};
-    if (layer.quantization)
-      kept = behind(all(quantized_tokens(layer, 0)), values_of(all(quantized_tokens(layer, plane_of_values))), kept);
+    const auto positions = columns(positions_in(layer, by.positions.slice(1, -1).squeeze(1)), places);
+    const auto kept = with_quantized({read(layer.keys), read(layer.values), positions}, all);
     write(found(by, kept, seen_by(by, kept, layer), shape, layer.span.sinks), which, shape, out);
   });
   if (shape.output_gate) gate_outputs(numbers, shape, out);

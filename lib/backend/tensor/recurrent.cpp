@@ -1,7 +1,7 @@
 #include "backend/tensor/mixers.hpp"
 #include "backend/tensor/norms.hpp"
-#include "backend/tensor/slot_rows.hpp"
 #include "backend/tensor/tensor_operators.hpp"
+#include "backend/tensor/token_blocks.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/exp.h>
@@ -12,6 +12,34 @@
 #include <vector>
 
 namespace cogen::device {
+
+namespace {
+
+/// From and to the states of the rows' slots: states [slots, numbers], out [tokens, width].
+///
+/// Calls mix(take, state) for all rows of a single token together, and for each prompt. Of a step's rows, take(rows)
+/// are those of the sequences, [sequences, tokens, …]; state [sequences, numbers] is updated in place; the result is
+/// [sequences, tokens, width].
+template <class Mix>
+void mix_sequences(const step_rows& rows, const at::Tensor& states, const at::Tensor& out, const Mix& mix) {
+  if (rows.single > 0) {
+    const auto first = [&](const at::Tensor& of) { return of.narrow(0, 0, rows.single); };
+    const slot_rows own(first(rows.slots));
+    const auto is_new = own.of(first(rows.positions)) == 0;
+    const auto state = states.index_select(0, own.slots).masked_fill_(is_new.unsqueeze(1), 0);
+    const auto made = mix([&](const at::Tensor& of) { return own.of(first(of)).unsqueeze(1); }, state);
+    states.index_copy_(0, own.slots, state);
+    first(out).copy_(made.squeeze(1).masked_fill(own.is_padding.unsqueeze(1), 0));
+  }
+  for_prompts(rows, [&](const token_block& which, const prompt_row& prompt) {
+    const auto take = [&](const at::Tensor& of) { return which.of(of); };
+    const auto state = states.narrow(0, prompt.slot, 1);
+    if (prompt.held == 0) state.zero_();
+    take(out).copy_(mix(take, state));
+  });
+}
+
+}  // namespace
 
 void tensor_operators::scan(const at::Tensor& x_and_gate, const selective_scan& by, const step_rows& rows,
                             const cache::device_layer& layer, const at::Tensor& out) {
