@@ -1,9 +1,9 @@
 // Prefixes that one engine stores when it ends are found by the next one, which says the same bits.
 #include "snapshot/prefix_directory.hpp"
 
+#include "../test_data.hpp"
 #include "kept_engines.hpp"
 #include "session_files.hpp"
-#include "../test_data.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
