@@ -1,6 +1,6 @@
 #include "models.hpp"
 
-#include "engine/model_runner.hpp"
+#include "runner/model_runner.hpp"
 
 #include <cmath>
 #include <random>

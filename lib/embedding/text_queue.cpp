@@ -1,6 +1,6 @@
 #include "embedding/text_queue.hpp"
 
-#include "engine/diagnostics_of.hpp"
+#include "runner/diagnostics_of.hpp"
 
 #include <exception>
 #include <utility>

@@ -1,7 +1,7 @@
 #include "embedding/text_state.hpp"
 
-#include "engine/diagnostics_of.hpp"
 #include "engine/engine_loop.hpp"
+#include "runner/diagnostics_of.hpp"
 
 #include <algorithm>
 #include <concepts>

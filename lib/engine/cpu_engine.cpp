@@ -2,9 +2,9 @@
 
 #include "engine/checked_options.hpp"
 #include "engine/machine_memory.hpp"
-#include "engine/model_runner.hpp"
 #include "nn/model_outline.hpp"
 #include "nn/text_encoder.hpp"
+#include "runner/model_runner.hpp"
 #include "snapshot/snapshot_format.hpp"
 
 #include <cogen/engine.hpp>

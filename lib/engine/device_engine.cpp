@@ -1,9 +1,9 @@
 #include "engine/device_engine.hpp"
 
 #include "engine/checked_options.hpp"
-#include "engine/device_runner.hpp"
 #include "engine/machine_memory.hpp"
 #include "nn/device_layout.hpp"
+#include "runner/device_runner.hpp"
 #include "snapshot/snapshot_format.hpp"
 
 #include <cogen/cache/device_cache.hpp>

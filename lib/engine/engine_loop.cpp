@@ -1,7 +1,7 @@
 #include "engine/engine_loop.hpp"
 
-#include "engine/diagnostics_of.hpp"
 #include "engine/stored_prefixes.hpp"
+#include "runner/diagnostics_of.hpp"
 
 #include <boost/asio/system_executor.hpp>
 #include <fmt/format.h>

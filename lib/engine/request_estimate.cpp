@@ -1,6 +1,6 @@
 #include "engine/checked_request.hpp"
-#include "engine/diagnostics_of.hpp"
 #include "engine/engine_loop.hpp"
+#include "runner/diagnostics_of.hpp"
 #include "sampling/sampler.hpp"
 #include "text/output_processor.hpp"
 

@@ -1,6 +1,6 @@
 #include "engine/sampling_state.hpp"
 
-#include "engine/diagnostics_of.hpp"
+#include "runner/diagnostics_of.hpp"
 
 namespace cogen {
 namespace {

@@ -1,7 +1,7 @@
 #include "engine/checked_encoder_input.hpp"
-#include "engine/diagnostics_of.hpp"
 #include "engine/engine_loop.hpp"
 #include "engine/sequence_state.hpp"
+#include "runner/diagnostics_of.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,8 +1,8 @@
 #include "engine/sequence_state.hpp"
 
 #include "engine/checked_request.hpp"
-#include "engine/diagnostics_of.hpp"
 #include "engine/engine_loop.hpp"
+#include "runner/diagnostics_of.hpp"
 
 #include <fmt/format.h>
 

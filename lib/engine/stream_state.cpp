@@ -1,7 +1,7 @@
 #include "engine/stream_state.hpp"
 
-#include "engine/diagnostics_of.hpp"
 #include "engine/engine_loop.hpp"
+#include "runner/diagnostics_of.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 #include "simulation/engine/kept_cache.hpp"
 
-#include "engine/slot_forks.hpp"
+#include "runner/slot_forks.hpp"
 
 #include <cogen/cache/codec.hpp>
 #include <cogen/cache/transfer.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/model_runner.hpp"
+#include "runner/model_runner.hpp"
 #include "simulation/engine/settings.hpp"
 #include "simulation/toy_cache.hpp"
 

@@ -1,4 +1,4 @@
-#include "engine/sampling_block.hpp"
+#include "runner/sampling_block.hpp"
 
 #include <ATen/ops/empty.h>
 

@@ -1,4 +1,4 @@
-#include "engine/diagnostics_of.hpp"
+#include "runner/diagnostics_of.hpp"
 
 #include <cogen/scheduler/deadline_unreachable.hpp>
 

@@ -1,11 +1,11 @@
 #pragma once
 
-#include "engine/caching_runner.hpp"
-#include "engine/sampling_block.hpp"
 #include "nn/device_network.hpp"
 #include "nn/encoder_reader.hpp"
 #include "nn/kv_prefetcher.hpp"
 #include "nn/step_block.hpp"
+#include "runner/caching_runner.hpp"
+#include "runner/sampling_block.hpp"
 #include "snapshot/device_slots.hpp"
 
 #include <array>

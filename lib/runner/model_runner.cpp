@@ -1,7 +1,7 @@
-#include "engine/model_runner.hpp"
+#include "runner/model_runner.hpp"
 
-#include "engine/diagnostics_of.hpp"
 #include "kernels/worker_pool.hpp"
+#include "runner/diagnostics_of.hpp"
 
 #include <iterator>
 

@@ -1,6 +1,6 @@
-#include "engine/caching_runner.hpp"
+#include "runner/caching_runner.hpp"
 
-#include "engine/slot_forks.hpp"
+#include "runner/slot_forks.hpp"
 
 #include <utility>
 

@@ -1,4 +1,4 @@
-#include "engine/slot_forks.hpp"
+#include "runner/slot_forks.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/caching_runner.hpp"
+#include "runner/caching_runner.hpp"
 #include "snapshot/cpu_slots.hpp"
 
 #include <cogen/model.hpp>

@@ -1,7 +1,7 @@
-#include "engine/device_runner.hpp"
+#include "runner/device_runner.hpp"
 
-#include "engine/diagnostics_of.hpp"
 #include "nn/device_layout.hpp"
+#include "runner/diagnostics_of.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
