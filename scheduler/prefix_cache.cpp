@@ -34,11 +34,18 @@ int shared(const sequence& follower, const sequence& leader) {
 }
 
 int least_shared(const state& all, const sequence& seq) {
-  return seq.options.least_shared > 0 ? seq.options.least_shared : all.within.usage.block;
+  return seq.options.least_shared > 0 ? seq.options.least_shared : all.within.least_shared();
 }
 
 bool is_worth_it(const state& all, const sequence& seq, int length) {
   return length >= seq.cached + least_shared(all, seq);
+}
+
+/// The shortest prefix that it waits for.
+int least_awaited(const state& all, const sequence& seq) {
+  if (seq.options.least_shared > 0) return seq.cached + seq.options.least_shared;
+  const int block = all.within.usage.block;
+  return seq.cached < block ? block : seq.cached + block;
 }
 
 /// What other slots hold of tokens, first ones of the sequence; includes what is kept from this step on.
@@ -120,7 +127,7 @@ sequence* leader_of(state& all, const following& what) {
 
 /// True if it has found a leader.
 bool follow(state& all, sequence& seq, const step& made) {
-  int most = seq.cached + least_shared(all, seq) - 1;
+  int most = least_awaited(all, seq) - 1;
   for (const row& each : made.rows) {
     if (each.count == 1) continue;
     sequence& leader = all.sequences.at(each.sequence);
@@ -153,16 +160,25 @@ int next_kept(const state& all, const sequence& seq) {
   return seq.branch > 0 ? std::min(seq.branch, seq.checkpoints.front()) : seq.checkpoints.front();
 }
 
-/// Whether other slots hold almost as much of it.
-bool is_held(const state& all, const sequence& seq, int length) {
+/// How many of its first `length` tokens no other slot holds.
+int missing_elsewhere(const state& all, const sequence& seq, int length) {
   const auto first = std::span(seq.tokens).first(static_cast<std::size_t>(length));
-  return look_up(all, seq, first).length + least_shared(all, seq) > length;
+  return length - look_up(all, seq, first).length;
 }
 
-void keep_beginning(state& all, const sequence& seq, int length) {
+/// Whether that is too little to keep more: a twentieth is run again, or less than a block of long ones.
+bool is_negligible(const state& all, const sequence& seq, int missing, int length) {
+  if (seq.options.least_shared > 0) return missing < seq.options.least_shared;
+  return missing <= std::min(length / 20, all.within.usage.block - 1);
+}
+
+/// Drops what others have left only to save a block or more.
+void keep_beginning(state& all, const sequence& seq, int missing, int length) {
   // At least one token is copied, together with state that is valid only at this length.
   const auto first = all.slots.share(seq.slot, length, length - 1);
-  if (!reclaim(all, length, first) || !all.slots.returns(first)) return;
+  const bool is_much = missing >= all.within.usage.block || seq.options.least_shared > 0;
+  const bool fits = is_much ? reclaim(all, length, first) : all.slots.fits(length, first);
+  if (!fits || !all.slots.returns(first)) return;
   const int kept = take_unknown(all, length, first);
   all.known.hold(kept, seq.options.cache_salt, seq.tokens.first(static_cast<std::size_t>(length)));
   all.slots.keep(kept, true);
@@ -261,11 +277,13 @@ int until_kept(const state& all, const sequence& seq) {
 void keep_for_others(state& all, sequence& seq) {
   for (int length = next_kept(all, seq); length > 0; length = next_kept(all, seq)) {
     const bool comes = length > seq.cached;
-    const bool held = is_held(all, seq, length);
+    const int missing = missing_elsewhere(all, seq, length);
+    const bool held = is_negligible(all, seq, missing, length);
     if (comes && !held) return;
     if (seq.branch == length) seq.branch = 0;
     std::erase(seq.checkpoints, length);
-    if (!held && seq.exact && all.slots.can_share(seq.slot, length) == length) keep_beginning(all, seq, length);
+    if (!held && seq.exact && all.slots.can_share(seq.slot, length) == length)
+      keep_beginning(all, seq, missing, length);
   }
 }
 

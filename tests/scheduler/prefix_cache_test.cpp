@@ -157,6 +157,17 @@ BOOST_AUTO_TEST_CASE(checkpoints_that_others_hold_already_take_no_slot) {
   BOOST_CHECK_EQUAL(a.s.sched.prefix_cached_slots(), 3);
 }
 
+BOOST_AUTO_TEST_CASE(checkpoints_that_others_hold_all_but_a_twentieth_of_take_no_slot) {
+  auto within = sharing_limits(8, 0);
+  within.usage.block = 64;
+  one_after_another a(within);
+  a.serve(prompt(200, 10, 1), {.release_at_end = true}, {100, 105});
+  BOOST_CHECK_EQUAL(a.s.sched.prefix_cached_slots(), 2);
+  a.serve(prompt(106, 10, 2), {.release_at_end = true}, {106});
+  BOOST_CHECK_EQUAL(a.s.sched.prefix_cached_slots(), 4);
+  BOOST_CHECK_EQUAL(a.serve(prompt(106, 10, 3)), 10);
+}
+
 BOOST_AUTO_TEST_CASE(slots_that_go_back_anywhere_ignore_checkpoints) {
   one_after_another a(sharing_limits(8));
   a.serve(prompt(100, 10, 1), {.release_at_end = true}, {40, 80});
@@ -197,6 +208,27 @@ BOOST_AUTO_TEST_CASE(less_than_a_block_is_not_worth_sharing) {
   BOOST_CHECK_EQUAL(a.serve(prompt(3, 10, 2)), 13);
   BOOST_CHECK_EQUAL(a.serve(prompt(4, 10, 3)), 14);
   BOOST_CHECK_EQUAL(a.serve(prompt(4, 10, 4)), 10);
+}
+
+BOOST_DATA_TEST_CASE(sixteen_tokens_of_a_longer_block_are_worth_sharing, boost::unit_test::data::make({anywhere, 0}),
+                     max_rollback_tokens) {
+  auto within = sharing_limits(4, max_rollback_tokens);
+  within.usage.block = 64;
+  one_after_another a(within);
+  for (const int common : {15, 16}) {
+    const auto of = [&](int seq) { return joined(counting(common, 100 * common), counting(10, 5000 * seq)); };
+    a.serve(of(1), {.release_at_end = true}, {common});
+    BOOST_CHECK_EQUAL(a.serve(of(2)), common < 16 ? common + 10 : 10);
+  }
+}
+
+/// But not worth waiting for.
+BOOST_AUTO_TEST_CASE(prompts_that_share_less_than_a_block_run_together) {
+  auto within = sharing_limits(2);
+  within.usage.block = 64;
+  served s(within);
+  for (int seq = 1; seq <= 2; ++seq) ask(s, prompt(40, 10, seq));
+  BOOST_CHECK_EQUAL(s.step().rows.size(), 2);
 }
 
 /// Logits of tokens that another one has run would be missing.

@@ -45,7 +45,8 @@ struct sequence_options {
   bool prefix_caching = true;
   std::uint64_t cache_salt = 0;
 
-  /// The fewest tokens that it shares with others and leaves for them. 0: a block.
+  /// The fewest tokens that it shares with others, waits for, and leaves for them. 0: limits::least_shared(), but it
+  /// waits for a block.
   int least_shared = 0;
 
   /// Removes the sequence and frees its slot when a run ends by itself. It may then hold, and reserves memory for, only
@@ -70,8 +71,9 @@ struct run {
   int samples = std::numeric_limits<int>::max();
 
   /// Lengths of the sequence, ascending, from which others may continue in another way: ends of messages. What its slot
-  /// holds there is kept while there is room, if slots cannot be cut back later (limits.max_rollback_tokens) and no
-  /// other slot holds all of it but less than a block. Only lengths before the run's last token count.
+  /// holds there is kept, if slots cannot be cut back later (limits.max_rollback_tokens) and no other slot holds all of
+  /// it but a twentieth, or less than a block if that is shorter. Where others hold all but less than a block, nothing
+  /// is dropped for it. Only lengths before the run's last token count.
   std::vector<int> checkpoints = {};
 
   /// For output::sample: also wants the logits after each of `tokens` but the last, to score the token that follows

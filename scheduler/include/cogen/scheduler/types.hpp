@@ -94,7 +94,8 @@ struct limits {
   int spare_slots = 0;
 
   /// Keeps what a slot holds when its sequence ends, until others need the room; the least recently used is dropped
-  /// first. A new sequence starts with what another slot holds of its first tokens, if that is at least one block.
+  /// first. A new sequence starts with what another slot holds of its first tokens, if those are at least
+  /// least_shared().
   bool prefix_caching = false;
 
   /// Tokens one sequence may hold, sampled ones included.
@@ -146,6 +147,9 @@ struct limits {
 
   /// `slots` and `spare_slots` together.
   int all_slots() const { return slots + spare_slots; }
+
+  /// Tokens of the shortest prefix that is shared; fewer are run again.
+  int least_shared() const { return std::min(usage.block, 16); }
 
   /// Bytes of `swap_bytes` that swapping out a slot of `length` tokens takes.
   std::int64_t swapped_out(std::int64_t length) const { return (swap_usage ? *swap_usage : usage)(length); }
