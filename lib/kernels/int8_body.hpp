@@ -296,9 +296,20 @@ void multiply_by_spans(const int8_job& job) {
     }
 }
 
+// A single row, which reads a tile in order and as fast as memory gives it, if each line is fetched just before. Whole
+// tiles fetched far ahead are a fifth slower with 4 bits, and a third with 8.
+template <class Streamed>
+void multiply_row(const int8_job& job) {
+  int8_fetch none{nullptr, 0};
+  const int8_span span{job, 0, 0, job.inputs / quantized_group, nullptr, none};
+  multiply_groups<1, 4>(span, Streamed(job.tile, 0, 0), 0);
+}
+
 template <class Packed>
 void multiply_int8_tile(const int8_job& job) {
   const bool wide = job.last_lane - job.first_lane > 2 * simd::width;
+  if constexpr (4 * simd::width == tile_lanes)
+    if (wide && job.rows == 1) return multiply_row<summed_weights<typename Packed::streamed>>(job);
   if (wide && job.rows <= dots::wide_rows) return multiply_once<Packed, dots::wide_rows, 4>(job);
   if (job.rows <= dots::narrow_rows) return multiply_once<Packed, dots::narrow_rows, 2>(job);
   multiply_by_spans<Packed>(job);

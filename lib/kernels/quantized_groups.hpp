@@ -193,10 +193,23 @@ class block_scales {
   }
 };
 
+/// Fetches each line of low bits, or of whole values, some bytes before it is read.
+template <class Values>
+struct streamed_values : Values {
+  static constexpr int ahead = 512;
+
+  COGEN_INLINE static typename Values::words load(const std::byte* lanes, int step) {
+    __builtin_prefetch(lanes + 4 * tile_lanes * step + ahead, 0, 2);
+    return Values::load(lanes, step);
+  }
+};
+
 template <class Scales, class Values>
 class quantized_weights : public Scales {
  public:
   using values = Values;
+  /// The same, for whole tiles that are read once and in order.
+  using streamed = quantized_weights<Scales, streamed_values<Values>>;
   static constexpr int inputs = quantized_group;
   static constexpr int value_bytes = tile_lanes * quantized_group * Values::bits / 8;
   /// Of a group, with its share of its block's header.
