@@ -32,7 +32,8 @@ class row_reader {
     ++seq_.sampled;
     seq_.tokens.push_back(sampled);
     if (seq_.room() + seq_.current.unknown == 0) return finish_run(finish::length);
-    if (seq_.current.samples + seq_.current.unknown == 0) end();
+    if (seq_.current.samples + seq_.current.unknown == 0) return end();
+    if (!seq_.options.chained) all_.queued.place(seq_);
   }
 
   void fail() {

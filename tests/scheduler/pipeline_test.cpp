@@ -43,6 +43,23 @@ BOOST_AUTO_TEST_CASE(nothing_is_chained_one_deep) {
   for (int i = 0; i < 9; ++i) BOOST_CHECK(!row_of(s.step(), id)->chained);
 }
 
+BOOST_AUTO_TEST_CASE(a_sequence_that_is_never_chained_waits_for_each_of_its_tokens) {
+  served s(two_deep());
+  const auto waits = s.sched.submit({.chained = false}, {counting(5), output::sample, 9});
+  const auto other = s.sched.submit({}, {counting(7), output::sample, 9});
+  BOOST_CHECK_EQUAL(s.launch().rows.size(), 2);
+  BOOST_CHECK(s.sched.phase_of(waits) == phase::paused);
+  const auto second = s.launch();
+  BOOST_CHECK(!row_of(second, waits));
+  BOOST_CHECK(row_of(second, other)->chained);
+  s.absorb();
+  BOOST_CHECK(s.sched.phase_of(waits) == phase::decoding);
+  s.absorb();
+  run_two_deep(s);
+  BOOST_CHECK(s.sampled(waits) == alone(counting(5), 9));
+  BOOST_CHECK(s.sampled(other) == alone(counting(7), 9));
+}
+
 BOOST_AUTO_TEST_CASE(two_deep_brings_the_same_tokens) {
   served s(two_deep());
   std::vector<sequence_id> ids;

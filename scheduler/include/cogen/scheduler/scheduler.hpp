@@ -49,6 +49,10 @@ struct sequence_options {
   /// waits for a block.
   int least_shared = 0;
 
+  /// Whether a row may be planned while the row in flight before it samples the token that it feeds. If not, the
+  /// sequence waits until that step is absorbed.
+  bool chained = true;
+
   /// Removes the sequence and frees its slot when a run ends by itself. It may then hold, and reserves memory for, only
   /// what its first run needs: the run's tokens and, if it samples, max_new_tokens.
   bool release_at_end = false;
