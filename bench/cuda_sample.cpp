@@ -76,6 +76,7 @@ timing measure(const cogen::sampling_params& how, int rows, int vocabulary) {
   const device_array<cogen::sampling_row> on_device(sampling);
   const device_array<cogen::token_bias> biases(lists.biases);
   const device_array<cogen::token_count> counts(lists.counts);
+  const device_array<std::uint64_t> masks(lists.masks);
   const device_array<cogen::token> last(count), tokens(count);
   const device_array<cogen::sampling_status> statuses(count);
   const cogen::test::device_stream stream;
@@ -87,6 +88,7 @@ timing measure(const cogen::sampling_params& how, int rows, int vocabulary) {
                                .sampling = on_device.data(),
                                .biases = biases.data(),
                                .counts = counts.data(),
+                               .masks = masks.data(),
                                .last_tokens = last.data(),
                                .tokens = tokens.data(),
                                .statuses = statuses.data()},

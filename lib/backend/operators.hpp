@@ -55,6 +55,7 @@ struct step_sampling {
   at::Tensor rows;    ///< [rows * sizeof(sampling_row)] bytes
   at::Tensor biases;  ///< sampling_lists::biases, in bytes
   at::Tensor counts;  ///< sampling_lists::counts, in bytes
+  at::Tensor masks;   ///< sampling_lists::masks, in bytes
 };
 
 /// The operators of networks on one kind of device. Results are written to tensors that the caller owns; calls only

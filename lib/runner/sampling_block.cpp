@@ -32,15 +32,18 @@ void sampling_block::begin(std::int64_t rows) {
   sampling_.assign(static_cast<std::size_t>(rows), sampling_row());
   lists_.biases.clear();
   lists_.counts.clear();
+  lists_.masks.clear();
 }
 
 void sampling_block::run(device::operators& on, const at::Tensor& logits, const at::Tensor& last) {
   const auto rows = bytes_of(sampling_);
   const auto biases = bytes_of(lists_.biases);
   const auto counts = bytes_of(lists_.counts);
+  const auto masks = bytes_of(lists_.masks);
   const auto biases_at = aligned(rows.size());
   const auto counts_at = biases_at + aligned(biases.size());
-  const auto total = static_cast<std::int64_t>(std::bit_ceil(counts_at + aligned(counts.size())));
+  const auto masks_at = counts_at + aligned(counts.size());
+  const auto total = static_cast<std::int64_t>(std::bit_ceil(masks_at + aligned(masks.size())));
   auto& host = host_[turn_];
   if (!host.defined() || host.numel() < total) host = where_.make_host(total);
   if (!device_.defined() || device_.numel() < total)
@@ -49,15 +52,20 @@ void sampling_block::run(device::operators& on, const at::Tensor& logits, const 
   std::ranges::copy(rows, to);
   std::ranges::copy(biases, to + biases_at);
   std::ranges::copy(counts, to + counts_at);
-  const auto used = static_cast<std::int64_t>(counts_at + counts.size());
+  std::ranges::copy(masks, to + masks_at);
+  const auto used = static_cast<std::int64_t>(masks_at + masks.size());
   device_.narrow(0, 0, used).copy_(host.narrow(0, 0, used), true);
 
   const auto part = [&](std::size_t begin, std::size_t size) {
     return device_.narrow(0, static_cast<std::int64_t>(begin), static_cast<std::int64_t>(size));
   };
   const auto count = logits.size(0);
-  on.sample(logits, {part(0, rows.size()), part(biases_at, biases.size()), part(counts_at, counts.size())}, last,
-            tokens_in(sampled_).narrow(0, 0, count), statuses_in(sampled_).narrow(0, 0, count));
+  on.sample(logits,
+            {.rows = part(0, rows.size()),
+             .biases = part(biases_at, biases.size()),
+             .counts = part(counts_at, counts.size()),
+             .masks = part(masks_at, masks.size())},
+            last, tokens_in(sampled_).narrow(0, 0, count), statuses_in(sampled_).narrow(0, 0, count));
   host_sampled_[turn_].copy_(sampled_, true);
 }
 

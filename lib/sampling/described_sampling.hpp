@@ -51,6 +51,9 @@ class described_sampling {
     }
     for (const auto& each : biases.subspan(how_.held_back.begin, how_.held_back.count))
       logits.at(static_cast<std::size_t>(each.id)) = -infinity;
+    const auto mask = std::span(lists_.masks).subspan(how_.mask.begin, how_.mask.count);
+    for (std::size_t id = 0; id < logits.size() && !mask.empty(); ++id)
+      if ((mask[id / 64] >> id % 64 & 1) == 0) logits[id] = -infinity;
   }
 
   std::map<token, token_count> counts(token last) const {

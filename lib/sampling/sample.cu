@@ -244,6 +244,12 @@ __device__ void penalize(const sampling_batch& batch, const sampling_row& how, c
   __syncthreads();
 }
 
+__device__ void apply_mask(const std::uint64_t* mask, const row& of) {
+  for (int id = static_cast<int>(threadIdx.x); id < of.vocabulary; id += threads)
+    if ((mask[id / 64] >> (id % 64) & 1) == 0) of.logits[id] = -infinity;
+  __syncthreads();
+}
+
 /// The logits that the token is chosen from.
 __device__ void process(const sampling_batch& batch, const sampling_row& how, const row& of, workspace& work) {
   for (auto i = threadIdx.x; i < how.biases.count; i += threads) {
@@ -255,6 +261,7 @@ __device__ void process(const sampling_batch& batch, const sampling_row& how, co
   for (auto i = threadIdx.x; i < how.held_back.count; i += threads)
     if (const token id = batch.biases[how.held_back.begin + i].id; inside(id, of)) of.logits[id] = -infinity;
   __syncthreads();
+  if (how.mask.count > 0) apply_mask(batch.masks + how.mask.begin, of);
 }
 
 struct scan {

@@ -19,6 +19,7 @@ struct sampling_batch {
   const sampling_row* sampling;  ///< [rows]
   const token_bias* biases;      ///< what the samples' `biases` and `held_back` are parts of
   const token_count* counts;     ///< what the samples' `counts` are parts of
+  const std::uint64_t* masks;    ///< what the samples' `mask` are parts of
   token* last_tokens;            ///< [slots]
   token* tokens;                 ///< [rows]
   sampling_status* statuses;     ///< [rows]

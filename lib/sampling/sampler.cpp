@@ -17,6 +17,16 @@ sampling_status status_of(const row_scan& scan) {
   return scan.largest == -infinity ? sampling_status::nothing_left : sampling_status::ok;
 }
 
+/// Applies the mask, unless it leaves a single token, which it returns.
+std::optional<token> apply_or_find_only(token_mask mask, std::span<float> logits) {
+  const auto only = only_token(mask);
+  if (!only) apply_mask(mask, logits);
+  return only;
+}
+
+/// The one logit that a mask leaves, as scan_row() finds it.
+row_scan only_one(float logit) { return {logit, logit < infinity}; }
+
 sampled failed(sampling_status status) {
   sampled result;
   result.status = status;
@@ -75,15 +85,16 @@ sampler::sampler(sampling_params parameters, std::int64_t vocabulary, std::span<
 }
 
 sampled sampler::sample(std::span<float> logits, token_history& history, const sampling_key& key,
-                        sampling_scratch& scratch) const {
+                        sampling_scratch& scratch, token_mask mask) const {
   const bool reports = parameters_.logprobs.has_value();
   if (reports) scratch.model_logits.assign(logits.begin(), logits.end());
   process(logits, history);
   if (auto diagnostics = run_processor(logits, history)) return processor_failed(*diagnostics);
-  const row_scan scan = scan_row(logits, scratch.block_maxima);
+  const auto only = mask.empty() ? std::nullopt : apply_or_find_only(mask, logits);
+  const auto scan = only ? only_one(logits[static_cast<std::size_t>(*only)]) : scan_row(logits, scratch.block_maxima);
   if (status_of(scan) != sampling_status::ok) return failed(status_of(scan));
   sampled result;
-  result.id = choose_from(logits, scan.largest, key, scratch);
+  result.id = only ? *only : choose_from(logits, scan.largest, key, scratch);
   if (reports)
     result = logprobs_of(scratch.model_logits, result.id, static_cast<std::size_t>(*parameters_.logprobs), scratch);
   return result;
@@ -101,7 +112,8 @@ token sampler::choose_from(std::span<const float> logits, float largest, const s
   return choose(scratch.candidates, uniform(key));
 }
 
-bool sampler::describe(sampling_row& row, sampling_lists& lists, token_history& history, bool unknown_last) const {
+bool sampler::describe(sampling_row& row, sampling_lists& lists, token_history& history, bool unknown_last,
+                       token_mask mask) const {
   if (has_processor() || parameters_.logprobs) return false;
   sampling_row made;
   made.slot = row.slot;
@@ -127,6 +139,9 @@ bool sampler::describe(sampling_row& row, sampling_lists& lists, token_history& 
     for (const auto& count : history.counts())
       if (count.generated > 0 || (repeats && count.total > 0)) lists.counts.push_back(count);
   made.counts = part_from(begin, lists.counts);
+  begin = lists.masks.size();
+  lists.masks.insert(lists.masks.end(), mask.begin(), mask.end());
+  made.mask = part_from(begin, lists.masks);
   row = made;
   return true;
 }

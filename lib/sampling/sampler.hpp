@@ -7,6 +7,7 @@
 #include "sampling/random_stream.hpp"
 #include "sampling/scratch.hpp"
 #include "sampling/token_history.hpp"
+#include "sampling/token_mask.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -55,15 +56,16 @@ class sampler {
   /// Samples the token after `history`. `logits` [vocabulary] is modified; the history is not appended to. Throws only
   /// if memory runs out: bad logits and a throwing processor are a status. Samples by the inverse distribution function
   /// over the kept tokens in order of their ids: the first token whose cumulative probability exceeds `uniform(key)`.
-  /// Depends only on the arguments' values.
-  sampled sample(std::span<float> logits, token_history& history, const sampling_key& key,
-                 sampling_scratch& scratch) const;
+  /// The mask applies after the processor and before the filters. Depends only on the arguments' values.
+  sampled sample(std::span<float> logits, token_history& history, const sampling_key& key, sampling_scratch& scratch,
+                 token_mask mask = {}) const;
 
   /// Writes to `row` what a device needs for the sample after `history`, except its slot and its key, and appends to
   /// `lists`. With `unknown_last` the history lacks its newest token, a generated one. Returns false and changes
   /// nothing if the sample runs the caller's own code or reports log-probabilities. Throws std::bad_alloc; what was
   /// appended then belongs to no row.
-  bool describe(sampling_row& row, sampling_lists& lists, token_history& history, bool unknown_last) const;
+  bool describe(sampling_row& row, sampling_lists& lists, token_history& history, bool unknown_last,
+                token_mask mask = {}) const;
 
   /// The probabilities that sample() uses, in order of ids, without tokens of probability 0; one token of probability 1
   /// if greedy. `logits` is modified. Empty with a status other than `ok`.

@@ -32,6 +32,14 @@ sampling_params some_parameters(std::mt19937& random) {
   return how;
 }
 
+/// Of some tokens, of none, or none at all.
+std::vector<std::uint64_t> some_mask(std::mt19937& random) {
+  if (random() % 2 == 0) return {};
+  std::vector<std::uint64_t> mask((vocabulary + 63) / 64);
+  for (auto& word : mask) word = random() % 4 == 0 ? std::uint64_t{random()} << random() % 32 : 0;
+  return mask;
+}
+
 token_history some_history(std::mt19937& random) {
   token_history history;
   for (auto i = random() % 12; i > 0; --i) history.append_given(std::vector{static_cast<token>(random() % 20)});
@@ -53,6 +61,7 @@ BOOST_AUTO_TEST_CASE(a_described_sample_gives_the_same_token) {
     const sampler chooses(some_parameters(random), vocabulary, std::span(end_tokens).first(2));
     auto history = some_history(random);
     auto logits = some_logits(vocabulary, random() % 50);
+    const auto mask = some_mask(random);
     const sampling_key key{random(), random(), static_cast<std::uint32_t>(history.length()), 2};
     sampling_row row;
     row.slot = 9;
@@ -60,14 +69,14 @@ BOOST_AUTO_TEST_CASE(a_described_sample_gives_the_same_token) {
     const token last = unknown_last ? history.tokens().back() : -1;
     auto known = history;
     if (unknown_last) known.truncate(known.length() - 1);
-    BOOST_REQUIRE(chooses.describe(row, lists, known, unknown_last));
+    BOOST_REQUIRE(chooses.describe(row, lists, known, unknown_last, mask));
     BOOST_TEST(row.slot == 9);
     row.seed = key.seed;
     row.branch = key.branch;
     row.position = key.position;
     row.sample = key.sample;
     const auto [status, chosen] = described_sampling(row, lists)(logits, last);
-    const auto expected = chooses.sample(logits, history, key, scratch);
+    const auto expected = chooses.sample(logits, history, key, scratch, mask);
     BOOST_TEST((status == expected.status));
     BOOST_TEST(chosen == expected.id);
   }

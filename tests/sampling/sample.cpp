@@ -357,6 +357,50 @@ BOOST_AUTO_TEST_CASE(a_model_that_gave_nan_is_reported_even_where_a_processor_hi
   BOOST_TEST(result.top.empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_mask_is_minus_infinity_for_all_other_tokens) {
+  constexpr std::size_t size = 200;
+  for (const auto& how : kinds_of_sampling())
+    for (std::uint32_t i = 0; i < 50; ++i) {
+      const auto logits = some_logits(size, i);
+      std::vector<std::uint64_t> mask(4);
+      auto masked = logits;
+      for (std::size_t id = 0; id < size; ++id)
+        if ((id * 7 + i) % (1 + i) == 0)
+          mask[id / 64] |= std::uint64_t{1} << id % 64;
+        else
+          masked[id] = -infinity;
+      const sampler from(how, size);
+      const sampling_key key{3, 0, i, 0};
+      token_history history = history_of({1, 2}, {3});
+      sampling_scratch scratch;
+      auto row = logits;
+      const auto found = from.sample(row, history, key, scratch, mask);
+      const auto expected = sample(from, masked, key, history);
+      BOOST_TEST((found.status == expected.status));
+      BOOST_TEST(found.id == expected.id);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(the_only_token_of_a_mask_needs_a_finite_logit) {
+  const std::vector<std::uint64_t> mask{0, 4};
+  std::vector<float> logits(70, 50);
+  token_history history;
+  sampling_scratch scratch;
+  for (const auto& how : {sampling_params{}, sampling_params{.temperature = 1}}) {
+    const auto status_with = [&](float logit) {
+      auto row = logits;
+      row[66] = logit;
+      const auto result = sampler(how, 70).sample(row, history, {}, scratch, mask);
+      if (result.status == sampling_status::ok) BOOST_TEST(result.id == 66);
+      return result.status;
+    };
+    BOOST_CHECK(status_with(-90) == sampling_status::ok);
+    BOOST_CHECK(status_with(-infinity) == sampling_status::nothing_left);
+    BOOST_CHECK(status_with(infinity) == sampling_status::not_finite);
+    BOOST_CHECK(status_with(not_a_number) == sampling_status::not_finite);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(bad_parameters_make_no_sampler) {
   BOOST_CHECK_THROW(sampler(sampling_params{.top_p = 2}, 10), std::invalid_argument);
   BOOST_CHECK_THROW(sampler(sampling_params{.logit_bias = {{10, 1}}}, 10), std::invalid_argument);

@@ -359,6 +359,7 @@ class cuda_operators final : public tensor_operators {
                                         .sampling = bytes_as<const sampling_row>(how.rows),
                                         .biases = bytes_as<const token_bias>(how.biases),
                                         .counts = bytes_as<const token_count>(how.counts),
+                                        .masks = bytes_as<const std::uint64_t>(how.masks),
                                         .last_tokens = last.mutable_data_ptr<std::int32_t>(),
                                         .tokens = tokens.mutable_data_ptr<std::int32_t>(),
                                         .statuses = bytes_as<sampling_status>(statuses)},

@@ -102,7 +102,8 @@ void reference_operators::rotate_and_append(const qkv_rows& numbers, const atten
 void reference_operators::sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last,
                                  const at::Tensor& tokens, const at::Tensor& statuses) {
   const auto rows = as_sent<sampling_row>(how.rows);
-  const sampling_lists lists{as_sent<token_bias>(how.biases), as_sent<token_count>(how.counts)};
+  const sampling_lists lists{as_sent<token_bias>(how.biases), as_sent<token_count>(how.counts),
+                             as_sent<std::uint64_t>(how.masks)};
   for (std::int64_t row = 0; row < logits.size(0); ++row) {
     const auto& sampling = rows[static_cast<std::size_t>(row)];
     if (sampling.slot < 0 || sampling.by_host) continue;

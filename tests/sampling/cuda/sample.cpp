@@ -34,6 +34,7 @@ struct task {
   token_history history = {};
   sampling_key key = {};
   std::vector<token> end_tokens = {};
+  std::vector<std::uint64_t> mask = {};
   int unknown_last = -1;  ///< a token that only the device knows to be the last of the history
   bool by_host = false;
   bool padding = false;
@@ -57,7 +58,7 @@ result on_host(const task& of) {
   auto logits = of.logits;
   auto history = of.history;
   if (of.unknown_last >= 0) history.append_generated(of.unknown_last);
-  const auto chosen = of.made().sample(logits, history, of.key, scratch);
+  const auto chosen = of.made().sample(logits, history, of.key, scratch, of.mask);
   return {chosen.status == sampling_status::ok ? chosen.id : 0, chosen.status};
 }
 
@@ -72,6 +73,7 @@ class device_batch {
         sampling_(rows_),
         biases_(1 << 16),
         counts_(1 << 18),
+        masks_(1 << 19),
         last_(rows_ + 1),
         tokens_(rows_),
         statuses_(rows_) {
@@ -86,12 +88,13 @@ class device_batch {
     sampling_lists lists;
     lists.biases.push_back({0, 1000});  // of no row
     lists.counts.push_back({0, 1000, 1000});
+    lists.masks.push_back(0);
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const auto& from = tasks[i];
       std::ranges::copy(from.logits, logits.begin() + static_cast<std::ptrdiff_t>(i * stride_));
       auto& row = sampling[i];
       auto history = from.history;
-      BOOST_REQUIRE(from.made().describe(row, lists, history, from.unknown_last >= 0));
+      BOOST_REQUIRE(from.made().describe(row, lists, history, from.unknown_last >= 0, from.mask));
       row.slot = from.padding ? -1 : static_cast<std::int32_t>(rows_ - i);
       row.by_host = from.by_host;
       row.seed = from.key.seed;
@@ -104,6 +107,7 @@ class device_batch {
     sampling_.write(sampling);
     biases_.write(lists.biases);
     counts_.write(lists.counts);
+    masks_.write(lists.masks);
     last_.write(last);
     tokens_.write(std::vector<token>(rows_, untouched));
     statuses_.write(std::vector<sampling_status>(rows_, sampling_status::processor_failed));
@@ -117,6 +121,7 @@ class device_batch {
                         .sampling = sampling_.data(),
                         .biases = biases_.data(),
                         .counts = counts_.data(),
+                        .masks = masks_.data(),
                         .last_tokens = last_.data(),
                         .tokens = tokens_.data(),
                         .statuses = statuses_.data()},
@@ -149,6 +154,7 @@ class device_batch {
   device_array<sampling_row> sampling_;
   device_array<token_bias> biases_;
   device_array<token_count> counts_;
+  device_array<std::uint64_t> masks_;
   device_array<token> last_;
   device_array<token> tokens_;
   device_array<sampling_status> statuses_;
@@ -175,6 +181,7 @@ class some_tasks {
     if (chance(2)) made.end_tokens = {below(vocabulary), 0, vocabulary + 5};
     if (chance(3))
       made.unknown_last = chance(2) && made.history.length() > 0 ? made.history.tokens().back() : below(vocabulary);
+    if (chance(3)) made.mask = mask(vocabulary);
     return made;
   }
 
@@ -223,6 +230,19 @@ class some_tasks {
   }
 
  private:
+  /// Of none, one, few or half of the tokens.
+  std::vector<std::uint64_t> mask(int vocabulary) {
+    std::vector<std::uint64_t> made(static_cast<std::size_t>(vocabulary + 63) / 64);
+    const bool half = chance(2);
+    for (auto& word : made)
+      if (half) word = std::uint64_t{random_()} << 32 | random_();
+    for (int i = below(3); i > 0; --i) {
+      const int id = below(vocabulary);
+      made[static_cast<std::size_t>(id) / 64] |= std::uint64_t{1} << (id % 64);
+    }
+    return made;
+  }
+
   sampling_params parameters(int vocabulary) {
     sampling_params made;
     if (chance(8)) return made;

@@ -38,6 +38,7 @@ struct list_part {
 struct sampling_lists {
   std::vector<token_bias> biases;
   std::vector<token_count> counts;
+  std::vector<std::uint64_t> masks;  ///< bit `id % 64` of word `id / 64` of a mask: whether the token may be sampled
 };
 
 /// All that sampling one row's next token depends on besides its logits, for a device that samples by itself: the steps
@@ -62,6 +63,7 @@ struct sampling_row {
   list_part biases;          ///< added to the logits first
   list_part held_back;       ///< in the list of biases, too: logits set to minus infinity after the penalties
   list_part counts;          ///< of the history, if a penalty needs them
+  list_part mask;            ///< a bit for each token: other logits are set to minus infinity last; empty: none are
 };
 
 }  // namespace cogen
