@@ -49,8 +49,8 @@ double quantile(std::vector<double>& values, double share) {
 
 class bench {
  public:
-  explicit bench(const cogen::text::tokenizer& tokens)
-      : tokens_(tokens), compiler_(tokens, {.cache_bytes = 0}), allowed_((tokens.size() + 63) / 64) {}
+  explicit bench(const std::shared_ptr<const cogen::text::tokenizer>& tokens)
+      : tokens_(*tokens), compiler_(tokens, {.cache_bytes = 0}), allowed_((tokens->size() + 63) / 64) {}
 
   void run(const json::value& line) {
     const auto schema = json::serialize(line.at("schema"));
@@ -122,8 +122,8 @@ class bench {
 };
 
 int run(const std::vector<std::string>& files, std::size_t slowest) {
-  const auto tokens = tokenizer_of_model(COGEN_DEFAULT_MODEL);
-  bench all(*tokens);
+  const std::shared_ptr<const cogen::text::tokenizer> tokens = tokenizer_of_model(COGEN_DEFAULT_MODEL);
+  bench all(tokens);
   for (const auto& name : files) {
     std::ifstream file(name);
     if (!file) throw std::runtime_error(name + " cannot be read");

@@ -17,8 +17,7 @@ class backend {
   virtual std::shared_ptr<const compiled_grammar> compile(const std::string& ebnf) = 0;
 };
 
-/// XGrammar, or, in a build without it, what refuses every grammar. The tokenizer must outlive the backend and its
-/// grammars.
-std::unique_ptr<backend> make_backend(const text::tokenizer& tokens);
+/// XGrammar, or, in a build without it, what refuses every grammar.
+std::unique_ptr<backend> make_backend(std::shared_ptr<const text::tokenizer> tokens);
 
 }  // namespace cogen::grammar

@@ -1,6 +1,7 @@
 #pragma once
 
-#include "grammar/guide.hpp"
+#include "cogen/guide.hpp"
+#include "cogen/text/tokenizer.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -16,6 +17,9 @@ class compiled_grammar {
   virtual std::unique_ptr<guide> start() const = 0;
 
   virtual std::size_t bytes() const noexcept = 0;
+
+  /// The tokenizer that it was compiled for.
+  virtual const text::tokenizer& tokens() const noexcept = 0;
 };
 
 }  // namespace cogen::grammar

@@ -69,8 +69,8 @@ std::string ebnf_of(const response_format& format, const compile_limits& limits)
 
 }  // namespace
 
-compiler::compiler(const text::tokenizer& tokens, compiler_options options)
-    : options_(options), backend_(make_backend(tokens)) {}
+compiler::compiler(std::shared_ptr<const text::tokenizer> tokens, structured_output_options options)
+    : tokens_(std::move(tokens)), options_(options) {}
 
 std::shared_ptr<const compiled_grammar> compiler::compile(const response_format& format) {
   auto key = key_of(format);
@@ -82,10 +82,11 @@ std::shared_ptr<const compiled_grammar> compiler::compile(const response_format&
 
 std::shared_ptr<const compiled_grammar> compiler::compile_new(const response_format& format) {
   const auto& limits = options_.limits;
+  auto& backend = backend_of_vocabulary();
   const auto start = thread_time();
   const auto ebnf = ebnf_of(format, limits);
   check_ebnf(ebnf, {.states = limits.states, .patterns = format.type != format_kind::grammar});
-  auto grammar = backend_->compile(ebnf);
+  auto grammar = backend.compile(ebnf);
   if (grammar->bytes() > limits.bytes)
     throw grammar_error("the compiled grammar takes " + std::to_string(grammar->bytes()) + " bytes; the limit is " +
                         std::to_string(limits.bytes));
@@ -94,6 +95,12 @@ std::shared_ptr<const compiled_grammar> compiler::compile_new(const response_for
     throw grammar_error("the grammar took " + std::to_string(took.count()) + " ms to compile; the limit is " +
                         std::to_string(limits.time.count()));
   return grammar;
+}
+
+backend& compiler::backend_of_vocabulary() {
+  if (!tokens_) throw grammar_error("a response format needs a tokenizer, and this engine has none");
+  std::call_once(made_backend_, [this] { backend_ = make_backend(tokens_); });
+  return *backend_;
 }
 
 std::size_t compiler::cached_bytes() const {

@@ -1,11 +1,10 @@
 #pragma once
 
+#include "cogen/response_format.hpp"
 #include "cogen/text/tokenizer.hpp"
 #include "grammar/backend.hpp"
 #include "grammar/compiled_grammar.hpp"
-#include "grammar/response_format.hpp"
 
-#include <chrono>
 #include <cstddef>
 #include <list>
 #include <memory>
@@ -15,25 +14,12 @@
 
 namespace cogen::grammar {
 
-/// What a format may take to compile.
-struct compile_limits {
-  std::size_t text_bytes = 1 << 20;        ///< of a schema, a pattern, a grammar, or all choices together
-  std::size_t states = 200'000;            ///< of the grammar, repetitions written out
-  std::size_t schemas = 20'000;            ///< that a JSON schema expands to
-  std::size_t bytes = 256 << 20;           ///< of the compiled grammar
-  std::chrono::milliseconds time{10'000};  ///< of a processor; it is checked at the end, and interrupts nothing
-};
-
-struct compiler_options {
-  compile_limits limits = {};
-  std::size_t cache_bytes = 256 << 20;  ///< of compiled grammars, the least recently used of which leave first
-};
-
-/// Compiles formats for one tokenizer, and keeps what it compiled. Thread-safe: threads compile beside each other. The
-/// tokenizer must outlive the compiler, its grammars and their guides.
+/// Compiles formats for one tokenizer, and keeps what it compiled. Thread-safe: threads compile beside each other.
 class compiler {
  public:
-  explicit compiler(const text::tokenizer& tokens, compiler_options options = {});
+  /// Without a tokenizer every format is refused. The first format to be compiled takes longer: it reads the
+  /// vocabulary.
+  explicit compiler(std::shared_ptr<const text::tokenizer> tokens, structured_output_options options = {});
 
   /// Throws std::invalid_argument, grammar_error if the format is at fault: one sentence that names what is malformed,
   /// not supported, or beyond a limit.
@@ -51,7 +37,11 @@ class compiler {
   void keep(std::string key, const std::shared_ptr<const compiled_grammar>& grammar);
   std::shared_ptr<const compiled_grammar> compile_new(const response_format& format);
 
-  compiler_options options_;
+  backend& backend_of_vocabulary();
+
+  const std::shared_ptr<const text::tokenizer> tokens_;
+  const structured_output_options options_;
+  std::once_flag made_backend_;
   std::unique_ptr<backend> backend_;
   mutable std::mutex mutex_;
   std::list<entry> recent_;  // the most recently used first

@@ -13,6 +13,6 @@ class no_backend : public backend {
 
 }  // namespace
 
-std::unique_ptr<backend> make_backend(const text::tokenizer&) { return std::make_unique<no_backend>(); }
+std::unique_ptr<backend> make_backend(std::shared_ptr<const text::tokenizer>) { return std::make_unique<no_backend>(); }
 
 }  // namespace cogen::grammar

@@ -30,8 +30,8 @@ constexpr std::size_t word_bits = 64;
 
 class xgrammar_guide : public guide {
  public:
-  xgrammar_guide(xgrammar::GrammarMatcher matcher, const text::tokenizer& tokens)
-      : matcher_(std::move(matcher)), tokens_(&tokens) {}
+  xgrammar_guide(xgrammar::GrammarMatcher matcher, std::shared_ptr<const text::tokenizer> tokens)
+      : matcher_(std::move(matcher)), tokens_(std::move(tokens)) {}
 
   bool allow(std::span<std::uint64_t> tokens) override {
     if (tokens.size() * word_bits < tokens_->size())
@@ -69,7 +69,7 @@ class xgrammar_guide : public guide {
   }
 
   std::unique_ptr<guide> clone() const override {
-    auto copy = std::make_unique<xgrammar_guide>(matcher_.Fork(), *tokens_);
+    auto copy = std::make_unique<xgrammar_guide>(matcher_.Fork(), tokens_);
     copy->accepted_ = accepted_;
     return copy;
   }
@@ -102,24 +102,26 @@ class xgrammar_guide : public guide {
   }
 
   xgrammar::GrammarMatcher matcher_;
-  const text::tokenizer* tokens_;
+  std::shared_ptr<const text::tokenizer> tokens_;
   int accepted_ = 0;
 };
 
 class xgrammar_grammar : public compiled_grammar {
  public:
-  xgrammar_grammar(xgrammar::CompiledGrammar grammar, const text::tokenizer& tokens)
-      : grammar_(std::move(grammar)), tokens_(&tokens), bytes_(grammar_.MemorySizeBytes()) {}
+  xgrammar_grammar(xgrammar::CompiledGrammar grammar, std::shared_ptr<const text::tokenizer> tokens)
+      : grammar_(std::move(grammar)), tokens_(std::move(tokens)), bytes_(grammar_.MemorySizeBytes()) {}
 
   std::unique_ptr<guide> start() const override {
-    return std::make_unique<xgrammar_guide>(xgrammar::GrammarMatcher(grammar_), *tokens_);
+    return std::make_unique<xgrammar_guide>(xgrammar::GrammarMatcher(grammar_), tokens_);
   }
 
   std::size_t bytes() const noexcept override { return bytes_; }
 
+  const text::tokenizer& tokens() const noexcept override { return *tokens_; }
+
  private:
   xgrammar::CompiledGrammar grammar_;
-  const text::tokenizer* tokens_;
+  std::shared_ptr<const text::tokenizer> tokens_;
   std::size_t bytes_;
 };
 
@@ -134,12 +136,12 @@ xgrammar::TokenizerInfo vocabulary_of(const text::tokenizer& tokens) {
 
 class xgrammar_backend : public backend {
  public:
-  explicit xgrammar_backend(const text::tokenizer& tokens)
-      : tokens_(&tokens), compiler_(vocabulary_of(tokens), 1, true, rule_cache_bytes) {}
+  explicit xgrammar_backend(std::shared_ptr<const text::tokenizer> tokens)
+      : tokens_(std::move(tokens)), compiler_(vocabulary_of(*tokens_), 1, true, rule_cache_bytes) {}
 
   std::shared_ptr<const compiled_grammar> compile(const std::string& ebnf) override {
     try {
-      return std::make_shared<xgrammar_grammar>(compiler_.CompileGrammar(ebnf), *tokens_);
+      return std::make_shared<xgrammar_grammar>(compiler_.CompileGrammar(ebnf), tokens_);
     } catch (const grammar_error&) {
       throw;
     } catch (const std::bad_alloc&) {
@@ -153,14 +155,14 @@ class xgrammar_backend : public backend {
   /// Of what grammars have in common, such as the strings of JSON.
   static constexpr std::int64_t rule_cache_bytes = 64 << 20;
 
-  const text::tokenizer* tokens_;
+  std::shared_ptr<const text::tokenizer> tokens_;
   xgrammar::GrammarCompiler compiler_;
 };
 
 }  // namespace
 
-std::unique_ptr<backend> make_backend(const text::tokenizer& tokens) {
-  return std::make_unique<xgrammar_backend>(tokens);
+std::unique_ptr<backend> make_backend(std::shared_ptr<const text::tokenizer> tokens) {
+  return std::make_unique<xgrammar_backend>(std::move(tokens));
 }
 
 }  // namespace cogen::grammar

@@ -10,7 +10,7 @@ using namespace cogen::grammar;
 BOOST_AUTO_TEST_SUITE(compilers)
 
 BOOST_AUTO_TEST_CASE(a_format_is_compiled_once) {
-  compiler all(small_vocabulary());
+  compiler all(shared_vocabulary());
   const auto first = all.compile(choice({"a", "b"}));
   BOOST_TEST(all.compile(choice({"a", "b"})) == first);
   BOOST_TEST(all.compile(choice({"ab"})) != first);
@@ -18,9 +18,9 @@ BOOST_AUTO_TEST_CASE(a_format_is_compiled_once) {
 }
 
 BOOST_AUTO_TEST_CASE(the_least_recently_used_leaves_first) {
-  compiler probe(small_vocabulary());
+  compiler probe(shared_vocabulary());
   const auto one = probe.compile(choice({"a"}))->bytes();
-  compiler all(small_vocabulary(), {.cache_bytes = one * 5 / 2});
+  compiler all(shared_vocabulary(), {.cache_bytes = one * 5 / 2});
   const auto a = all.compile(choice({"a"}));
   const auto b = all.compile(choice({"b"}));
   all.compile(choice({"a"}));
@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(the_least_recently_used_leaves_first) {
 }
 
 BOOST_AUTO_TEST_CASE(threads_compile_beside_each_other) {
-  compiler all(small_vocabulary());
+  compiler all(shared_vocabulary());
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([&, i] {
@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(threads_compile_beside_each_other) {
 BOOST_AUTO_TEST_CASE(guides_outlive_their_grammar_and_the_cache) {
   std::unique_ptr<guide> place;
   {
-    compiler all(small_vocabulary(), {.cache_bytes = 0});
+    compiler all(shared_vocabulary(), {.cache_bytes = 0});
     place = all.compile(choice({"ab"}))->start();
   }
   accept_bytes(*place, "ab");

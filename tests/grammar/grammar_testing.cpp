@@ -6,23 +6,25 @@
 
 namespace cogen::grammar {
 
-const text::tokenizer& small_vocabulary() {
-  static const text::tokenizer tokens = [] {
+std::shared_ptr<const text::tokenizer> shared_vocabulary() {
+  static const auto tokens = [] {
     const merge_list merges = {{"{", "\""},    {"\"", ":"},  {"\"", ","},    {"\"", "}"},  {"1", "2"}, {"a", "b"},
                                {"ab", "c"},    {"t", "r"},   {"tr", "u"},    {"tru", "e"}, {"Ġ", "{"}, {"Ġ", "\""},
                                {"\":", "Ġ\""}, {"]", "}"},   {"Ã", "©"},     {"-", "1"},   {".", "5"}, {"n", "a"},
                                {"na", "m"},    {"nam", "e"}, {"\"", "name"}, {"Ċ", "Ġ"}};
     auto spec = small_spec(merges, {"<s>", "<end>"});
     spec.eos = {static_cast<token>(spec.vocabulary.size()) + 1};
-    return text::tokenizer(std::move(spec));
+    return std::make_shared<const text::tokenizer>(std::move(spec));
   }();
   return tokens;
 }
 
+const text::tokenizer& small_vocabulary() { return *shared_vocabulary(); }
+
 token end_token() { return small_vocabulary().eos().front(); }
 
 std::shared_ptr<const compiled_grammar> compiled(const response_format& format) {
-  static compiler shared(small_vocabulary());
+  static compiler shared(shared_vocabulary());
   return shared.compile(format);
 }
 
@@ -52,9 +54,9 @@ void accept_bytes(guide& place, std::string_view text) {
   for (const char byte : text) place.accept(static_cast<unsigned char>(byte));
 }
 
-std::string refusal(const response_format& format, const compiler_options& options) {
+std::string refusal(const response_format& format, const structured_output_options& options) {
   try {
-    compiler(small_vocabulary(), options).compile(format);
+    compiler(shared_vocabulary(), options).compile(format);
   } catch (const std::invalid_argument& error) {
     return error.what();
   }

@@ -12,6 +12,7 @@ namespace cogen::grammar {
 /// All bytes, some longer tokens that grammars cut through, and two control tokens: `<s>` and `<end>`, which ends a
 /// text.
 const text::tokenizer& small_vocabulary();
+std::shared_ptr<const text::tokenizer> shared_vocabulary();
 token end_token();
 
 /// One compiler of that vocabulary, for formats that no test compiles to look at the compiler.
@@ -28,6 +29,6 @@ std::vector<token> allowed(guide& place);
 void accept_bytes(guide& place, std::string_view text);
 
 /// What the compiler says of a format it refuses; empty if it compiles it.
-std::string refusal(const response_format& format, const compiler_options& options = {});
+std::string refusal(const response_format& format, const structured_output_options& options = {});
 
 }  // namespace cogen::grammar

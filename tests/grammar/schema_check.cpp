@@ -43,8 +43,8 @@ struct settings {
 
 class check {
  public:
-  check(const cogen::text::tokenizer& tokens, bool verbose)
-      : tokens_(tokens), compiler_(tokens), allowed_((tokens.size() + 63) / 64), verbose_(verbose) {}
+  check(const std::shared_ptr<const cogen::text::tokenizer>& tokens, bool verbose)
+      : tokens_(*tokens), compiler_(tokens), allowed_((tokens->size() + 63) / 64), verbose_(verbose) {}
 
   void run(const json::value& line, std::size_t number) {
     number_ = number;
@@ -135,8 +135,8 @@ settings read_settings(int argc, char** argv) {
 int run(const settings& all) {
   std::ifstream file(all.file);
   if (!file) throw std::runtime_error(all.file + " cannot be read");
-  const auto tokens = tokenizer_of_model(all.model);
-  check checks(*tokens, all.verbose);
+  const std::shared_ptr<const cogen::text::tokenizer> tokens = tokenizer_of_model(all.model);
+  check checks(tokens, all.verbose);
   std::string line;
   for (std::size_t number = 1; std::getline(file, line); ++number) {
     if (line.empty()) continue;

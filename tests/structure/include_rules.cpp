@@ -38,8 +38,8 @@ const std::map<std::string, names, std::less<>> may_include = {
      {"snapshot", "nn", "backend", "kernels", "sampling", "engine face", "view", "cache", "scheduler", "basics",
       "libtorch", "boost"}},
     {"engine",
-     {"runner", "snapshot", "metrics", "stream", "nn", "backend", "kernels", "text", "load", "sampling", "async",
-      "view", "cache", "scheduler", "basics", "libtorch", "boost"}},
+     {"runner", "snapshot", "metrics", "stream", "grammar", "nn", "backend", "kernels", "text", "load", "sampling",
+      "async", "view", "cache", "scheduler", "basics", "libtorch", "boost"}},
     {"embedding", {"runner", "engine", "nn", "async", "scheduler", "engine face", "basics", "boost"}},
     {"decoding", {"engine face", "sampling", "text", "basics", "boost"}},
     {"engine face", {"text", "load", "nn", "sampling", "async", "scheduler", "view", "basics", "boost"}},
@@ -48,7 +48,8 @@ const std::map<std::string, names, std::less<>> may_include = {
 const names folders = {"kernels", "backend",  "models", "weights",  "nn",        "json",
                        "text",    "grammar",  "load",   "sampling", "async",     "stream",
                        "metrics", "snapshot", "runner", "engine",   "embedding", "decoding"};
-const names basic_headers = {"token.hpp", "error.hpp", "load_model.hpp", "net.hpp", "clock.hpp"};
+const names basic_headers = {"token.hpp", "error.hpp", "load_model.hpp",     "net.hpp",
+                             "clock.hpp", "guide.hpp", "response_format.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {
     {"model.hpp", "nn"}, {"sampling_params.hpp", "sampling"}, {"extend/sampling_row.hpp", "sampling"}};
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cogen/token.hpp"
+#include <cogen/token.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -12,14 +12,14 @@ namespace cogen {
 /// One sequence's place in a grammar: which tokens may come next. A fork of the sequence takes a clone, a truncation
 /// rolls it back. Derive from it to constrain a sequence by rules of your own.
 ///
-/// Called by one thread at a time, not always the same. What a member throws fails the sequence it belongs to, and no
-/// other one.
+/// Called by one thread at a time, not always the same: on a CPU by the threads that sample, for several sequences at
+/// once. What a member throws fails the sequence it belongs to with error::callback_threw, and no other one.
 class guide {
  public:
   virtual ~guide() = default;
 
   /// Sets bit `id % 64` of word `id / 64` for each token that may come next, and clears all others. Returns false, and
-  /// may leave the words as they are, if every token may come. Called by a worker while the model's forward runs.
+  /// may leave the words as they are, if every token may come.
   virtual bool allow(std::span<std::uint64_t> tokens) = 0;
 
   /// Continues with a token. Throws std::invalid_argument for one that allow() excludes, and is then unchanged. A token
@@ -29,7 +29,7 @@ class guide {
   /// Takes back the last `tokens` accepted ones. Throws std::invalid_argument if there are fewer.
   virtual void roll_back(int tokens) = 0;
 
-  /// An independent guide at the same place.
+  /// An independent guide at the same place. Several threads may clone a guide that nobody changes meanwhile.
   virtual std::unique_ptr<guide> clone() const = 0;
 
   /// Whether the text may end here.

@@ -1,13 +1,27 @@
 #pragma once
 
+#include <cogen/guide.hpp>
+
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace cogen {
 
-/// What a generated text has to look like. Compiled by grammar::compiler.
+namespace grammar {
+class compiled_grammar;
+}
+
+namespace text {
+class tokenizer;
+}
+
+/// What a generated text has to look like.
 struct response_format {
   enum class kind : std::uint8_t { json_object, json_schema, regex, grammar, choice };
 
@@ -40,5 +54,43 @@ inline response_format ebnf(std::string rules) {
 inline response_format choice(std::vector<std::string> texts) {
   return {.type = response_format::kind::choice, .choices = std::move(texts)};
 }
+
+/// A response format that engine::async_compile() has compiled for a model's tokenizer, for any number of requests and
+/// sequences of engines with that model. Cheap to copy; thread-safe. It keeps the tokenizer alive.
+class compiled_format {
+ public:
+  compiled_format() = default;
+  explicit compiled_format(std::shared_ptr<const grammar::compiled_grammar> from) noexcept
+      : grammar_(std::move(from)) {}
+
+  explicit operator bool() const noexcept { return grammar_ != nullptr; }  ///< false if default-constructed
+
+  // Of one that is not default-constructed.
+  std::unique_ptr<guide> start() const;            ///< a guide at the beginning of the text
+  std::size_t bytes() const noexcept;              ///< that it takes
+  const text::tokenizer& tokens() const noexcept;  ///< that it was compiled for
+
+ private:
+  std::shared_ptr<const grammar::compiled_grammar> grammar_;
+};
+
+/// What constrains a generation: a format, which is compiled for it; a compiled one; or a guide of your own at the
+/// beginning of the text, of which each stream takes a clone.
+using response_constraint = std::variant<response_format, compiled_format, std::shared_ptr<const guide>>;
+
+/// What a response format may take to compile.
+struct compile_limits {
+  std::size_t text_bytes = 1 << 20;        ///< of a schema, a pattern, a grammar, or all choices together
+  std::size_t states = 200'000;            ///< of the grammar, repetitions written out
+  std::size_t schemas = 20'000;            ///< that a JSON schema expands to
+  std::size_t bytes = 256 << 20;           ///< of the compiled grammar
+  std::chrono::milliseconds time{10'000};  ///< of a processor; it is checked at the end, and interrupts nothing
+};
+
+/// How response formats are compiled.
+struct structured_output_options {
+  compile_limits limits = {};
+  std::size_t cache_bytes = 256 << 20;  ///< of compiled formats, the least recently used of which leave first
+};
 
 }  // namespace cogen

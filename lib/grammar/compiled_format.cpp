@@ -1,0 +1,12 @@
+#include "cogen/response_format.hpp"
+#include "grammar/compiled_grammar.hpp"
+
+namespace cogen {
+
+std::unique_ptr<guide> compiled_format::start() const { return grammar_->start(); }
+
+std::size_t compiled_format::bytes() const noexcept { return grammar_->bytes(); }
+
+const text::tokenizer& compiled_format::tokens() const noexcept { return grammar_->tokens(); }
+
+}  // namespace cogen
