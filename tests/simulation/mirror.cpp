@@ -63,7 +63,7 @@ output mirror::wanted_at(int end) const {
 }
 
 bool mirror::may_run() const {
-  if (!running) return false;
+  if (!running || (!options.chained && !ahead.empty())) return false;
   return wanted != output::sample || samples_none_ || (credits > 0 && samples > 0 && room() > 0);
 }
 
