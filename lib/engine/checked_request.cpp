@@ -52,6 +52,27 @@ std::vector<token> decoder_tokens(const request& what, const engine_parts& parts
   return begun;
 }
 
+struct guide_finder {
+  const engine_parts& parts;
+  grammar::compiler& formats;
+
+  std::shared_ptr<const guide> operator()(const response_format& format) const {
+    return formats.compile(format)->start();
+  }
+
+  std::shared_ptr<const guide> operator()(const compiled_format& format) const {
+    if (!format) throw std::invalid_argument("the response format is a compiled_format that holds nothing");
+    if (&format.tokens() != parts.tokenizer.get())
+      throw std::invalid_argument("the response format was compiled for another model");
+    return format.start();
+  }
+
+  std::shared_ptr<const guide> operator()(const std::shared_ptr<const guide>& own) const {
+    if (!own) throw std::invalid_argument("the response format is a guide that is null");
+    return own;
+  }
+};
+
 template <class... Values>
 [[noreturn]] void does_not_fit(fmt::format_string<Values...> sentence, Values&&... values) {
   throw boost::system::system_error(make_error_code(error::does_not_fit),
@@ -116,6 +137,10 @@ int new_tokens_after(int prompt, const request& what, const scheduler::limits& l
     does_not_fit("the request may come to hold {} tokens, whose cache takes {} bytes; the engine's budget is {}",
                  prompt + wanted, bytes, limits.memory_bytes);
   return wanted;
+}
+
+std::shared_ptr<const guide> guide_of(const request& what, const engine_parts& parts, grammar::compiler& formats) {
+  return what.response_format ? std::visit(guide_finder{parts, formats}, *what.response_format) : nullptr;
 }
 
 std::vector<token> end_tokens_of(const request& what, const engine_parts& parts) {

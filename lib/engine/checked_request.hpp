@@ -1,5 +1,7 @@
 #pragma once
 
+#include "grammar/compiler.hpp"
+
 #include <cogen/engine.hpp>
 #include <cogen/extend/runner.hpp>
 
@@ -24,6 +26,10 @@ read_request read(const request& what, const engine_parts& parts, int vocabulary
 /// The most tokens that the request and the engine allow after a prompt of `prompt` tokens. Throws error::does_not_fit
 /// (as system_error) if that is none, or if the cache of all tokens would exceed the engine's memory budget.
 int new_tokens_after(int prompt, const request& what, const scheduler::limits& limits);
+
+/// The guide that constrains the generation, at the beginning of its text; null if none does. Compiles a format. Throws
+/// std::invalid_argument for one that cannot be compiled, and for what is of another model or null.
+std::shared_ptr<const guide> guide_of(const request& what, const engine_parts& parts, grammar::compiler& formats);
 
 /// The tokens that end the generation: the model's, unless the request ignores them, and the request's stop tokens.
 std::vector<token> end_tokens_of(const request& what, const engine_parts& parts);

@@ -1,5 +1,6 @@
 #include "engine/checked_encoder_input.hpp"
 #include "engine/checked_options.hpp"
+#include "engine/compile_state.hpp"
 #include "engine/drain_state.hpp"
 #include "engine/engine_loop.hpp"
 #include "engine/sequence_state.hpp"
@@ -24,7 +25,9 @@ std::size_t bytes_of(const Json& what) {
   return what.empty() ? 0 : serialize(what).size();
 }
 
+/// Whether reading it may take longer than a caller should wait.
 bool is_long(const request& what) {
+  if (what.response_format && std::holds_alternative<response_format>(*what.response_format)) return true;
   if (const auto* text = std::get_if<std::string>(&what.prompt)) return text->size() > long_prompt;
   const auto* messages = std::get_if<chat_messages>(&what.prompt);
   if (!messages) return false;
@@ -111,6 +114,7 @@ std::vector<token_stream> engine::generate_n(request what, int n) {
   random_stream random(loop_->fresh_seed());
   const auto first = std::make_shared<stream_state>(loop_, what, random);
   what.prompt = {};
+  what.response_format.reset();
   what.prompt_logprobs.reset();
   std::vector<std::shared_ptr<stream_state>> others;
   for (int i = 1; i < n; ++i) others.push_back(std::make_shared<stream_state>(loop_, what, random.fork()));
@@ -131,6 +135,10 @@ sequence engine::open(std::vector<token> encoder_input, const open_options& opti
 
 std::shared_ptr<detail::sequence_face> engine::new_opening(const open_options& options) const {
   return std::make_shared<detail::sequence_state>(loop_, checked(options, *loop_), nullptr);
+}
+
+std::shared_ptr<detail::compile_face> engine::new_compilation() const {
+  return std::make_shared<detail::compile_state>(loop_);
 }
 
 std::shared_ptr<detail::drain_face> engine::new_drain() const { return std::make_shared<detail::drain_state>(loop_); }

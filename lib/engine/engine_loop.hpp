@@ -6,6 +6,7 @@
 #include "engine/inbox.hpp"
 #include "engine/swap_completions.hpp"
 #include "engine/timers.hpp"
+#include "grammar/compiler.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/extend/runner.hpp>
@@ -38,6 +39,7 @@ class engine_loop {
   const engine_options& options() const noexcept { return options_; }
   int vocabulary() const noexcept { return vocabulary_; }
   const std::string& snapshot_format() const noexcept { return snapshot_format_; }
+  grammar::compiler& formats() noexcept { return formats_; }
   diagnostics error() const noexcept;
   engine_stats stats() const;
 
@@ -122,6 +124,7 @@ class engine_loop {
   engine_options options_;
   const int vocabulary_;
   const std::string snapshot_format_;
+  grammar::compiler formats_;
   const std::shared_ptr<async::engine_queue> queue_ = std::make_shared<async::engine_queue>();
   scheduler::scheduler scheduler_;
   member_map members_;

@@ -3,6 +3,7 @@
 #include "engine/engine_loop.hpp"
 #include "engine/stored_prefixes.hpp"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 
@@ -47,6 +48,14 @@ bool request_state::awaits_stored_prefix(std::span<const token> prompt, std::uin
   auto* const stored = engine_->prefixes();
   if (stored && std::exchange(has_looked_up_, true)) return stored->waits(*this);
   return stored && stored->restore(prompt, cache_salt, shared_from_this());
+}
+
+constrained_text request_state::text_after(std::size_t begin) const {
+  const auto vocabulary = static_cast<std::size_t>(engine_->vocabulary());
+  const auto& tokenizer = engine_->parts().tokenizer;
+  return {.begin = begin,
+          .vocabulary = vocabulary,
+          .mask_size = std::max(vocabulary, tokenizer ? tokenizer->size() : std::size_t{0})};
 }
 
 void request_state::post_again() noexcept { completion_lock(*this).unlock(); }

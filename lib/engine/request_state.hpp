@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/admission.hpp"
+#include "engine/constraint.hpp"
 #include "metrics/request_timeline.hpp"
 
 #include <cogen/async/operation.hpp>
@@ -114,6 +115,9 @@ class request_state : public std::enable_shared_from_this<request_state> {
 
   /// True while what a prompt begins with is restored from the engine's directory. Only the first call begins that.
   bool awaits_stored_prefix(std::span<const token> prompt, std::uint64_t cache_salt);
+
+  /// What a guide constrains from now on, after the first `begin` tokens.
+  constrained_text text_after(std::size_t begin) const;
 
   virtual void set_cached_tokens(int /*prefix_hit_tokens*/) noexcept {}
 

@@ -44,11 +44,22 @@ row_output device_outcome(sampling_status status, token chosen) noexcept try {
 namespace detail {
 
 row_output sampling_state::sample(std::span<float> scores) noexcept try {
-  auto outcome = outcome_of(parameters->sample(scores, history, next_key(false), scratch_of_thread()));
-  if (runs_ahead_ && !outcome.error) history.append_generated(outcome.chosen.id);
+  auto outcome = outcome_of(parameters->sample(scores, history, next_key(false), scratch_of_thread(), mask()));
+  if (runs_ahead_ && !outcome.error) append(outcome.chosen.id);
   return outcome;
 } catch (...) {
   return {diagnostics_of(std::current_exception()), {}, {}};
+}
+
+void sampling_state::append(token sampled) {
+  history.append_generated(sampled);
+  if (constraint && runs_ahead_ && !constraint->is_end(sampled))
+    text_is_over = constraint->is_over_after(history.tokens());
+}
+
+void sampling_state::truncate(std::size_t length) {
+  history.truncate(length);
+  if (constraint) constraint->truncate(length);
 }
 
 void sampling_state::report(std::span<const token> ids, int logprobs) {
@@ -67,7 +78,7 @@ diagnostics sampling_state::score_prompt(std::span<const float> scores, int inde
 }
 
 bool sampling_state::describe(bool chained, sampling_row& row, sampling_lists& lists) {
-  if (!parameters->describe(row, lists, history, chained)) return false;
+  if (!parameters->describe(row, lists, history, chained, mask())) return false;
   const auto key = next_key(chained);
   row.seed = key.seed;
   row.branch = key.branch;

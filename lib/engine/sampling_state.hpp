@@ -1,11 +1,13 @@
 #pragma once
 
+#include "engine/constraint.hpp"
 #include "sampling/random_stream.hpp"
 #include "sampling/sampler.hpp"
 
 #include <cogen/extend/runner.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -26,19 +28,26 @@ class sampling_state final : public row_sampler {
 
   /// Appends the sampled token, unless sample() has. A token sampled by a device is not known before this.
   void absorb(const row_output& outcome) {
-    if (!runs_ahead_ || outcome.by_device) history.append_generated(outcome.chosen.id);
+    if (!runs_ahead_ || outcome.by_device) append(outcome.chosen.id);
   }
+
+  /// Keeps the first `length` tokens.
+  void truncate(std::size_t length);
 
   /// Has the prompt in `prompt`, and score_prompt() report so many alternatives of each token.
   void report(std::span<const token> ids, int logprobs);
 
   std::optional<sampler> parameters;  ///< of the last sample requested
   token_history history;
-  random_stream random;  ///< its branch, and its seed unless the parameters have one
+  std::unique_ptr<detail::constraint> constraint;  ///< null: none
+  bool text_is_over = false;  ///< of a constraint, where it runs ahead: nothing but the end may follow
+  random_stream random;       ///< its branch, and its seed unless the parameters have one
   std::uint32_t truncations = 0;
   std::vector<sampled_token> prompt;  ///< if it is reported
 
  private:
+  void append(token sampled);
+  token_mask mask() { return constraint ? constraint->mask_after(history.tokens()) : token_mask(); }
   sampling_key next_key(bool chained) const;
 
   const bool runs_ahead_;

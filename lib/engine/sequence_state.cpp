@@ -108,6 +108,15 @@ void sequence_state::truncate(int length) {
   notify_engine();
 }
 
+void sequence_state::constrain(std::unique_ptr<guide> by) {
+  {
+    const completion_lock lock(*this);
+    if (busy()) throw generation_error(conflict());
+    commands_.push_back(constrain_command{std::move(by)});
+  }
+  notify_engine();
+}
+
 std::vector<token> sequence_state::tokens() const {
   std::lock_guard lock(mutex_);
   const auto held = sampling_.history.tokens().first(held_);
@@ -258,7 +267,7 @@ void sequence_state::extend_history(const scheduler::token_list& all) {
 
 void sequence_state::truncate_history(std::size_t length) {
   const std::lock_guard lock(mutex_);
-  sampling_.history.truncate(length);
+  sampling_.truncate(length);
 }
 
 scheduler::sequence_options sequence_state::served_as() const {
@@ -293,10 +302,17 @@ void sequence_state::execute(truncate_command& what) {
   if (id_) engine_->plans().truncate(*id_, what.length);
 }
 
+void sequence_state::execute(constrain_command& what) {
+  sampling_.constraint.reset();
+  if (!what.by) return;
+  sampling_.constraint = std::make_unique<constraint>(std::move(what.by), text_after(sampling_.history.length()));
+}
+
 /// If the fork fails, the child ends with the error.
 void sequence_state::execute(fork_command& what) try {
   auto& child = *what.child;
   child.sampling_.random = sampling_.random.fork();
+  if (sampling_.constraint) child.sampling_.constraint = std::make_unique<constraint>(sampling_.constraint->clone());
   if (!id_) return;
   child.id_ = engine_->plans().fork(*id_);
   engine_->join(*child.id_, what.child);

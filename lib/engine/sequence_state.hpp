@@ -33,6 +33,7 @@ class sequence_state final : public request_state, public sequence_face {
   void cancel_open(const open_operation& wait) noexcept override;
   std::shared_ptr<sequence_face> fork() override;
   void truncate(int length) override;
+  void constrain(std::unique_ptr<guide> by) override;
   std::vector<token> tokens() const override;
   bool exact() const override;
   diagnostics error() const override;
@@ -58,6 +59,9 @@ class sequence_state final : public request_state, public sequence_face {
   struct truncate_command {
     int length;
   };
+  struct constrain_command {
+    std::unique_ptr<guide> by;
+  };
   struct fork_command {
     std::shared_ptr<sequence_state> child;
   };
@@ -69,7 +73,8 @@ class sequence_state final : public request_state, public sequence_face {
     std::filesystem::path path;
     std::optional<scheduler::kept_snapshot> copy = {};  ///< requested from the scheduler
   };
-  using command = std::variant<run_command, truncate_command, fork_command, suspend_command, save_command>;
+  using command =
+      std::variant<run_command, truncate_command, constrain_command, fork_command, suspend_command, save_command>;
   static bool is_run(const command& what) { return std::holds_alternative<run_command>(what); }
   static bool is_operation(const command& what) {
     return is_run(what) || std::holds_alternative<suspend_command>(what) || std::holds_alternative<save_command>(what);
@@ -91,6 +96,7 @@ class sequence_state final : public request_state, public sequence_face {
   void truncate_history(std::size_t length);
   void execute(run_command& what);
   void execute(truncate_command& what);
+  void execute(constrain_command& what);
   void execute(fork_command& what);
   void execute(suspend_command& what);
   void execute(save_command& what);

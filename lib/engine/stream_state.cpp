@@ -42,8 +42,9 @@ bool stream_state::admit(siblings others) noexcept try {
 
 void stream_state::prepare(siblings others) noexcept try {
   auto what = read(request_, engine_->parts(), engine_->vocabulary());
-  for (const auto& each : others) each->take(what, true);
-  take(std::move(what), !others.empty());
+  const auto by = guide_of(request_, engine_->parts(), engine_->formats());
+  for (const auto& each : others) each->take(what, by, true);
+  take(std::move(what), by, !others.empty());
   become_prepared();
   for (const auto& each : others) each->become_prepared();
 } catch (...) {
@@ -169,12 +170,13 @@ void stream_state::notify_engine() {
 
 // From request to sequence
 
-void stream_state::take(read_request what, bool shares_prompt) {
+void stream_state::take(read_request what, const std::shared_ptr<const guide>& by, bool shares_prompt) {
   const auto length = static_cast<int>(what.prompt.size());
   new_tokens_ = new_tokens_after(length, request_, engine_->parts().limits);
   encoder_input_ = std::move(what.encoder_input);
   end_tokens_ = end_tokens_of(request_, engine_->parts());
   sampling_.parameters.emplace(request_.sampling, engine_->vocabulary(), end_tokens_);
+  if (by) constrain(by->clone(), what.prompt.size());
   output_.emplace(engine_->parts().tokenizer.get(), request_.stop);
   prompt_ = std::move(what.prompt);
   checkpoints_ = checkpoints_of(prompt_, engine_->parts());
@@ -183,6 +185,14 @@ void stream_state::take(read_request what, bool shares_prompt) {
   if (reports_prompt_) sampling_.report(prompt_, request_.prompt_logprobs.value_or(0));
   const completion_lock lock(*this);
   usage_.prompt_tokens = length;
+}
+
+/// The text may end with the request's end tokens only; a model's that it ignores cannot be part of it.
+void stream_state::constrain(std::unique_ptr<guide> by, std::size_t prompt_length) {
+  auto text = text_after(prompt_length);
+  text.end_tokens = end_tokens_;
+  if (request_.ignore_eos) text.never_sampled = engine_->parts().end_tokens;
+  sampling_.constraint = std::make_unique<constraint>(std::move(by), std::move(text));
 }
 
 void stream_state::submit() {
@@ -197,6 +207,7 @@ void stream_state::submit() {
   options.cache_salt = cache_salt();
   if (shares_prompt_) options.least_shared = 1;
   if (deadlines_.finish) options.deadline = deadlines_.finish->time_since_epoch();
+  options.chained = !sampling_.constraint;
   options.release_at_end = true;
   id_ = engine_->plans().submit(options, {.tokens = std::move(prompt_),
                                           .credits = channel_.capacity(),
@@ -259,8 +270,10 @@ void stream_state::deliver(const scheduler::event& event, row_output& output) {
     case scheduler::event::kind::token:
       sampling_.absorb(output);
       if (reports_prompt_) report_prompt();
-      return take_token(std::move(output.chosen),
-                        std::find(end_tokens_.begin(), end_tokens_.end(), event.sampled) != end_tokens_.end());
+      take_token(std::move(output.chosen),
+                 std::find(end_tokens_.begin(), end_tokens_.end(), event.sampled) != end_tokens_.end());
+      if (sampling_.text_is_over) finish(finish_reason::eos);
+      return;
     case scheduler::event::kind::logits:
       return;
     case scheduler::event::kind::finished:

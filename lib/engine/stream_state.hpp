@@ -58,7 +58,8 @@ class stream_state final : public request_state, public stream_face {
   row_sampler* sampling() noexcept override { return &sampling_; }
 
  private:
-  void take(read_request what, bool shares_prompt);
+  void take(read_request what, const std::shared_ptr<const guide>& by, bool shares_prompt);
+  void constrain(std::unique_ptr<guide> by, std::size_t prompt_length);
   void become_prepared();
   void refuse(const diagnostics& why, siblings others) noexcept;
   bool is_prepared() const;

@@ -87,6 +87,7 @@ class toy_runner final : public runner {
   struct description {
     std::vector<sampling_row> rows;
     sampling_lists lists;
+    std::map<std::size_t, diagnostics> errors;  // by row
   };
 
   void describe(step& step) {
@@ -95,8 +96,12 @@ class toy_runner final : public runner {
       const auto& row = step.rows[i];
       auto& how = made.rows.emplace_back();
       how.slot = row.slot;
-      how.by_host =
-          row.wanted != scheduler::output::sample || !step.sampler_of(i).describe(row.chained, how, made.lists);
+      try {
+        how.by_host =
+            row.wanted != scheduler::output::sample || !step.sampler_of(i).describe(row.chained, how, made.lists);
+      } catch (const generation_error& error) {
+        made.errors[i] = error.why();
+      }
     }
     control_->described.push_back(made.rows);
   }
@@ -150,6 +155,7 @@ class toy_runner final : public runner {
     const auto& made = descriptions_.at(step.number);
     const auto& how = made.rows[index];
     if (how.by_host) return step.sampler_of(index).sample(scores);
+    if (made.errors.contains(index)) return {.error = made.errors.at(index)};
     const auto [status, sampled] = control_->device(how, made.lists, scores, last_[how.slot]);
     last_[how.slot] = sampled;
     return device_outcome(status, sampled);

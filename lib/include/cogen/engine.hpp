@@ -6,6 +6,7 @@
 #include <cogen/error.hpp>
 #include <cogen/fwd.hpp>
 #include <cogen/request.hpp>
+#include <cogen/response_format.hpp>
 #include <cogen/sequence.hpp>
 #include <cogen/token.hpp>
 #include <cogen/token_stream.hpp>
@@ -33,6 +34,7 @@ class engine_face {
 using drain_face = engine_face<async::operation<>>;
 using embed_face = engine_face<async::operation<std::vector<std::vector<float>>>, std::vector<encoder_input>>;
 using score_face = engine_face<async::operation<std::vector<float>>, std::vector<encoder_input>>;
+using compile_face = engine_face<async::operation<compiled_format>, response_format>;
 
 }  // namespace detail
 
@@ -66,7 +68,7 @@ class engine {
 
   /// Begins a generation and returns at once. If the request is wrong, the stream's first operation fails with
   /// error::invalid_request, does_not_fit, deadline_unreachable, queue_full or draining. That is known when this
-  /// returns, except for texts over 16 KiB, which another thread tokenizes.
+  /// returns, except for texts over 16 KiB and response formats, which another thread tokenizes and compiles.
   [[nodiscard]] token_stream generate(request request);
 
   /// So many generations of one request, from 1 to engine_options.limits.max_waiting, each a sequence that counts
@@ -78,7 +80,8 @@ class engine {
   [[nodiscard]] std::vector<token_stream> generate_n(request request, int n);
 
   /// What a request would need, and whether this engine could ever run it, whatever other requests there are. Tokenizes
-  /// the prompt on the calling thread. Never throws: `why_not` has what the request's stream would report.
+  /// the prompt and compiles the response format on the calling thread. Never throws: `why_not` has what the request's
+  /// stream would report.
   [[nodiscard]] request_estimate estimate(const request& request) const;
 
   /// An empty sequence. Memory is reserved when it first runs. Throws std::invalid_argument for a wrong length limit.
@@ -124,6 +127,17 @@ class engine {
                                                       &detail::score_face::cancel, std::move(pairs));
   }
 
+  /// Compiles a response format for the model's tokenizer on a thread that runs no steps, and keeps it for requests
+  /// with an equal one; engine_options.structured_output has the limits. Signature: void(error_code, compiled_format).
+  /// Fails with error::invalid_request, in a sentence that names the keyword, for what is malformed, not supported, or
+  /// beyond a limit; also without a tokenizer, or in a build without XGrammar; and with error::queue_full and
+  /// error::draining. Every cancellation type ends the wait at once with operation_aborted.
+  template <net::completion_token_for<void(error_code, compiled_format)> Token = default_completion_token>
+  [[nodiscard]] auto async_compile(response_format format, Token&& completion = default_completion_token()) {
+    return async::initiate<Token, compiled_format>(completion, new_compilation(), &detail::compile_face::start,
+                                                   &detail::compile_face::cancel, std::move(format));
+  }
+
   /// Runs work between steps, on the engine's thread. It must not block. Coroutines spawned there resume on that
   /// thread.
   [[nodiscard]] executor_type get_executor() const;
@@ -153,6 +167,7 @@ class engine {
   std::shared_ptr<detail::drain_face> new_drain() const;
   std::shared_ptr<detail::embed_face> new_embedding() const;
   std::shared_ptr<detail::score_face> new_scoring() const;
+  std::shared_ptr<detail::compile_face> new_compilation() const;
   std::shared_ptr<detail::sequence_face> new_opening(const open_options& options) const;
 
   std::shared_ptr<detail::engine_loop> loop_;

@@ -8,6 +8,7 @@
 #include <cogen/load_model.hpp>
 #include <cogen/metrics.hpp>
 #include <cogen/policy.hpp>
+#include <cogen/response_format.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -120,6 +121,7 @@ struct engine_options {
   swap_options swap = {};
   policy_options policies = {};
   limit_options limits = {};
+  structured_output_options structured_output = {};
   /// How matrix products are computed. `int8` rounds activations to 8 bits, which is faster and shifts every logit a
   /// little. Output is batch-invariant either way. A GPU has float32 alone.
   cogen::compute_type compute_type = cogen::compute_type::float32;

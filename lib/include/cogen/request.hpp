@@ -2,6 +2,7 @@
 
 #include <cogen/clock.hpp>
 #include <cogen/error.hpp>
+#include <cogen/response_format.hpp>
 #include <cogen/sampling_params.hpp>
 #include <cogen/text/chat_template.hpp>
 #include <cogen/token.hpp>
@@ -51,6 +52,11 @@ struct request {
 
   std::optional<int> max_tokens = {};  ///< tokens to generate at most; empty: as many as the context holds
   sampling_params sampling = {};       ///< how each token is chosen
+
+  /// What the generated text has to look like. A format is compiled on another thread while the request is prepared.
+  /// The generation ends with finish_reason::eos only where its text is complete, at the latest where nothing else may
+  /// follow. Empty: anything.
+  std::optional<response_constraint> response_format = {};
 
   std::vector<std::string> stop = {};      ///< texts that end the generation before they appear
   std::vector<token> stop_token_ids = {};  ///< tokens that end the generation, besides the model's own end tokens

@@ -60,6 +60,7 @@ inline response_format choice(std::vector<std::string> texts) {
 class compiled_format {
  public:
   compiled_format() = default;
+  /// Of what the compiler has made.
   explicit compiled_format(std::shared_ptr<const grammar::compiled_grammar> from) noexcept
       : grammar_(std::move(from)) {}
 

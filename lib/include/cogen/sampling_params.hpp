@@ -31,7 +31,8 @@ using logits_processor = std::function<void(std::span<const token> history, std:
 ///     cogen::sampling_params{.temperature = 0.8, .top_p = 0.95, .seed = 7}
 ///
 /// Applied in the order of Transformers' `generate`: logit_bias, repetition_penalty, frequency_penalty and
-/// presence_penalty, min_tokens, processor; then, where temperature is not 0, temperature, top_k, top_p, min_p.
+/// presence_penalty, min_tokens, processor, the mask of request::response_format; then, where temperature is not 0,
+/// temperature, top_k, top_p, min_p.
 struct sampling_params {
   static constexpr double min_temperature = 1e-6, max_temperature = 1e3;
   static constexpr double min_repetition_penalty = 1e-2, max_repetition_penalty = 1e2;

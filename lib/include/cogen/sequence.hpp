@@ -3,6 +3,7 @@
 #include <cogen/async/engine_executor.hpp>
 #include <cogen/async/operation.hpp>
 #include <cogen/fwd.hpp>
+#include <cogen/guide.hpp>
 #include <cogen/metrics.hpp>
 #include <cogen/sampling_params.hpp>
 #include <cogen/token.hpp>
@@ -42,6 +43,7 @@ class sequence_face {
   virtual void cancel_open(const open_operation& wait) noexcept = 0;
   virtual std::shared_ptr<sequence_face> fork() = 0;
   virtual void truncate(int length) = 0;
+  virtual void constrain(std::unique_ptr<guide> by) = 0;
   virtual std::vector<token> tokens() const = 0;
   virtual bool exact() const = 0;
   virtual diagnostics error() const = 0;
@@ -130,6 +132,12 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
   /// Cuts the sequence to its first `length` tokens. Throws std::out_of_range if it holds fewer, and generation_error
   /// with error::operation_in_progress while an operation is pending.
   void truncate(int length) { this->face().truncate(length); }
+
+  /// Lets async_decode() sample only what the guide allows, end tokens included. It begins here: all tokens from now
+  /// on, fed or sampled, are its text; an operation that feeds one that it does not accept fails with
+  /// error::callback_threw. Forks get a clone; truncation and cancellation roll it back. Null: no guide from now on.
+  /// async_save() saves none. Throws generation_error with error::operation_in_progress while an operation is pending.
+  void constrain(std::unique_ptr<guide> by) { this->face().constrain(std::move(by)); }
 
   [[nodiscard]] std::vector<token> tokens() const { return this->face().tokens(); }  ///< without a pending operation's
 

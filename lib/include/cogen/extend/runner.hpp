@@ -57,8 +57,8 @@ class row_sampler {
   /// Called within runner::launch(). `chained` is that of the step's row: then only the device knows the token before
   /// the sampled one, and `row.unknown_last` is set. The runner gets the result from device_outcome(), and the token
   /// counts for the next rows once the step is absorbed. Returns false and changes nothing if only sample() can do it;
-  /// the result is the same for all rows in flight together. Throws std::bad_alloc; what was appended to `lists` then
-  /// belongs to no row.
+  /// the result is the same for all rows in flight together. Throws std::bad_alloc, and generation_error where a guide
+  /// fails, which become the row's own; what was appended to `lists` then belongs to no row.
   virtual bool describe(bool chained, sampling_row& row, sampling_lists& lists);
 };
 

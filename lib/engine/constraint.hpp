@@ -1,0 +1,63 @@
+#pragma once
+
+#include "sampling/token_mask.hpp"
+
+#include <cogen/guide.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace cogen::detail {
+
+/// The text that a guide constrains: what follows the first tokens of a sequence.
+struct constrained_text {
+  std::size_t begin;                   ///< tokens before it
+  std::size_t vocabulary;              ///< tokens that have logits
+  std::size_t mask_size;               ///< tokens that guides may know, at least as many
+  std::vector<token> end_tokens = {};  ///< may come where the text may end, and nowhere else, whatever a guide says
+  std::vector<token> never_sampled = {};
+};
+
+/// A guide beside the tokens of a sequence. It reads what is new of them when it is asked for a mask, so that whoever
+/// appends or removes tokens need not wait for it. Used by one thread at a time. Members that call the guide throw
+/// generation_error with error::callback_threw where it throws.
+class constraint {
+ public:
+  /// `by` is at the beginning of the text.
+  constraint(std::unique_ptr<guide> by, constrained_text text);
+
+  /// What may follow `tokens`, those of the sequence; valid until the next call. Throws generation_error with
+  /// error::bad_logits if nothing may.
+  token_mask mask_after(std::span<const token> tokens);
+
+  /// Whether the text may end after `tokens`, and nothing but its end may follow.
+  bool is_over_after(std::span<const token> tokens);
+
+  /// Whether the token ends the text. The guide never gets it.
+  bool is_end(token id) const noexcept;
+
+  /// The sequence was cut to `length` tokens.
+  void truncate(std::size_t length) noexcept;
+
+  constraint clone() const;
+
+ private:
+  void follow(std::span<const token> tokens);
+  void go_back();
+  void update_mask();
+  void clear_beyond_vocabulary();
+  void set(std::span<const token> ids, bool allowed);
+
+  std::unique_ptr<guide> guide_;
+  constrained_text text_;
+  std::size_t accepted_;  // tokens of the sequence up to the guide's place
+  std::size_t kept_;      // how many of them the sequence still has
+  std::vector<std::uint64_t> mask_;
+  bool has_mask_ = false;   // of the guide's place
+  bool may_go_on_ = false;  // by the mask: a token may follow that is no end
+};
+
+}  // namespace cogen::detail

@@ -1,0 +1,103 @@
+// Memory that is refused to those whose text a guide constrains.
+#include "account.hpp"
+#include "failing_memory.hpp"
+#include "text_guide.hpp"
+#include "toy_runner.hpp"
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/test/unit_test.hpp>
+
+namespace cogen::test {
+namespace {
+
+BOOST_AUTO_TEST_SUITE(faults)
+
+const std::vector<std::vector<token>> allowed{{5, 60, 90, 91}, {5, 60, 7, 92}};
+const std::vector<token> nothing, one_token{5}, two_tokens{5, 60};
+
+/// A stream, two of one request, and a sequence that is forked and cut. Returns whether the n-th allocation was met.
+bool guided_with_memory_refused(long n, const std::shared_ptr<const guide>& by) {
+  account reader, first, second, worker, branch;
+  net::io_context context;
+  toy_engine toy({.end_tokens = {96}});
+  failing_memory::refuse(n);
+  std::optional<token_stream> one;
+  std::vector<token_stream> two;
+  std::optional<sequence> work, forked;
+  const auto go = [&] {
+    try {
+      toy.running.poll_one();
+    } catch (const std::bad_alloc&) {
+    }
+    context.restart();
+    context.poll();
+  };
+  const auto read_all = [&](token_stream& from, account& into) {
+    start(into, [&] {
+      from.async_complete(net::bind_executor(context, [&into](error_code, completion all) {
+        ++into.received;
+        into.read(all.tokens);
+      }));
+    });
+  };
+  const auto decode = [&](std::optional<sequence>& of, account& into, const std::vector<token>& fed) {
+    start(into, [&] {
+      if (!of) throw std::bad_alloc();
+      of->async_decode(fed, sampling_params{}, net::bind_executor(context, [&into](error_code code, sampled_token got) {
+                         ++into.received;
+                         if (!code) into.read(std::array{std::move(got)});
+                       }));
+    });
+  };
+  bool constrained = false;
+  try {
+    one.emplace(toy.running.generate({.prompt = token_ids{7}, .max_tokens = 9, .response_format = by}));
+    read_all(*one, reader);
+    two = toy.running.generate_n({.prompt = token_ids{3, 1}, .max_tokens = 9, .response_format = by}, 2);
+    read_all(two[0], first);
+    read_all(two[1], second);
+    work.emplace(toy.running.open());
+    work->constrain(by->clone());
+    constrained = true;
+  } catch (const std::bad_alloc&) {
+  }
+  decode(work, worker, one_token);
+  for (int round = 0; round < 4; ++round) go();
+  try {
+    if (work) forked.emplace(work->fork());
+    if (work) work->truncate(0);
+  } catch (const std::exception&) {  // no memory, or the first token never came
+  }
+  decode(forked, branch, nothing);
+  decode(work, worker, two_tokens);
+  for (int round = 0; round < 14; ++round) go();
+  const bool met = failing_memory::relent();
+  for (int round = 0; round < 4; ++round) go();
+  for (const auto* each : {&reader, &first, &second, &worker, &branch})
+    BOOST_TEST(each->received == each->begun, "allocation " << n);
+  for (const auto* each : {&reader, &first, &second})
+    if (each->count > 0) check_prefix(*each, each->tokens[2] == 7 ? allowed[1] : allowed[0]);
+  if (constrained && worker.count == 2)
+    BOOST_TEST((worker.tokens[0] == 60 && (worker.tokens[1] == 90 || worker.tokens[1] == 7)), "allocation " << n);
+  one.reset(), two.clear(), work.reset(), forked.reset();
+  for (int round = 0; round < 3; ++round) go();
+  if (!toy.running.error()) BOOST_TEST(toy.running.stats().sequences == 0);
+  return met;
+}
+
+BOOST_AUTO_TEST_CASE(any_allocation_may_fail_beside_guides) {
+  const auto by = only(allowed);
+  BOOST_TEST(!guided_with_memory_refused(1'000'000, by));
+  long n = 0;
+  for (bool met = true; met; ++n) {
+    const long before = failing_memory::blocks();
+    met = guided_with_memory_refused(n, by);
+    BOOST_TEST(failing_memory::blocks() == before, "allocation " << n);
+  }
+  BOOST_TEST(n > 200);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::test
