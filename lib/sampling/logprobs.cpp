@@ -18,13 +18,10 @@ float row_logprobs::of(token id) const {
 
 std::vector<token_logprob> row_logprobs::top(std::size_t count, sampling_scratch& scratch) const {
   if (count == 0) return {};
-  collect_about_largest(logits_, count, scratch);
-  auto& candidates = scratch.candidates;
-  const auto end = candidates.begin() + static_cast<std::ptrdiff_t>(std::min(count, candidates.size()));
-  std::partial_sort(candidates.begin(), end, candidates.end(), ranks_before);
+  collect_largest(logits_, count, scratch);
   std::vector<token_logprob> best;
   best.reserve(count);
-  for (auto each = candidates.begin(); each != end; ++each) best.push_back({each->id, of(each->id)});
+  for (const auto& each : scratch.candidates) best.push_back({each.id, of(each.id)});
   return best;
 }
 

@@ -73,4 +73,12 @@ void collect_about_largest(std::span<const float> logits, std::size_t count, sam
   collect_at_least(logits, scratch.block_maxima, bound, scratch.candidates);
 }
 
+void collect_largest(std::span<const float> logits, std::size_t count, sampling_scratch& scratch) {
+  collect_about_largest(logits, count, scratch);
+  auto& found = scratch.candidates;
+  const auto end = found.begin() + static_cast<std::ptrdiff_t>(std::min(count, found.size()));
+  std::partial_sort(found.begin(), end, found.end(), ranks_before);
+  found.erase(end, found.end());
+}
+
 }  // namespace cogen

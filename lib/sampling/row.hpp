@@ -42,6 +42,10 @@ void collect_at_least(std::span<const float> logits, std::span<const float> maxi
 /// smaller ones may be among them. `scratch.block_maxima` must be those of `logits`.
 void collect_about_largest(std::span<const float> logits, std::size_t count, sampling_scratch& scratch);
 
+/// Replaces `scratch.candidates` by the `count` largest entries, or all that are not minus infinity if those are fewer:
+/// larger ones first, lower ids first among equals. `scratch.block_maxima` must be those of `logits`.
+void collect_largest(std::span<const float> logits, std::size_t count, sampling_scratch& scratch);
+
 /// Larger logits first, lower ids first among equals.
 inline bool ranks_before(const candidate& a, const candidate& b) {
   return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);

@@ -88,8 +88,7 @@ sampled sampler::sample(std::span<float> logits, token_history& history, const s
                         sampling_scratch& scratch, token_mask mask) const {
   const bool reports = parameters_.logprobs.has_value();
   if (reports) scratch.model_logits.assign(logits.begin(), logits.end());
-  process(logits, history);
-  if (auto diagnostics = run_processor(logits, history)) return processor_failed(*diagnostics);
+  if (const auto thrown = process(logits, history)) return processor_failed(*thrown);
   const auto only = mask.empty() ? std::nullopt : apply_or_find_only(mask, logits);
   const auto scan = only ? only_one(logits[static_cast<std::size_t>(*only)]) : scan_row(logits, scratch.block_maxima);
   if (status_of(scan) != sampling_status::ok) return failed(status_of(scan));
@@ -149,8 +148,7 @@ bool sampler::describe(sampling_row& row, sampling_lists& lists, token_history& 
 std::pair<sampling_status, std::vector<token_probability>> sampler::distribution(std::span<float> logits,
                                                                                  token_history& history,
                                                                                  sampling_scratch& scratch) const {
-  process(logits, history);
-  if (run_processor(logits, history)) return {sampling_status::processor_failed, {}};
+  if (process(logits, history)) return {sampling_status::processor_failed, {}};
   const row_scan scan = scan_row(logits, scratch.block_maxima);
   if (status_of(scan) != sampling_status::ok) return {status_of(scan), {}};
   if (parameters_.greedy())
@@ -169,11 +167,12 @@ std::pair<sampling_status, std::vector<token_probability>> sampler::distribution
   return {sampling_status::ok, std::move(kept)};
 }
 
-void sampler::process(std::span<float> logits, token_history& history) const {
+std::optional<std::string> sampler::process(std::span<float> logits, token_history& history) const {
   add_biases(logits);
   penalize_repetition(logits, history);
   penalize_counts(logits, history);
   hold_back_end_tokens(logits, history);
+  return run_processor(logits, history);
 }
 
 std::optional<std::string> sampler::run_processor(std::span<float> logits, const token_history& history) const try {

@@ -53,6 +53,10 @@ class sampler {
   /// True if a sample runs the caller's own code, which belongs on the engine thread.
   bool has_processor() const { return static_cast<bool>(parameters_.processor); }
 
+  /// Changes `logits` [vocabulary] as sample() does before it chooses: logit_bias, the penalties, min_tokens,
+  /// processor. Returns the message of a processor that threw.
+  std::optional<std::string> process(std::span<float> logits, token_history& history) const;
+
   /// Samples the token after `history`. `logits` [vocabulary] is modified; the history is not appended to. Throws only
   /// if memory runs out: bad logits and a throwing processor are a status. Samples by the inverse distribution function
   /// over the kept tokens in order of their ids: the first token whose cumulative probability exceeds `uniform(key)`.
@@ -74,7 +78,6 @@ class sampler {
                                                                           sampling_scratch& scratch) const;
 
  private:
-  void process(std::span<float> logits, token_history& history) const;
   std::optional<std::string> run_processor(std::span<float> logits, const token_history& history) const;
   void add_biases(std::span<float> logits) const;
   void penalize_repetition(std::span<float> logits, token_history& history) const;
