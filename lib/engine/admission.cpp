@@ -26,17 +26,18 @@ diagnostics full(fmt::format_string<Values...> sentence, Values&&... values) noe
 admission::admission(int max_sequences, int max_waiting, std::function<void()> idle)
     : max_sequences_(max_sequences), max_waiting_(max_waiting), idle_(std::move(idle)) {}
 
-std::optional<diagnostics> admission::begin(admission_state& one, std::span<admission_state* const> others) noexcept {
+std::optional<diagnostics> admission::begin(admission_state& one, std::span<admission_state* const> others,
+                                            bool accepted) noexcept {
   const std::lock_guard lock(mutex_);
-  if (auto refused = refusal(one, 1 + static_cast<int>(others.size()))) return refused;
+  if (auto refused = refusal(one, 1 + static_cast<int>(others.size()), accepted)) return refused;
   const auto next = has_had_slot(one) ? working : queued;
   enter(one, next);
   for (auto* const each : others) enter(*each, next);
   return std::nullopt;
 }
 
-std::optional<diagnostics> admission::refusal(admission_state of, int count) const {
-  if (counts_.draining)
+std::optional<diagnostics> admission::refusal(admission_state of, int count, bool accepted) const {
+  if (counts_.draining && !accepted)
     return diagnostics(error::draining, "the engine is draining: it ends what has begun and begins nothing more");
   if (!is_inside(of) && counts_.sequences + count > max_sequences_)
     return full(

@@ -27,8 +27,10 @@ class admission {
   admission(int max_sequences, int max_waiting, std::function<void()> idle);
 
   /// Begins work, also that of `others`, which count alike. If the engine is draining or full, returns the reason and
-  /// changes nothing. One that has had a slot is refused only while the engine drains.
-  std::optional<diagnostics> begin(admission_state& one, std::span<admission_state* const> others = {}) noexcept;
+  /// changes nothing. One that has had a slot is refused only while the engine drains. Work that is `accepted`, a part
+  /// of a generation that has begun, begins while the engine drains.
+  std::optional<diagnostics> begin(admission_state& one, std::span<admission_state* const> others = {},
+                                   bool accepted = false) noexcept;
 
   /// Records that it has a slot: it no longer counts as waiting.
   void schedule(admission_state& one) noexcept;
@@ -54,7 +56,7 @@ class admission {
   counts now() const noexcept;
 
  private:
-  std::optional<diagnostics> refusal(admission_state of, int count) const;
+  std::optional<diagnostics> refusal(admission_state of, int count, bool accepted) const;
   void enter(admission_state& one, admission_state next) noexcept;
   template <class Next>
   void end(admission_state& one, Next next) noexcept;

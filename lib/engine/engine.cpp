@@ -4,6 +4,7 @@
 #include "engine/drain_state.hpp"
 #include "engine/engine_loop.hpp"
 #include "engine/sequence_state.hpp"
+#include "engine/strategy_stream.hpp"
 #include "engine/stream_state.hpp"
 
 #include <cogen/engine.hpp>
@@ -12,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <thread>
+#include <utility>
 
 namespace cogen {
 namespace {
@@ -43,6 +45,41 @@ void begin(detail::engine_loop& loop, const std::shared_ptr<stream_state>& first
   loop.offload([first, others] { first->prepare(others); });
   first->start_deadlines();
   for (const auto& each : others) each->start_deadlines();
+}
+
+void check_number(std::string_view name, int of_streams, const detail::engine_loop& of) {
+  const int limit = of.options().limits.max_waiting;
+  if (of_streams < 1 || of_streams > limit)
+    throw std::invalid_argument(fmt::format(
+        "{} is {}; it must be between 1 and engine_options.limits.max_waiting, which is {}", name, of_streams, limit));
+}
+
+/// A copy of the request without what is read once for several generations.
+request rest_of(request& what) {
+  auto prompt = std::exchange(what.prompt, {});
+  auto encoder_input = std::exchange(what.encoder_input, {});
+  auto rest = what;
+  rest.response_format.reset();
+  rest.prompt_logprobs.reset();
+  what.prompt = std::move(prompt);
+  what.encoder_input = std::move(encoder_input);
+  return rest;
+}
+
+/// Begins `n` generations of one request, each in a state that `make` makes of it and of a branch of random numbers.
+template <class Make>
+std::vector<token_stream> begin_all(detail::engine_loop& loop, request what, int n, const Make& make) {
+  const bool takes_long = is_long(what);
+  random_stream random(loop.fresh_seed());
+  const auto rest = rest_of(what);
+  const std::shared_ptr<stream_state> first = make(std::move(what), random);
+  std::vector<std::shared_ptr<stream_state>> others;
+  for (int i = 1; i < n; ++i) others.push_back(make(rest, random.fork()));
+  std::vector<token_stream> streams;
+  streams.emplace_back(first);
+  for (const auto& each : others) streams.emplace_back(each);
+  begin(loop, first, takes_long, others);
+  return streams;
 }
 
 /// Sets an empty max_sequence_length to the engine's limit.
@@ -106,23 +143,22 @@ token_stream engine::generate(request what) {
 }
 
 std::vector<token_stream> engine::generate_n(request what, int n) {
-  const int limit = loop_->options().limits.max_waiting;
-  if (n < 1 || n > limit)
-    throw std::invalid_argument(
-        fmt::format("n is {}; it must be between 1 and engine_options.limits.max_waiting, which is {}", n, limit));
-  const bool takes_long = is_long(what);
-  random_stream random(loop_->fresh_seed());
-  const auto first = std::make_shared<stream_state>(loop_, what, random);
-  what.prompt = {};
-  what.response_format.reset();
-  what.prompt_logprobs.reset();
-  std::vector<std::shared_ptr<stream_state>> others;
-  for (int i = 1; i < n; ++i) others.push_back(std::make_shared<stream_state>(loop_, what, random.fork()));
-  std::vector<token_stream> streams;
-  streams.emplace_back(first);
-  for (const auto& each : others) streams.emplace_back(each);
-  begin(*loop_, first, takes_long, others);
-  return streams;
+  check_number("n", n, *loop_);
+  return begin_all(*loop_, std::move(what), n, [this](request each, random_stream random) {
+    return std::make_shared<stream_state>(loop_, std::move(each), random);
+  });
+}
+
+std::vector<token_stream> engine::generate(request what, strategy how) {
+  check_number("strategy.streams", how.streams, *loop_);
+  if (what.response_format) throw std::invalid_argument("request.response_format is set; strategies take no format");
+  const int n = how.streams;
+  const auto run = std::make_shared<detail::strategy_run>(std::move(how));
+  return begin_all(*loop_, std::move(what), n, [&](request each, random_stream random) {
+    auto made = std::make_shared<detail::strategy_stream>(loop_, std::move(each), random, run);
+    run->add(made);
+    return made;
+  });
 }
 
 sequence engine::open(const open_options& options) { return open(std::vector<token>(), options); }

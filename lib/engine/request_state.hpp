@@ -105,13 +105,13 @@ class request_state : public std::enable_shared_from_this<request_state> {
   // Admission. Any thread.
 
   /// Begins a generation or an operation, and those of `others`, which count alike. If it is refused, returns the
-  /// reason.
-  std::optional<diagnostics> begin_work(std::span<admission_state* const> others = {}) noexcept;
+  /// reason. Work that is `accepted` belongs to a generation that has begun.
+  std::optional<diagnostics> begin_work(std::span<admission_state* const> others = {}, bool accepted = false) noexcept;
   void end_work() noexcept;
   void leave_engine() noexcept;
 
   /// Removes it from the batch and from the engine's counts.
-  void leave();
+  virtual void leave();
 
   /// True while what a prompt begins with is restored from the engine's directory. Only the first call begins that.
   bool awaits_stored_prefix(std::span<const token> prompt, std::uint64_t cache_salt);

@@ -13,9 +13,10 @@
 namespace cogen::detail {
 
 sequence_state::sequence_state(std::shared_ptr<engine_loop> engine, const open_options& options,
-                               scheduler::encoder_tokens encoder_input)
+                               scheduler::encoder_tokens encoder_input, opened_by opener)
     : request_state(std::move(engine)),
       options_(options),
+      opener_(opener),
       encoder_input_(std::move(encoder_input)),
       sampling_(random_stream(engine_->fresh_seed()), false) {}
 
@@ -79,7 +80,7 @@ void sequence_state::cancel_decode(const decode_operation& wait) noexcept {
 }
 
 std::shared_ptr<sequence_face> sequence_state::fork() {
-  auto child = std::make_shared<sequence_state>(engine_, options_, encoder_input_);
+  auto child = std::make_shared<sequence_state>(engine_, options_, encoder_input_, opener_);
   {
     const completion_lock lock(*this);
     if (busy()) throw generation_error(conflict());
@@ -189,7 +190,7 @@ std::optional<diagnostics> sequence_state::problem(const std::vector<token>& fed
 
 std::optional<diagnostics> sequence_state::add_run(run_command what) {
   commands_.reserve(commands_.size() + 1);
-  if (auto refused = begin_work()) {
+  if (auto refused = begin_work({}, opener_ == opened_by::strategy)) {
     refused_ = engine_->enqueue(shared_from_this());
     return refused;
   }

@@ -17,8 +17,11 @@ namespace cogen::detail {
 /// thread executes in order. A cancelled operation withdraws its command, or has it undone.
 class sequence_state final : public request_state, public sequence_face {
  public:
+  /// A strategy's sequences belong to its generation, which goes on while the engine drains.
+  enum class opened_by : std::uint8_t { client, strategy };
+
   sequence_state(std::shared_ptr<engine_loop> engine, const open_options& options,
-                 scheduler::encoder_tokens encoder_input);
+                 scheduler::encoder_tokens encoder_input, opened_by opener = opened_by::client);
 
   async::engine_executor executor() const override;
   net::any_io_executor default_executor() const override;
@@ -114,6 +117,7 @@ class sequence_state final : public request_state, public sequence_face {
   void complete_waiter(const diagnostics& why);
 
   const open_options options_;
+  const opened_by opener_;
   scheduler::encoder_tokens encoder_input_;  // changes only while a session is opened
 
   sampling_state sampling_;  // its history changes on the engine thread and under the lock: either may read it

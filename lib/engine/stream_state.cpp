@@ -45,8 +45,10 @@ void stream_state::prepare(siblings others) noexcept try {
   const auto by = guide_of(request_, engine_->parts(), engine_->formats());
   for (const auto& each : others) each->take(what, by, true);
   take(std::move(what), by, !others.empty());
-  become_prepared();
   for (const auto& each : others) each->become_prepared();
+  become_prepared();
+  notify_engine();
+  for (const auto& each : others) each->notify_engine();
 } catch (...) {
   refuse(diagnostics_of(std::current_exception()), others);
 }
@@ -57,12 +59,9 @@ void stream_state::refuse(const diagnostics& why, siblings others) noexcept {
   for (const auto& each : others) each->refuse(why, {});
 }
 
-void stream_state::become_prepared() {
-  {
-    std::lock_guard lock(mutex_);
-    if (stage_ == stage::preparing) stage_ = stage::prepared;
-  }
-  notify_engine();
+void stream_state::become_prepared() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (stage_ == stage::preparing) stage_ = stage::prepared;
 }
 
 void stream_state::start_deadlines() noexcept {
@@ -245,7 +244,7 @@ void stream_state::process() {
   if (stop) return finish(finish_reason::aborted);
   if (enforce_deadlines(engine_->now())) return;
   submit_once();
-  if (credits > 0 && id_) engine_->plans().grant(*id_, credits);
+  if (credits > 0) grant(credits);
   if (timer) engine_->wake_at(*timer, shared_from_this());
 }
 
@@ -319,7 +318,11 @@ void stream_state::take_token(sampled_token chosen, bool is_end) {
     channel_.await_reader(!reading_all_);
   }
   lock.unlock();
-  if (returns_credit) engine_->plans().grant(*id_, 1);
+  if (returns_credit) grant(1);
+}
+
+void stream_state::grant(int credits) {
+  if (id_) engine_->plans().grant(*id_, credits);
 }
 
 void stream_state::finish(finish_reason reason, diagnostics why) {

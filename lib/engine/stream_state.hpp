@@ -14,7 +14,7 @@ namespace cogen::detail {
 
 /// A generation: a sequence that runs at most `max_buffered_tokens` tokens ahead of its reader, on the credits of its
 /// channel. A token that completes no piece (part of a character or of a stop string) returns its credit immediately.
-class stream_state final : public request_state, public stream_face {
+class stream_state : public request_state, public stream_face {
  public:
   /// Other generations of the same request, whose own prompts are not read.
   using siblings = std::span<const std::shared_ptr<stream_state>>;
@@ -57,22 +57,38 @@ class stream_state final : public request_state, public stream_face {
   bool awaits_client() const override;
   row_sampler* sampling() noexcept override { return &sampling_; }
 
+ protected:
+  /// How far it has come.
+  enum class stage : std::uint8_t { preparing, prepared, submitted, ended };
+
+  virtual void submit();
+  virtual void grant(int credits);
+  void take_token(sampled_token chosen, bool is_end);
+  void finish(finish_reason reason, diagnostics why = {});
+  std::uint64_t cache_salt() const { return request_.cache_salt.value_or(request_.tenant); }
+
+  const request request_;
+
+  // Set by prepare(); then used only by the engine thread, and by the thread that samples its row.
+  scheduler::encoder_tokens encoder_input_;
+  std::vector<token> prompt_;  // until it is submitted
+  int new_tokens_ = 0;         // at most
+  std::vector<token> end_tokens_;
+
+  stage stage_ = stage::preparing;  // under the lock
+
  private:
   void take(read_request what, const std::shared_ptr<const guide>& by, bool shares_prompt);
   void constrain(std::unique_ptr<guide> by, std::size_t prompt_length);
-  void become_prepared();
+  void become_prepared() noexcept;
   void refuse(const diagnostics& why, siblings others) noexcept;
   bool is_prepared() const;
   void submit_once();
-  std::uint64_t cache_salt() const { return request_.cache_salt.value_or(request_.tenant); }
-  void submit();
   bool enforce_deadlines(clock::time_point now);  // true: a deadline has passed, and ended the generation
   std::optional<clock::time_point> next_timer() const;
   std::string deadline_message(clock::time_point now) const;
   std::string waiting_reason() const;
   void report_prompt();
-  void take_token(sampled_token chosen, bool is_end);
-  void finish(finish_reason reason, diagnostics why = {});
   void push_piece(std::string text);
   completion gather_completion();
   void complete_reading();
@@ -81,23 +97,15 @@ class stream_state final : public request_state, public stream_face {
   bool busy();                            // releases operations whose execution context has shut down
   diagnostics conflict() const noexcept;  // of a new operation with the pending one
 
-  /// How far it has come.
-  enum class stage : std::uint8_t { preparing, prepared, submitted, ended };
-
   /// How its handle wants it to end before its time.
   enum class wanted_end : std::uint8_t { none, stop, abort };
 
-  const request request_;
   const deadlines deadlines_;
 
-  // Set by prepare(); then used only by the engine thread, and by the thread that samples its row.
-  scheduler::encoder_tokens encoder_input_;
-  std::vector<token> prompt_;     // until it is submitted
-  std::vector<int> checkpoints_;  // likewise
+  // Set by prepare(), like those above.
+  std::vector<int> checkpoints_;  // until it is submitted
   bool shares_prompt_ = false;    // with siblings
   bool reports_prompt_ = false;   // with the first token
-  int new_tokens_ = 0;            // at most
-  std::vector<token> end_tokens_;
   sampling_state sampling_;
   std::optional<text::output_processor> output_;
   piece next_piece_;  // has the tokens that have completed no piece yet
@@ -108,7 +116,6 @@ class stream_state final : public request_state, public stream_face {
   std::shared_ptr<next_operation> last_next_;
   std::optional<clock::time_point> next_limit_;
   std::shared_ptr<complete_operation> reading_all_;
-  stage stage_ = stage::preparing;
   wanted_end wanted_end_ = wanted_end::none;
   finish_reason reason_ = finish_reason::aborted;
   diagnostics diagnostics_;

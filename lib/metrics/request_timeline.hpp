@@ -39,6 +39,9 @@ class request_timeline {
   /// Records a step with a row of it. False after its end: then nothing is recorded.
   bool record(const step_event& step, bool prefilled) noexcept;
 
+  /// Sets when its next result came, if that was in a step of others.
+  void set_result_time(clock::time_point at) noexcept { step_end_ = at; }
+
   /// Records that its last step had a result for it: a token, or logits. Returns the time from opening to the first.
   clock::duration record_result() noexcept;
 

@@ -79,6 +79,11 @@ class engine {
   /// std::invalid_argument for another number.
   [[nodiscard]] std::vector<token_stream> generate_n(request request, int n);
 
+  /// The streams of a strategy, such as beam_search(), for one request, which counts as so many generations; so do the
+  /// sequences of the strategy, each as one. Otherwise as `generate()`. `prompt_logprobs` and `echo` are refused with
+  /// error::invalid_request. Throws std::invalid_argument for a wrong number of streams.
+  [[nodiscard]] std::vector<token_stream> generate(request request, strategy how);
+
   /// What a request would need, and whether this engine could ever run it, whatever other requests there are. Tokenizes
   /// the prompt and compiles the response format on the calling thread. Never throws: `why_not` has what the request's
   /// stream would report.

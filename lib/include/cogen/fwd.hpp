@@ -16,6 +16,7 @@ struct open_options;
 struct piece;
 struct request;
 struct sampling_params;
+struct strategy;
 
 template <class Executor>
 class basic_sequence;

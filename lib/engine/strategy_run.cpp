@@ -1,0 +1,64 @@
+#include "engine/strategy_run.hpp"
+
+#include "runner/diagnostics_of.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+
+#include <stdexcept>
+#include <utility>
+
+namespace cogen::detail {
+namespace {
+
+void check_reports(const request& what) {
+  if (what.prompt_logprobs) throw std::invalid_argument("prompt_logprobs is set; a strategy does not report them");
+  if (what.echo) throw std::invalid_argument("echo is set; the streams of a strategy do not begin with the prompt");
+}
+
+}  // namespace
+
+class strategy_run::completion_handler {
+ public:
+  using cancellation_slot_type = net::cancellation_slot;
+
+  explicit completion_handler(std::shared_ptr<strategy_run> of) : of_(std::move(of)) {}
+  cancellation_slot_type get_cancellation_slot() const noexcept { return of_->cancel_.slot(); }
+  void operator()(const std::exception_ptr&) const noexcept {}
+
+ private:
+  std::shared_ptr<strategy_run> of_;
+};
+
+void strategy_run::add(const std::shared_ptr<output_face>& stream) { streams_.push_back(stream); }
+
+void strategy_run::start(const async::engine_executor& executor, strategy_input input) {
+  if (started_) return;
+  std::vector<strategy_output> outputs;
+  outputs.reserve(streams_.size());
+  started_ = true;  // if anything throws from here on, the outputs fail their streams
+  for (const auto& each : streams_) outputs.emplace_back(each.lock());
+  net::co_spawn(executor, run(shared_from_this(), std::move(input), std::move(outputs)),
+                completion_handler(shared_from_this()));
+}
+
+void strategy_run::leave() {
+  if (++left_ == streams_.size()) cancel_.emit(net::cancellation_type::terminal);
+}
+
+net::awaitable<void> strategy_run::run(std::shared_ptr<strategy_run> self, strategy_input input,
+                                       std::vector<strategy_output> outputs) {
+  diagnostics why;
+  try {
+    check_reports(input.request);
+    co_await self->how_.run(std::move(input), outputs);
+  } catch (...) {
+    why = diagnostics_of(std::current_exception());
+  }
+  for (auto& each : outputs)
+    if (why)
+      each.fail(why);
+    else
+      each.finish(finish_reason::aborted);
+}
+
+}  // namespace cogen::detail

@@ -1,0 +1,111 @@
+#include "engine/strategy_stream.hpp"
+
+#include "engine/engine_loop.hpp"
+#include "engine/sequence_state.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace cogen::detail {
+
+strategy_stream::strategy_stream(std::shared_ptr<engine_loop> engine, request what, random_stream random,
+                                 std::shared_ptr<strategy_run> run)
+    : stream_state(std::move(engine), std::move(what), random),
+      run_(std::move(run)),
+      credits_(request_.max_buffered_tokens) {}
+
+// From request to strategy
+
+void strategy_stream::submit() {
+  engine_->admissions().schedule(admission_);
+  engine_->wait_until_idle(shared_from_this());  // so that it fails if the engine ends
+  run_->start(engine_->executor(), input());
+}
+
+strategy_input strategy_stream::input() {
+  return {.request = request_,
+          .prompt = std::move(prompt_),
+          .end_tokens = end_tokens_,
+          .max_tokens = new_tokens_,
+          .vocabulary = engine_->vocabulary(),
+          .open = opener()};
+}
+
+std::function<sequence(int)> strategy_stream::opener() const {
+  open_options options{.priority = request_.priority,
+                       .tenant = request_.tenant,
+                       .prefix_caching = request_.prefix_caching,
+                       .cache_salt = cache_salt()};
+  return [engine = engine_, read = encoder_input_, options](int max_sequence_length) mutable {
+    options.max_sequence_length = std::min(max_sequence_length, engine->parts().limits.max_sequence_length);
+    return sequence(std::make_shared<sequence_state>(engine, options, read, sequence_state::opened_by::strategy));
+  };
+}
+
+// From strategy to stream
+
+void strategy_stream::write(sampled_token next) {
+  if (ended()) return;
+  timeline().set_result_time(engine_->now());
+  grant(-1);
+  take_token(std::move(next), false);
+  if (ended()) engine_->enqueue(shared_from_this());
+}
+
+void strategy_stream::close(finish_reason reason, std::optional<float> score) {
+  {
+    const completion_lock lock(*this);
+    if (stage_ == stage::ended) return;
+    score_ = score;
+  }
+  finish(reason);
+  engine_->enqueue(shared_from_this());
+}
+
+void strategy_stream::close(const diagnostics& why) noexcept {
+  const auto ended = engine_->error();
+  fail(ended ? ended : why);
+  engine_->enqueue(shared_from_this());
+}
+
+std::optional<float> strategy_stream::score() const {
+  const std::lock_guard lock(mutex_);
+  return stage_ == stage::ended ? score_ : std::nullopt;
+}
+
+// Its reader's pace
+
+void strategy_stream::start_ready(std::shared_ptr<async::operation<>> wait) {
+  const completion_lock lock(*this);
+  if (credits_ > 0 || stage_ == stage::ended) return complete(std::move(wait), error_code());
+  ready_ = std::move(wait);
+}
+
+void strategy_stream::cancel_ready() noexcept { complete_ready(net::error::operation_aborted); }
+
+void strategy_stream::grant(int credits) {
+  const completion_lock lock(*this);
+  credits_ += credits;
+  if (credits_ > 0 && ready_) complete(std::exchange(ready_, nullptr), error_code());
+}
+
+void strategy_stream::complete_ready(const diagnostics& why) noexcept {
+  const completion_lock lock(*this);
+  if (ready_) complete(std::exchange(ready_, nullptr), why);
+}
+
+// Its end
+
+void strategy_stream::leave() {
+  stream_state::leave();
+  engine_->cancel_wait(*this);
+  complete_ready();
+  if (const auto run = std::exchange(run_, nullptr)) run->leave();
+}
+
+void strategy_stream::fail(const diagnostics& why) noexcept {
+  stream_state::fail(why);
+  complete_ready();
+}
+
+}  // namespace cogen::detail
