@@ -41,7 +41,7 @@ const std::map<std::string, names, std::less<>> may_include = {
      {"runner", "snapshot", "metrics", "stream", "grammar", "nn", "backend", "kernels", "text", "load", "sampling",
       "async", "view", "cache", "scheduler", "basics", "libtorch", "boost"}},
     {"embedding", {"runner", "engine", "nn", "async", "scheduler", "engine face", "basics", "boost"}},
-    {"decoding", {"engine face", "sampling", "text", "basics", "boost"}},
+    {"decoding", {"engine face", "async", "sampling", "text", "basics", "boost"}},
     {"engine face", {"text", "load", "nn", "sampling", "async", "scheduler", "view", "basics", "boost"}},
 };
 

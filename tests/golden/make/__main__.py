@@ -4,6 +4,8 @@
   python3 -m venv ref && ref/bin/pip install torch==2.11.0 transformers==5.23.0 safetensors gguf
   ref/bin/python tests/golden/make tiny NAME...        tests/golden/NAME/: small random models and their outputs
   ref/bin/python tests/golden/make check [NAME...]     loads folders afresh and compares with what is written there
+  ref/bin/python tests/golden/make beams [NAME...]     tests/decoding/beam_searches.json: what beam searches find
+  ref/bin/python tests/golden/make guided              tests/decoding/guided.json: continuations with guidance
   ref/bin/python tests/golden/make default MODEL.gguf  tests/golden/default_model.json: what a real model continues
 
 A random model is drawn again, with the next seed, until it is worth comparing with: every greedy choice is clear of
@@ -18,6 +20,7 @@ import sys
 import alibi
 import bamba
 import bart
+import beam_searches
 import cohere
 import default_model
 import embedder
@@ -33,6 +36,7 @@ import glm
 import gpt
 import granite
 import granite_hybrid
+import guided
 import hybrid_moe
 import jamba
 import latent
@@ -62,6 +66,7 @@ import with_layer_norm
 import zamba2
 
 HERE = pathlib.Path(__file__).parent.parent
+DECODING = HERE.parent / "decoding"
 DECODERS = (
     qwen, gemma, gemma3n, gemma4, phi, olmo, granite, smollm3, cohere, glm, exaone4, ministral, near_llama, with_layer_norm, gpt, opt,
     falcon, alibi, moe, lfm2, qwen3_5, granite_hybrid, falcon_h1, hybrid_moe, nemotron_h, bamba, latent, t5,
@@ -79,6 +84,8 @@ def main():
     tiny = [*FAMILIES, *embedder.MODELS]
     commands.add_parser("tiny").add_argument("names", nargs="+", choices=tiny, metavar="NAME")
     commands.add_parser("check").add_argument("names", nargs="*", metavar="NAME")
+    commands.add_parser("beams").add_argument("names", nargs="*", metavar="NAME")
+    commands.add_parser("guided")
     commands.add_parser("default").add_argument("model", type=pathlib.Path)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -86,6 +93,10 @@ def main():
     transformers.logging.disable_progress_bar()
     if arguments.command == "default":
         default_model.make(arguments.model, arguments.into / "default_model.json")
+    elif arguments.command == "beams":
+        beam_searches.make(FAMILIES, arguments.names or list(FAMILIES), arguments.into, DECODING / "beam_searches.json")
+    elif arguments.command == "guided":
+        guided.make(FAMILIES, arguments.into, DECODING / "guided.json")
     elif arguments.command == "tiny":
         for name in arguments.names:
             if name in embedder.MODELS:

@@ -1,0 +1,127 @@
+#include "decoding/joint_operation.hpp"
+
+#include <cogen/decoding/best_of.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+namespace cogen {
+namespace decoding {
+namespace {
+
+void check_sampled(const request& what) {
+  if (what.sampling.greedy()) throw std::invalid_argument("temperature is 0; best_of samples, so it must be above 0");
+  if (!what.stop.empty())
+    throw std::invalid_argument(
+        fmt::format("stop has {} texts; best_of ends samples by stop_token_ids alone", what.stop.size()));
+}
+
+struct sample {
+  sequence place;
+  std::vector<token> unread;  // tokens of the prompt that it has not run
+  std::vector<sampled_token> tokens = {};
+  double sum = 0;  // of their log-probabilities
+};
+
+struct winner {
+  std::vector<sampled_token> tokens;
+  finish_reason reason = finish_reason::aborted;
+  double score = -std::numeric_limits<double>::infinity();
+};
+
+class contest {
+ public:
+  contest(const best_of_params& params, strategy_input input) : params_(params), input_(std::move(input)) {}
+
+  net::awaitable<void> run(strategy_output& output) {
+    for (co_await begin(); !live_.empty(); leave_losers()) absorb(co_await decode());
+    for (auto& each : best_.tokens) output.write(std::move(each));
+    output.finish(best_.reason, static_cast<float>(best_.score));
+  }
+
+ private:
+  /// Runs the prompt without its last token, which is the first that each sample runs by itself.
+  net::awaitable<void> begin() {
+    auto root = input_.open(static_cast<int>(input_.prompt.size()) + input_.max_tokens);
+    const std::vector<token> last{input_.prompt.back()};
+    if (input_.prompt.size() > 1)
+      co_await root.async_forward(std::vector(input_.prompt.begin(), input_.prompt.end() - 1));
+    for (int i = 1; i < params_.n; ++i) live_.push_back({root.fork(), last});
+    live_.push_back({std::move(root), last});
+  }
+
+  net::awaitable<std::vector<sampled_token>> decode() {
+    return join<sampled_token>(live_.front().place.get_executor(), live_.size(), [this](std::size_t i, auto handler) {
+      auto& each = live_[i];
+      each.place.async_decode(std::exchange(each.unread, {}), sampling_of(each), std::move(handler));
+    });
+  }
+
+  sampling_params sampling_of(const sample& of) const {
+    auto how = input_.request.sampling;
+    if (!how.logprobs) how.logprobs = 0;
+    if (std::ssize(of.tokens) < std::exchange(how.min_tokens, 0))
+      for (const token id : input_.end_tokens) how.logit_bias[id] = -std::numeric_limits<double>::infinity();
+    return how;
+  }
+
+  void absorb(std::vector<sampled_token> next) {
+    for (std::size_t i = 0; i < live_.size(); ++i) {
+      live_[i].sum += next[i].logprob;
+      live_[i].tokens.push_back(std::move(next[i]));
+    }
+    std::erase_if(live_, [this](sample& each) { return finish(each); });
+  }
+
+  /// Whether the sample is over.
+  bool finish(sample& each) {
+    const bool ended = std::ranges::find(input_.end_tokens, each.tokens.back().id) != input_.end_tokens.end();
+    const auto length = static_cast<int>(each.tokens.size());
+    if (!ended && length < input_.max_tokens) return false;
+    if (ended) each.tokens.pop_back();
+    const double score = score_at(each.sum, length);
+    if (score > best_.score)
+      best_ = {std::move(each.tokens), ended ? finish_reason::eos : finish_reason::length, score};
+    return true;
+  }
+
+  double score_at(double sum, int length) const {
+    return params_.score == best_of_score::sum_logprob ? sum : sum / length;
+  }
+
+  /// No log-probability is above 0: no sample ends better than with those it has, at the greatest length.
+  void leave_losers() {
+    std::erase_if(live_, [this](const sample& each) { return score_at(each.sum, input_.max_tokens) <= best_.score; });
+  }
+
+  const best_of_params params_;
+  const strategy_input input_;
+  std::vector<sample> live_;
+  winner best_;
+};
+
+}  // namespace
+}  // namespace decoding
+
+void best_of_params::validate() const {
+  if (n < 1 || n > max_samples)
+    throw std::invalid_argument(fmt::format("n is {}; it must be between 1 and {}", n, max_samples));
+  if (score > best_of_score::sum_logprob)
+    throw std::invalid_argument(
+        fmt::format("score is {}; it may be mean_logprob (0) or sum_logprob (1)", static_cast<int>(score)));
+}
+
+strategy best_of(best_of_params params) {
+  params.validate();
+  return {.run = [params](strategy_input input, std::span<strategy_output> outputs) -> net::awaitable<void> {
+    decoding::check_sampled(input.request);
+    decoding::contest contest(params, std::move(input));
+    co_await contest.run(outputs.front());
+  }};
+}
+
+}  // namespace cogen
