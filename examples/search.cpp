@@ -1,5 +1,5 @@
-// Several continuations of one text, on forks that share its cache and run in one batch: samples, a beam search, and
-// guesses that are checked all at once. Each is a coroutine over sequences, and cancelling it ends its branches.
+// Strategies by hand: samples on forks that share the text's cache and run in one batch, and guesses that are checked
+// all at once. Each is a coroutine over sequences, and cancelling it ends its branches.
 #include "model_path.hpp"
 
 #include <cogen/engine.hpp>
@@ -14,21 +14,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
 namespace asio = boost::asio;
 using cogen::token;
-
-/// Log-probabilities.
-std::vector<double> normalized(std::span<const float> scores) {
-  const double most = *std::ranges::max_element(scores);
-  const auto add = [&](double sum, float score) { return sum + std::exp(score - most); };
-  const double log_sum = most + std::log(std::accumulate(scores.begin(), scores.end(), 0.0, add));
-  std::vector<double> result;
-  for (const float score : scores) result.push_back(score - log_sum);
-  return result;
-}
 
 token likeliest(std::span<const float> scores) {
   return static_cast<token>(std::ranges::max_element(scores) - scores.begin());
@@ -66,49 +54,6 @@ asio::awaitable<std::vector<std::vector<token>>> sample(cogen::engine& engine, s
 }
 //]
 
-//[beams
-struct beam {
-  cogen::sequence place;
-  double total;                // of the log-probabilities of its tokens
-  std::vector<double> scores;  // of each token that may come next
-};
-
-struct continuation {
-  std::size_t of;
-  token next;
-  double total;
-};
-
-std::vector<continuation> best(const std::vector<beam>& beams, int width) {
-  std::vector<continuation> all;
-  for (std::size_t i = 0; i < beams.size(); ++i)
-    for (std::size_t id = 0; id < beams[i].scores.size(); ++id)
-      all.push_back({i, static_cast<token>(id), beams[i].total + beams[i].scores[id]});
-  std::ranges::partial_sort(all, all.begin() + width, std::greater(), &continuation::total);
-  return {all.begin(), all.begin() + width};
-}
-
-/// What a search of that width finds, the likeliest first.
-asio::awaitable<std::vector<beam>> search(cogen::engine& engine, std::vector<token> prompt, int length, int width) {
-  std::vector<beam> beams;
-  beams.push_back({engine.open(), 0, {}});
-  beams[0].scores = normalized((co_await beams[0].place.async_forward(std::move(prompt))).last());
-  for (int i = 0; i < length; ++i) {
-    std::vector<beam> grown;
-    std::vector<asio::awaitable<cogen::logits>> steps;
-    for (const auto& each : best(beams, width)) {
-      grown.push_back({beams[each.of].place.fork(), each.total, {}});
-      steps.push_back(grown.back().place.async_forward({each.next}, cogen::logits_of::last, asio::use_awaitable));
-    }
-    beams.clear();  // beams without a continuation leave the batch
-    const auto scores = co_await all_of(engine, std::move(steps));
-    for (std::size_t b = 0; b < grown.size(); ++b) grown[b].scores = normalized(scores[b].last());
-    beams = std::move(grown);
-  }
-  co_return std::move(beams);
-}
-//]
-
 //[guesses
 /// What followed the last two tokens when they stood together before.
 std::vector<token> guess(const std::vector<token>& text) {
@@ -141,9 +86,9 @@ asio::awaitable<int> complete(cogen::engine& engine, std::vector<token>& text, i
 }
 //]
 
-/// What follows the prompt, on a line.
-std::string written(const cogen::model& model, const std::vector<token>& tokens, std::size_t prompt = 0) {
-  auto text = model.tokenizer().decode(std::span(tokens).subspan(prompt));
+/// On a line.
+std::string written(const cogen::model& model, const std::vector<token>& tokens) {
+  auto text = model.tokenizer().decode(tokens);
   std::ranges::replace(text, '\n', ' ');
   return text;
 }
@@ -151,13 +96,6 @@ std::string written(const cogen::model& model, const std::vector<token>& tokens,
 asio::awaitable<void> show(cogen::engine& engine, const cogen::model& model) {
   const auto prompt = model.tokenizer().encode("My favourite season is");
   for (const auto& said : co_await sample(engine, prompt, 8, 4)) fmt::print("sampled:{}\n", written(model, said));
-
-  const auto greedy = co_await search(engine, prompt, 8, 1);
-  const auto beams = co_await search(engine, prompt, 8, 4);
-  fmt::print("the likeliest each time: {:.2f}{}\n", greedy[0].total,
-             written(model, greedy[0].place.tokens(), prompt.size()));
-  for (const auto& each : beams)
-    fmt::print("a beam: {:.2f}{}\n", each.total, written(model, each.place.tokens(), prompt.size()));
 
   const auto refrain = model.tokenizer().encode("one, two, three, four, one, two, three, four, one, two, three, four,");
   auto place = engine.open();
