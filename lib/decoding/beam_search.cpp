@@ -29,9 +29,8 @@ void check(const request& what) {
 }
 
 struct beam {
-  sequence place;
+  sequence seq;
   token_history history;
-  std::vector<float> scores = {};  // logits of its next token
 };
 
 class search {
@@ -61,7 +60,7 @@ class search {
     history.append_given(input_.prompt);
     beams_.push_back({std::move(root), std::move(history)});
     std::vector<logits> scores;
-    scores.push_back(co_await beams_.front().place.async_forward(input_.prompt));
+    scores.push_back(co_await beams_.front().seq.async_forward(input_.prompt));
     co_return scores;
   }
 
@@ -82,7 +81,7 @@ class search {
     for (const auto parent : parents) {
       auto& from = beams_[parent];
       if (--children[parent] > 0)
-        grown.push_back({from.place.fork(), from.history});
+        grown.push_back({from.seq.fork(), from.history});
       else
         grown.push_back(std::move(from));
     }
@@ -93,8 +92,8 @@ class search {
 
   /// Runs the newest token of each beam, all in one batch.
   net::awaitable<std::vector<logits>> forward() {
-    return join<logits>(beams_.front().place.get_executor(), beams_.size(), [this](std::size_t i, auto handler) {
-      beams_[i].place.async_forward({state_.running()[i].tokens.back().id}, logits_of::last, std::move(handler));
+    return join<logits>(beams_.front().seq.get_executor(), beams_.size(), [this](std::size_t i, auto handler) {
+      beams_[i].seq.async_forward({state_.running()[i].tokens.back().id}, logits_of::last, std::move(handler));
     });
   }
 

@@ -21,24 +21,24 @@ void check_sampled(const request& what) {
 }
 
 struct sample {
-  sequence place;
+  sequence seq;
   std::vector<token> unread;  // tokens of the prompt that it has not run
   std::vector<sampled_token> tokens = {};
   double sum = 0;  // of their log-probabilities
 };
 
-struct winner {
+struct ranked_sample {
   std::vector<sampled_token> tokens;
   finish_reason reason = finish_reason::aborted;
   double score = -std::numeric_limits<double>::infinity();
 };
 
-class contest {
+class sample_ranking {
  public:
-  contest(const best_of_params& params, strategy_input input) : params_(params), input_(std::move(input)) {}
+  sample_ranking(const best_of_params& params, strategy_input input) : params_(params), input_(std::move(input)) {}
 
   net::awaitable<void> run(strategy_output& output) {
-    for (co_await begin(); !live_.empty(); leave_losers()) absorb(co_await decode());
+    for (co_await begin(); !live_.empty(); drop_beaten()) absorb(co_await decode());
     for (auto& each : best_.tokens) output.write(std::move(each));
     output.finish(best_.reason, static_cast<float>(best_.score));
   }
@@ -55,9 +55,9 @@ class contest {
   }
 
   net::awaitable<std::vector<sampled_token>> decode() {
-    return join<sampled_token>(live_.front().place.get_executor(), live_.size(), [this](std::size_t i, auto handler) {
+    return join<sampled_token>(live_.front().seq.get_executor(), live_.size(), [this](std::size_t i, auto handler) {
       auto& each = live_[i];
-      each.place.async_decode(std::exchange(each.unread, {}), sampling_of(each), std::move(handler));
+      each.seq.async_decode(std::exchange(each.unread, {}), sampling_of(each), std::move(handler));
     });
   }
 
@@ -74,19 +74,22 @@ class contest {
       live_[i].sum += next[i].logprob;
       live_[i].tokens.push_back(std::move(next[i]));
     }
-    std::erase_if(live_, [this](sample& each) { return finish(each); });
+    for (const auto& each : live_)
+      if (is_over(each)) rank(each);
+    std::erase_if(live_, [this](const sample& each) { return is_over(each); });
   }
 
-  /// Whether the sample is over.
-  bool finish(sample& each) {
-    const bool ended = std::ranges::find(input_.end_tokens, each.tokens.back().id) != input_.end_tokens.end();
-    const auto length = static_cast<int>(each.tokens.size());
-    if (!ended && length < input_.max_tokens) return false;
-    if (ended) each.tokens.pop_back();
-    const double score = score_at(each.sum, length);
-    if (score > best_.score)
-      best_ = {std::move(each.tokens), ended ? finish_reason::eos : finish_reason::length, score};
-    return true;
+  bool has_ended(const sample& one) const {
+    return std::ranges::find(input_.end_tokens, one.tokens.back().id) != input_.end_tokens.end();
+  }
+
+  bool is_over(const sample& one) const { return has_ended(one) || std::ssize(one.tokens) == input_.max_tokens; }
+
+  void rank(const sample& one) {
+    const double score = score_at(one.sum, static_cast<int>(one.tokens.size()));
+    if (score <= best_.score) return;
+    best_ = {one.tokens, has_ended(one) ? finish_reason::eos : finish_reason::length, score};
+    if (has_ended(one)) best_.tokens.pop_back();
   }
 
   double score_at(double sum, int length) const {
@@ -94,14 +97,14 @@ class contest {
   }
 
   /// No log-probability is above 0: no sample ends better than with those it has, at the greatest length.
-  void leave_losers() {
+  void drop_beaten() {
     std::erase_if(live_, [this](const sample& each) { return score_at(each.sum, input_.max_tokens) <= best_.score; });
   }
 
   const best_of_params params_;
   const strategy_input input_;
   std::vector<sample> live_;
-  winner best_;
+  ranked_sample best_;
 };
 
 }  // namespace
@@ -119,8 +122,8 @@ strategy best_of(best_of_params params) {
   params.validate();
   return {.run = [params](strategy_input input, std::span<strategy_output> outputs) -> net::awaitable<void> {
     decoding::check_sampled(input.request);
-    decoding::contest contest(params, std::move(input));
-    co_await contest.run(outputs.front());
+    decoding::sample_ranking samples(params, std::move(input));
+    co_await samples.run(outputs.front());
   }};
 }
 

@@ -48,26 +48,26 @@ class guided {
       if (std::ranges::find(input_.end_tokens, next.id) != input_.end_tokens.end())
         co_return output.finish(finish_reason::eos);
       history_.append_generated(next.id);
-      for (auto& each : sides_) each.unread = {next.id};
+      for (auto& each : sequences_) each.unread = {next.id};
       output.write(std::move(next));
     }
     output.finish(finish_reason::length);
   }
 
  private:
-  struct side {
-    sequence place;
+  struct prompted_sequence {
+    sequence seq;
     std::vector<token> unread;  // what it runs next
   };
 
   void add(std::vector<token> prompt) {
-    sides_.push_back({input_.open(static_cast<int>(prompt.size()) + input_.max_tokens), std::move(prompt)});
+    sequences_.push_back({input_.open(static_cast<int>(prompt.size()) + input_.max_tokens), std::move(prompt)});
   }
 
-  /// Runs both sides in one batch.
+  /// Runs both sequences in one batch.
   net::awaitable<std::vector<logits>> forward() {
-    return join<logits>(sides_.front().place.get_executor(), sides_.size(), [this](std::size_t i, auto handler) {
-      sides_[i].place.async_forward(std::exchange(sides_[i].unread, {}), logits_of::last, std::move(handler));
+    return join<logits>(sequences_.front().seq.get_executor(), sequences_.size(), [this](std::size_t i, auto handler) {
+      sequences_[i].seq.async_forward(std::exchange(sequences_[i].unread, {}), logits_of::last, std::move(handler));
     });
   }
 
@@ -89,7 +89,7 @@ class guided {
   const sampler sampler_;
   const random_stream random_;
   token_history history_;
-  std::vector<side> sides_;  // after the prompt, and after the negative prompt
+  std::vector<prompted_sequence> sequences_;  // after the prompt, and after the negative prompt
   std::array<std::vector<float>, 2> rows_;
   sampling_scratch scratch_;
 };

@@ -4,6 +4,7 @@
 #include <cogen/decoding/beam_search.hpp>
 
 #include <boost/asio/bind_executor.hpp>
+#include <boost/asio/use_future.hpp>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
@@ -259,6 +260,18 @@ BOOST_DATA_TEST_CASE(a_search_that_has_begun_ends_well_while_the_engine_drains, 
   auto late = search(toy);
   late.settle(toy);
   BOOST_CHECK(late.code(0) == error::draining);
+}
+
+BOOST_AUTO_TEST_CASE(searches_are_read_and_dropped_on_another_thread_than_the_engines) {
+  constexpr int searches = 12;
+  toy_engine toy({.slots = 2 * width * searches, .max_batched_tokens = 64}, {});
+  std::vector<std::vector<token_stream>> all;
+  for (int i = 0; i < searches; ++i) all.push_back(toy.running.generate(asked(), cogen::beam_search(two_best)));
+  for (int i = 0; i < searches; i += 2) all[static_cast<std::size_t>(i)].clear();
+  for (int i = 1; i < searches; i += 2) {
+    const auto whole = all[static_cast<std::size_t>(i)][0].async_complete(net::use_future).get();
+    BOOST_TEST(ids_of(whole.tokens) == toy_continuation(prompt, length), boost::test_tools::per_element());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(a_deadline_ends_a_search_without_text) {

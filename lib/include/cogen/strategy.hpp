@@ -49,7 +49,7 @@ class [[nodiscard]] strategy_output {
   strategy_output(strategy_output&&) noexcept = default;
   strategy_output& operator=(strategy_output&&) = delete;
   ~strategy_output() {
-    if (shared_) shared_->close(diagnostics(error::out_of_memory));
+    if (shared_) shared_->close({error::out_of_memory, "the strategy was destroyed before it finished the stream"});
   }
 
   /// Appends a token, which must be in the vocabulary and no end token. No effect once the stream has ended.
@@ -103,6 +103,7 @@ struct strategy_input {
 /// not block: steps wait for it. If the engine ends while it waits, it may be destroyed without being resumed.
 struct strategy {
   int streams = 1;  ///< that it writes, at least 1
+  /// The coroutine; the outputs outlive it.
   std::function<net::awaitable<void>(strategy_input input, std::span<strategy_output> outputs)> run;
 };
 

@@ -12,6 +12,7 @@ enum class best_of_score : std::uint8_t {
   sum_logprob,   ///< their sum, which favors short samples
 };
 
+/// How many samples there are, and what ranks them.
 struct best_of_params {
   static constexpr int max_samples = 256;
 
