@@ -1,4 +1,4 @@
-// A function that the model may call: its description, a call and the result go through the model's chat template.
+// A function that the model calls: the call is read from what it writes, and the result goes back.
 #include "model_path.hpp"
 
 #include <cogen/engine.hpp>
@@ -18,20 +18,31 @@ const boost::json::array tools = boost::json::parse(R"([{
   "function": {
     "name": "temperature",
     "description": "The temperature in a town now, in degrees Celsius.",
-    "parameters": {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]}
+    "parameters": {"type": "object", "properties": {"town": {"enum": ["Bergen", "Oslo"]}}, "required": ["town"]}
   }
 }])")
                                      .as_array();
 
+std::string temperature(const boost::json::object& arguments) {
+  return "It is 21 degrees in " + std::string(arguments.at("town").as_string()) + ".";
+}
+
 asio::awaitable<void> answer(cogen::engine& engine) {
-  std::vector<cogen::chat_message> messages;
-  messages.push_back({"user", "How many degrees is it in Oslo?"});
-  messages.push_back({"assistant", "", {{"tool_calls", boost::json::parse(R"([{
-    "id": "call00001", "type": "function", "function": {"name": "temperature", "arguments": {"town": "Oslo"}}}])")}}});
-  messages.push_back({"tool", "It is 21 degrees in Oslo.", {{"name", "temperature"}, {"tool_call_id", "call00001"}}});
+  auto messages = cogen::chat("How many degrees is it in Oslo?");
+  auto asking = engine.generate({.prompt = messages,
+                                 .tools = tools,
+                                 .tool_choice = {cogen::tool_choice::kind::function, "temperature"},
+                                 .max_tokens = 100});
+  const auto asked = co_await asking.async_complete();
+  const auto& call = asked.tool_calls.at(0);
+  fmt::print("{}({})\n", call.name, call.arguments);
+  const auto arguments = boost::json::parse(call.arguments).as_object();
+  const boost::json::value written{{"function", {{"name", call.name}, {"arguments", arguments}}}};
+  messages.push_back({"assistant", asked.text, {{"tool_calls", boost::json::array{written}}}});
+  messages.push_back({"tool", temperature(arguments), {{"name", call.name}}});
   auto stream = engine.generate({.prompt = std::move(messages),
                                  .tools = tools,
-                                 .chat_template_kwargs = {{"enable_thinking", false}},
+                                 .tool_choice = {cogen::tool_choice::kind::none},
                                  .max_tokens = 40});
   while (auto piece = co_await stream.async_next()) fmt::print("{}", piece->text);
   fmt::print("\n");

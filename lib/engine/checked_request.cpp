@@ -31,14 +31,20 @@ std::vector<token> encoder_tokens(const request& what, const engine_parts& parts
   return parts.tokenizer->encode(std::get<std::string>(*what.encoder_input), {.add_special = true});
 }
 
-std::vector<token> prompt_tokens(const request& what, const engine_parts& parts) {
-  const auto* messages = std::get_if<chat_messages>(&what.prompt);
-  if (!messages && !(what.tools.empty() && what.chat_template_kwargs.empty()))
+void check_no_chat(const request& what) {
+  if (!what.tools.empty() || !what.chat_template_kwargs.empty())
     throw std::invalid_argument("tools and chat_template_kwargs are for a chat, and the prompt is none");
-  if (const auto* ids = std::get_if<token_ids>(&what.prompt)) return *ids;
+  if (what.tool_choice.type != tool_choice::kind::automatic || what.reasoning_budget)
+    throw std::invalid_argument("tool_choice and reasoning_budget are for a chat, and the prompt is none");
+}
+
+text::encoded_chat encode_prompt(const request& what, const engine_parts& parts) {
+  const auto* messages = std::get_if<chat_messages>(&what.prompt);
+  if (!messages) check_no_chat(what);
+  if (const auto* ids = std::get_if<token_ids>(&what.prompt)) return {*ids, {}};
   if (messages && !parts.chat) throw std::invalid_argument(no_chat(parts.chat_error));
   if (!parts.tokenizer) throw std::invalid_argument("the prompt is text, and this engine has no tokenizer");
-  if (!messages) return parts.tokenizer->encode(std::get<std::string>(what.prompt), {.add_special = true});
+  if (!messages) return {parts.tokenizer->encode(std::get<std::string>(what.prompt), {.add_special = true}), {}};
   return text::encode_chat(*messages, text::template_variables(what.tools, what.chat_template_kwargs), *parts.chat,
                            *parts.tokenizer);
 }
@@ -46,7 +52,7 @@ std::vector<token> prompt_tokens(const request& what, const engine_parts& parts)
 /// The decoder's prompt for a model with an encoder. It begins with the start token, once.
 std::vector<token> decoder_tokens(const request& what, const engine_parts& parts) {
   const auto* text = std::get_if<std::string>(&what.prompt);
-  auto begun = text && parts.tokenizer ? parts.tokenizer->encode(*text) : prompt_tokens(what, parts);
+  auto begun = text && parts.tokenizer ? parts.tokenizer->encode(*text) : encode_prompt(what, parts).tokens;
   if (begun.empty() || begun.front() != parts.encoder_inputs->start)
     begun.insert(begun.begin(), parts.encoder_inputs->start);
   return begun;
@@ -104,6 +110,8 @@ void check_parameters(const request& what, int vocabulary) {
         fmt::format("prompt_logprobs is {}; it must be between 0 and {}", logprobs, sampling_params::max_logprobs));
   check_limit("start_within", what.start_within);
   check_limit("finish_within", what.finish_within);
+  if (const auto budget = what.reasoning_budget.value_or(0); budget < 0)
+    throw std::invalid_argument(fmt::format("reasoning_budget is {}; it must be at least 0", budget));
   for (const token id : what.stop_token_ids)
     if (id < 0 || id >= vocabulary)
       throw std::invalid_argument(
@@ -113,7 +121,13 @@ void check_parameters(const request& what, int vocabulary) {
 read_request read(const request& what, const engine_parts& parts, int vocabulary) {
   read_request all;
   all.encoder_input = checked_encoder_input(encoder_tokens(what, parts), parts, vocabulary);
-  all.prompt = parts.encoder_inputs ? decoder_tokens(what, parts) : prompt_tokens(what, parts);
+  if (parts.encoder_inputs) {
+    all.prompt = decoder_tokens(what, parts);
+  } else {
+    auto prompt = encode_prompt(what, parts);
+    all.prompt = std::move(prompt.tokens);
+    if (std::holds_alternative<chat_messages>(what.prompt)) all.chat_ending = std::move(prompt.ending);
+  }
   if (all.prompt.empty()) throw std::invalid_argument("the prompt is empty: it must hold at least one token");
   for (const token id : all.prompt)
     if (id < 0 || id >= vocabulary)
@@ -139,8 +153,12 @@ int new_tokens_after(int prompt, const request& what, const scheduler::limits& l
   return wanted;
 }
 
-std::shared_ptr<const guide> guide_of(const request& what, const engine_parts& parts, grammar::compiler& formats) {
-  return what.response_format ? std::visit(guide_finder{parts, formats}, *what.response_format) : nullptr;
+std::shared_ptr<const guide> guide_of(const request& what, const read_request& inputs, const engine_parts& parts,
+                                      grammar::compiler& formats, const grammar::model_responses& responses) {
+  const auto answer = what.response_format ? std::visit(guide_finder{parts, formats}, *what.response_format) : nullptr;
+  if (!inputs.chat_ending) return answer;
+  return responses.guide_of({what.tools, what.tool_choice, what.reasoning_budget, *inputs.chat_ending, answer.get()},
+                            formats);
 }
 
 std::vector<token> end_tokens_of(const request& what, const engine_parts& parts) {

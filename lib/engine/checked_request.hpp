@@ -1,11 +1,14 @@
 #pragma once
 
 #include "grammar/compiler.hpp"
+#include "grammar/model_responses.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/extend/runner.hpp>
 
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace cogen::detail {
@@ -14,6 +17,7 @@ namespace cogen::detail {
 struct read_request {
   scheduler::encoder_tokens encoder_input;
   std::vector<token> prompt;
+  std::optional<std::string> chat_ending;  ///< of a chat: what its template wrote after the last message
 };
 
 /// Checks what can be checked without tokenizing. Throws std::invalid_argument naming parameter, value and limit.
@@ -27,9 +31,11 @@ read_request read(const request& what, const engine_parts& parts, int vocabulary
 /// (as system_error) if that is none, or if the cache of all tokens would exceed the engine's memory budget.
 int new_tokens_after(int prompt, const request& what, const scheduler::limits& limits);
 
-/// The guide that constrains the generation, at the beginning of its text; null if none does. Compiles a format. Throws
-/// std::invalid_argument for one that cannot be compiled, and for what is of another model or null.
-std::shared_ptr<const guide> guide_of(const request& what, const engine_parts& parts, grammar::compiler& formats);
+/// The guide that constrains the generation, at the beginning of its text; null if none does. Compiles a format, and
+/// the schemas of tools. Throws std::invalid_argument for what cannot be compiled, and for what is of another model or
+/// null.
+std::shared_ptr<const guide> guide_of(const request& what, const read_request& inputs, const engine_parts& parts,
+                                      grammar::compiler& formats, const grammar::model_responses& responses);
 
 /// The tokens that end the generation: the model's, unless the request ignores them, and the request's stop tokens.
 std::vector<token> end_tokens_of(const request& what, const engine_parts& parts);

@@ -30,10 +30,11 @@ std::size_t bytes_of(const Json& what) {
 /// Whether reading it may take longer than a caller should wait.
 bool is_long(const request& what) {
   if (what.response_format && std::holds_alternative<response_format>(*what.response_format)) return true;
+  if (!what.tools.empty() || what.reasoning_budget) return true;
   if (const auto* text = std::get_if<std::string>(&what.prompt)) return text->size() > long_prompt;
   const auto* messages = std::get_if<chat_messages>(&what.prompt);
   if (!messages) return false;
-  auto bytes = bytes_of(what.tools) + bytes_of(what.chat_template_kwargs);
+  auto bytes = bytes_of(what.chat_template_kwargs);
   for (const auto& each : *messages) bytes += each.content.size() + bytes_of(each.extra);
   return bytes > long_prompt;
 }
@@ -152,6 +153,8 @@ std::vector<token_stream> engine::generate_n(request what, int n) {
 std::vector<token_stream> engine::generate(request what, strategy how) {
   check_number("strategy.streams", how.streams, *loop_);
   if (what.response_format) throw std::invalid_argument("request.response_format is set; strategies take no format");
+  if (what.tool_choice.type != tool_choice::kind::automatic || what.reasoning_budget)
+    throw std::invalid_argument("request.tool_choice or reasoning_budget is set; strategies take neither");
   const int n = how.streams;
   const auto run = std::make_shared<detail::strategy_run>(std::move(how));
   return begin_all(*loop_, std::move(what), n, [&](request each, random_stream random) {

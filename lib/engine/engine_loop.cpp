@@ -30,6 +30,7 @@ engine_loop::engine_loop(engine_parts parts, engine_options options)
       vocabulary_(parts_.runner->vocabulary()),
       snapshot_format_(parts_.runner->snapshot_format()),
       formats_(parts_.tokenizer, options_.structured_output),
+      responses_(parts_.tokenizer),
       scheduler_(parts_.limits, std::move(parts_.scheduling_policy), std::move(parts_.preemption_policy),
                  std::move(parts_.allocation_policy)),
       metrics_(scheduler_, members_, parts_.limits.slots, std::move(options_.events),

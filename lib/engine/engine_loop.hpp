@@ -7,6 +7,7 @@
 #include "engine/swap_completions.hpp"
 #include "engine/timers.hpp"
 #include "grammar/compiler.hpp"
+#include "grammar/model_responses.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/extend/runner.hpp>
@@ -40,6 +41,7 @@ class engine_loop {
   int vocabulary() const noexcept { return vocabulary_; }
   const std::string& snapshot_format() const noexcept { return snapshot_format_; }
   grammar::compiler& formats() noexcept { return formats_; }
+  const grammar::model_responses& responses() const noexcept { return responses_; }
   diagnostics error() const noexcept;
   engine_stats stats() const;
 
@@ -125,6 +127,7 @@ class engine_loop {
   const int vocabulary_;
   const std::string snapshot_format_;
   grammar::compiler formats_;
+  const grammar::model_responses responses_;
   const std::shared_ptr<async::engine_queue> queue_ = std::make_shared<async::engine_queue>();
   scheduler::scheduler scheduler_;
   member_map members_;

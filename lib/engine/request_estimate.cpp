@@ -23,7 +23,7 @@ request_estimate engine::estimate(const request& what) const {
     may_hold(result.prompt_tokens + 1);
     may_hold(result.prompt_tokens + detail::new_tokens_after(result.prompt_tokens, what, parts.limits));
     const sampler sampling(what.sampling, loop_->vocabulary(), detail::end_tokens_of(what, parts));
-    detail::guide_of(what, parts, loop_->formats());
+    detail::guide_of(what, read, parts, loop_->formats(), loop_->responses());
     const text::output_processor cuts(parts.tokenizer.get(), what.stop);
   } catch (...) {
     result.why_not = detail::diagnostics_of(std::current_exception());

@@ -42,7 +42,7 @@ bool stream_state::admit(siblings others) noexcept try {
 
 void stream_state::prepare(siblings others) noexcept try {
   auto what = read(request_, engine_->parts(), engine_->vocabulary());
-  const auto by = guide_of(request_, engine_->parts(), engine_->formats());
+  const auto by = guide_of(request_, what, engine_->parts(), engine_->formats(), engine_->responses());
   for (const auto& each : others) each->take(what, by, true);
   take(std::move(what), by, !others.empty());
   for (const auto& each : others) each->become_prepared();
@@ -176,7 +176,9 @@ void stream_state::take(read_request what, const std::shared_ptr<const guide>& b
   end_tokens_ = end_tokens_of(request_, engine_->parts());
   sampling_.parameters.emplace(request_.sampling, engine_->vocabulary(), end_tokens_);
   if (by) constrain(by->clone(), what.prompt.size());
-  output_.emplace(engine_->parts().tokenizer.get(), request_.stop);
+  if (what.chat_ending) read_response(*what.chat_ending);
+  output_.emplace(engine_->parts().tokenizer.get(), request_.stop,
+                  reader_ ? engine_->responses().control_tokens() : std::span<const token>());
   prompt_ = std::move(what.prompt);
   checkpoints_ = checkpoints_of(prompt_, engine_->parts());
   shares_prompt_ = shares_prompt;
@@ -192,6 +194,26 @@ void stream_state::constrain(std::unique_ptr<guide> by, std::size_t prompt_lengt
   text.end_tokens = end_tokens_;
   if (request_.ignore_eos) text.never_sampled = engine_->parts().end_tokens;
   sampling_.constraint = std::make_unique<constraint>(std::move(by), std::move(text));
+}
+
+/// Where a chat's response can have parts.
+void stream_state::read_response(std::string_view prompt_ending) {
+  const auto& syntax = engine_->responses().syntax();
+  const bool reads_calls = !request_.tools.empty() && syntax.calls;
+  if (!reads_calls && !syntax.reasoning) return;
+  parameter_types_ = response::parameter_types(request_.tools);
+  reader_.emplace(syntax, parameter_types_,
+                  response::reader::options{.in_reasoning = response::ends_in_reasoning(syntax, prompt_ending),
+                                            .reads_calls = reads_calls});
+}
+
+response::response_delta stream_state::parts_of(std::string text) {
+  return reader_ ? reader_->push(text) : response::response_delta{.text = std::move(text)};
+}
+
+response::response_delta stream_state::last_parts() {
+  auto text = output_->flush().text;
+  return reader_ ? reader_->finish(text) : response::response_delta{.text = std::move(text)};
 }
 
 void stream_state::submit() {
@@ -292,7 +314,7 @@ void stream_state::report_prompt() {
   if (request_.echo) {
     next_piece_.tokens.assign(prompt.begin(), prompt.end());
     channel_.return_credit();
-    push_piece(std::move(text));
+    push_piece({.text = std::move(text)});
   }
   if (request_.prompt_logprobs) prompt_logprobs_ = std::move(prompt);
 }
@@ -300,12 +322,13 @@ void stream_state::report_prompt() {
 void stream_state::take_token(sampled_token chosen, bool is_end) {
   if (is_end) return;
   auto cut = output_->push(chosen.id);
+  auto delta = parts_of(std::move(cut.text));
   next_piece_.tokens.push_back(std::move(chosen));
-  const bool makes_piece = cut.stopped || !cut.text.empty() || !engine_->parts().tokenizer;
+  const bool makes_piece = cut.stopped || !delta.empty() || !engine_->parts().tokenizer;
   completion_lock lock(*this);
   ++usage_.generated_tokens;
   usage_.time_to_first_token = timeline().record_result();
-  if (makes_piece) push_piece(std::move(cut.text));
+  if (makes_piece) push_piece(std::move(delta));
   if (cut.stopped) {
     lock.unlock();
     output_->flush();
@@ -326,11 +349,11 @@ void stream_state::grant(int credits) {
 }
 
 void stream_state::finish(finish_reason reason, diagnostics why) {
-  auto last = is_prepared() ? output_->flush() : text::output_processor::cut{};
+  auto delta = is_prepared() ? last_parts() : response::response_delta{};
   leave();
   const completion_lock lock(*this);
   if (stage_ == stage::ended) return;
-  if (!last.text.empty() || !next_piece_.tokens.empty()) push_piece(std::move(last.text));
+  if (!delta.empty() || !next_piece_.tokens.empty()) push_piece(std::move(delta));
   stage_ = stage::ended;
   reason_ = reason;
   diagnostics_ = std::move(why);
@@ -417,8 +440,12 @@ diagnostics stream_state::conflict() const noexcept {
           next_ ? "an async_next() is pending on this stream" : "an async_complete() is pending on this stream"};
 }
 
-void stream_state::push_piece(std::string text) {
-  next_piece_.text = std::move(text);
+void stream_state::push_piece(response::response_delta what) {
+  next_piece_.text = std::move(what.text);
+  if (reader_) {
+    next_piece_.reasoning = std::move(what.reasoning);
+    next_piece_.tool_calls = std::move(what.tool_calls);
+  }
   if (busy() && next_ && channel_.empty()) {
     channel_.pass();
     complete(std::exchange(next_, nullptr), error_code(), std::move(next_piece_));
@@ -431,13 +458,20 @@ void stream_state::push_piece(std::string text) {
 
 completion stream_state::gather_completion() {
   completion all;
-  std::size_t bytes = 0, tokens = 0;
-  for (const auto& each : channel_) bytes += each.text.size(), tokens += each.tokens.size();
-  all.text.reserve(bytes);  // after both reservations nothing throws, so no piece is lost
+  std::size_t text = 0, reasoning = 0, tokens = 0;
+  for (const auto& each : channel_) {
+    text += each.text.size();
+    reasoning += each.reasoning.size();
+    tokens += each.tokens.size();
+    append(all.tool_calls, each.tool_calls);
+  }
+  all.text.reserve(text);  // from here nothing throws, so no piece is lost
+  all.reasoning.reserve(reasoning);
   all.tokens.reserve(tokens);
   while (!channel_.empty()) {
     auto each = channel_.pop();
     all.text += each.text;
+    all.reasoning += each.reasoning;
     std::move(each.tokens.begin(), each.tokens.end(), std::back_inserter(all.tokens));
   }
   all.reason = reason_;

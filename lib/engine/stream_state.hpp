@@ -3,6 +3,7 @@
 #include "engine/checked_request.hpp"
 #include "engine/request_state.hpp"
 #include "engine/sampling_state.hpp"
+#include "response/reader.hpp"
 #include "stream/deadlines.hpp"
 #include "stream/token_channel.hpp"
 #include "text/output_processor.hpp"
@@ -89,7 +90,10 @@ class stream_state : public request_state, public stream_face {
   std::string deadline_message(clock::time_point now) const;
   std::string waiting_reason() const;
   void report_prompt();
-  void push_piece(std::string text);
+  void read_response(std::string_view prompt_ending);
+  response::response_delta parts_of(std::string text);
+  response::response_delta last_parts();
+  void push_piece(response::response_delta what);
   completion gather_completion();
   void complete_reading();
   void serve_waiters();
@@ -108,7 +112,9 @@ class stream_state : public request_state, public stream_face {
   bool reports_prompt_ = false;   // with the first token
   sampling_state sampling_;
   std::optional<text::output_processor> output_;
-  piece next_piece_;  // has the tokens that have completed no piece yet
+  response::parameter_types parameter_types_;
+  std::optional<response::reader> reader_;  // none: all of a response is text
+  piece next_piece_;                        // has the tokens that have completed no piece yet
 
   // Under the lock.
   token_channel channel_;

@@ -20,4 +20,7 @@ class backend {
 /// XGrammar, or, in a build without it, what refuses every grammar.
 std::unique_ptr<backend> make_backend(std::shared_ptr<const text::tokenizer> tokens);
 
+/// Whether this build has a backend that compiles grammars.
+bool has_backend() noexcept;
+
 }  // namespace cogen::grammar

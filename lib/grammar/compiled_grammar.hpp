@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 
 namespace cogen::grammar {
 
@@ -13,8 +14,9 @@ class compiled_grammar {
  public:
   virtual ~compiled_grammar() = default;
 
-  /// A guide at the beginning of the text. It shares the grammar, and may outlive this.
-  virtual std::unique_ptr<guide> start() const = 0;
+  /// A guide at the beginning of the text, or behind what of it is there already, which does not count as accepted. It
+  /// shares the grammar, and may outlive this. Throws std::invalid_argument where the text cannot begin so.
+  virtual std::unique_ptr<guide> start(std::string_view begun = {}) const = 0;
 
   virtual std::size_t bytes() const noexcept = 0;
 

@@ -73,19 +73,31 @@ compiler::compiler(std::shared_ptr<const text::tokenizer> tokens, structured_out
     : tokens_(std::move(tokens)), options_(options) {}
 
 std::shared_ptr<const compiled_grammar> compiler::compile(const response_format& format) {
-  auto key = key_of(format);
+  return find_or_compile(
+      key_of(format), [&] { return ebnf_of(format, options_.limits); }, format.type != format_kind::grammar);
+}
+
+std::shared_ptr<const compiled_grammar> compiler::compile_rules(const std::string& ebnf) {
+  return find_or_compile(
+      "rules " + ebnf, [&] { return ebnf; }, true);
+}
+
+std::shared_ptr<const compiled_grammar> compiler::find_or_compile(std::string key,
+                                                                  const std::function<std::string()>& write,
+                                                                  bool patterns) {
   if (auto known = find(key)) return known;
-  auto grammar = compile_new(format);
+  auto grammar = compile_new(write, patterns);
   keep(std::move(key), grammar);
   return grammar;
 }
 
-std::shared_ptr<const compiled_grammar> compiler::compile_new(const response_format& format) {
+std::shared_ptr<const compiled_grammar> compiler::compile_new(const std::function<std::string()>& write,
+                                                              bool patterns) {
   const auto& limits = options_.limits;
   auto& backend = backend_of_vocabulary();
   const auto start = thread_time();
-  const auto ebnf = ebnf_of(format, limits);
-  check_ebnf(ebnf, {.states = limits.states, .patterns = format.type != format_kind::grammar});
+  const auto ebnf = write();
+  check_ebnf(ebnf, {.states = limits.states, .patterns = patterns});
   auto grammar = backend.compile(ebnf);
   if (grammar->bytes() > limits.bytes)
     throw grammar_error("the compiled grammar takes " + std::to_string(grammar->bytes()) + " bytes; the limit is " +

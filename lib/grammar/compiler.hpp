@@ -6,6 +6,7 @@
 #include "grammar/compiled_grammar.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -25,6 +26,9 @@ class compiler {
   /// not supported, or beyond a limit.
   std::shared_ptr<const compiled_grammar> compile(const response_format& format);
 
+  /// The same for a grammar of ours, as check_ebnf() takes it with patterns.
+  std::shared_ptr<const compiled_grammar> compile_rules(const std::string& ebnf);
+
   std::size_t cached_bytes() const;
 
  private:
@@ -35,7 +39,9 @@ class compiler {
 
   std::shared_ptr<const compiled_grammar> find(const std::string& key);
   void keep(std::string key, const std::shared_ptr<const compiled_grammar>& grammar);
-  std::shared_ptr<const compiled_grammar> compile_new(const response_format& format);
+  std::shared_ptr<const compiled_grammar> compile_new(const std::function<std::string()>& write, bool patterns);
+  std::shared_ptr<const compiled_grammar> find_or_compile(std::string key, const std::function<std::string()>& write,
+                                                          bool patterns);
 
   backend& backend_of_vocabulary();
 

@@ -116,6 +116,7 @@ class ebnf_parser {
     const auto name = take_name();
     if (name.empty()) refuse("is malformed at ");
     if (limits_.patterns && name == "Regex" && take("(\"")) return pattern();
+    if (limits_.patterns && name == "Token" && take("(")) return control_token();
     if (rest_.starts_with('(') || rest_.starts_with('['))
       throw grammar_error("the grammar uses " + cogen::json::in_quotes(name) +
                           " with arguments, which is not supported");
@@ -141,6 +142,12 @@ class ebnf_parser {
     expression part{.type = part_kind::text, .states = quoted('"')};
     if (!take(")")) refuse("has a pattern without its ) at ");
     return part;
+  }
+
+  expression control_token() {
+    rest_.remove_prefix(std::min(rest_.size(), rest_.find_first_not_of("0123456789")));
+    if (!take(")")) refuse("has a token without its ) at ");
+    return {.type = part_kind::text, .states = 1};
   }
 
   expression group() {

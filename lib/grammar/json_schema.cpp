@@ -18,32 +18,17 @@ constexpr std::uint64_t max_items = 1000;
 
 const std::string comma = R"(ws "," ws)";
 
-/// The rules that all schemas share.
-void add_json_rules(rule_list& rules) {
-  rules.add("ws", R"([ \t\n\r]*)");
-  rules.add("value", "object | array | string | number | \"true\" | \"false\" | \"null\"");
-  rules.add("object", R"("{" ws (member ("," ws member)*)? "}")");
-  rules.add("member", R"(string ws ":" ws value ws)");
-  rules.add("array", R"("[" ws (value ws ("," ws value ws)*)? "]")");
-  rules.add("string", ebnf_of(*strings_in_json({})));
-  rules.add("integer", ebnf_of(parse_regex("-?(?:0|[1-9][0-9]*)", regex_match::whole)));
-  rules.add("number",
-            ebnf_of(parse_regex("-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", regex_match::whole)));
-}
-
 std::string optional(const std::string& part) { return "(" + part + ")?"; }
 
 class schema_writer {
  public:
-  schema_writer(std::string_view schema, const schema_limits& limits)
-      : document_(schema), budget_(limits.schemas), cases_(document_, budget_), limits_(limits) {}
+  schema_writer(std::string_view schema, rule_list& rules, const schema_limits& limits)
+      : document_(schema), budget_(limits.schemas), cases_(document_, budget_), limits_(limits), rules_(rules) {}
 
   std::string run() {
     const schema_set whole = {&document_.root()};
     if (cases_.is_empty(whole)) throw grammar_error("the JSON schema allows no value");
-    rules_.add("root", rule_of(whole));
-    add_json_rules(rules_);
-    return rules_.text();
+    return rule_of(whole);
   }
 
  private:
@@ -377,7 +362,7 @@ class schema_writer {
   schema_budget budget_;
   schema_cases cases_;
   schema_limits limits_;
-  rule_list rules_;
+  rule_list& rules_;
   std::map<schema_set, std::string> names_;
   std::map<std::string, std::string> regular_;  // names of rules, by what they are
   int depth_ = 0;
@@ -386,7 +371,26 @@ class schema_writer {
 }  // namespace
 
 std::string ebnf_of_json_schema(std::string_view schema, const schema_limits& limits) {
-  return schema_writer(schema, limits).run();
+  rule_list rules;
+  rules.add("root", add_json_schema(schema, rules, limits));
+  add_json_rules(rules);
+  return rules.text();
+}
+
+std::string add_json_schema(std::string_view schema, rule_list& rules, const schema_limits& limits) {
+  return schema_writer(schema, rules, limits).run();
+}
+
+void add_json_rules(rule_list& rules, std::string_view space) {
+  rules.add("ws", space);
+  rules.add("value", "object | array | string | number | \"true\" | \"false\" | \"null\"");
+  rules.add("object", R"("{" ws (member ("," ws member)*)? "}")");
+  rules.add("member", R"(string ws ":" ws value ws)");
+  rules.add("array", R"("[" ws (value ws ("," ws value ws)*)? "]")");
+  rules.add("string", ebnf_of(*strings_in_json({})));
+  rules.add("integer", ebnf_of(parse_regex("-?(?:0|[1-9][0-9]*)", regex_match::whole)));
+  rules.add("number",
+            ebnf_of(parse_regex("-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", regex_match::whole)));
 }
 
 }  // namespace cogen::grammar

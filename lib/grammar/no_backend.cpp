@@ -15,4 +15,6 @@ class no_backend : public backend {
 
 std::unique_ptr<backend> make_backend(std::shared_ptr<const text::tokenizer>) { return std::make_unique<no_backend>(); }
 
+bool has_backend() noexcept { return false; }
+
 }  // namespace cogen::grammar

@@ -111,8 +111,11 @@ class xgrammar_grammar : public compiled_grammar {
   xgrammar_grammar(xgrammar::CompiledGrammar grammar, std::shared_ptr<const text::tokenizer> tokens)
       : grammar_(std::move(grammar)), tokens_(std::move(tokens)), bytes_(grammar_.MemorySizeBytes()) {}
 
-  std::unique_ptr<guide> start() const override {
-    return std::make_unique<xgrammar_guide>(xgrammar::GrammarMatcher(grammar_), tokens_);
+  std::unique_ptr<guide> start(std::string_view begun) const override {
+    xgrammar::GrammarMatcher matcher(grammar_);
+    if (!begun.empty() && !matcher.AcceptString(std::string(begun)))
+      throw std::invalid_argument("the grammar has no text that begins like this");
+    return std::make_unique<xgrammar_guide>(std::move(matcher), tokens_);
   }
 
   std::size_t bytes() const noexcept override { return bytes_; }
@@ -125,11 +128,13 @@ class xgrammar_grammar : public compiled_grammar {
   std::size_t bytes_;
 };
 
-/// Control tokens have no bytes, so that no grammar allows them.
+/// Control tokens begin with a byte that is in no text, so that a grammar allows them only as Token(id).
 xgrammar::TokenizerInfo vocabulary_of(const text::tokenizer& tokens) {
   std::vector<std::string> bytes(tokens.size());
-  for (std::size_t id = 0; id < bytes.size(); ++id)
-    if (!tokens.is_special(static_cast<token>(id))) bytes[id] = tokens.token_bytes(static_cast<token>(id));
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const auto id = static_cast<token>(i);
+    bytes[i] = tokens.is_special(id) ? "\xFF" + tokens.token_text(id) : std::string(tokens.token_bytes(id));
+  }
   const std::vector<std::int32_t> stops(tokens.eos().begin(), tokens.eos().end());
   return {bytes, xgrammar::VocabType::RAW, std::nullopt, stops};
 }
@@ -164,5 +169,7 @@ class xgrammar_backend : public backend {
 std::unique_ptr<backend> make_backend(std::shared_ptr<const text::tokenizer> tokens) {
   return std::make_unique<xgrammar_backend>(std::move(tokens));
 }
+
+bool has_backend() noexcept { return true; }
 
 }  // namespace cogen::grammar

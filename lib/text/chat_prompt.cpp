@@ -31,12 +31,15 @@ boost::json::object template_variables(const boost::json::array& tools, const bo
   return variables;
 }
 
-std::vector<token> encode_chat(std::span<const chat_message> messages, boost::json::object variables,
-                               const chat_template& chat, const tokenizer& tokens) {
+encoded_chat encode_chat(std::span<const chat_message> messages, boost::json::object variables,
+                         const chat_template& chat, const tokenizer& tokens) {
   template_options options{.extra = std::move(variables)};
   if (const auto bos = tokens.bos()) options.bos = tokens.token_text(*bos);
   if (const auto eos = tokens.eos(); !eos.empty()) options.eos = tokens.token_text(eos.front());
-  return tokens.encode(chat.render_segments(messages, options), {.parse_special = true});
+  auto segments = chat.render_segments(messages, options);
+  auto ids = tokens.encode(segments, {.parse_special = true});
+  const bool has_ending = !segments.empty() && segments.back().trusted;
+  return {std::move(ids), has_ending ? std::move(segments.back().text) : std::string()};
 }
 
 }  // namespace cogen::text

@@ -7,6 +7,7 @@
 #include <boost/json/object.hpp>
 
 #include <span>
+#include <string>
 #include <vector>
 
 namespace cogen::text {
@@ -16,9 +17,15 @@ namespace cogen::text {
 /// `tools`.
 boost::json::object template_variables(const boost::json::array& tools, const boost::json::object& kwargs);
 
-/// The tokens of a chat. Control tokens count where the template has written them. Throws template_error if the
-/// template refuses the messages or the variables.
-std::vector<token> encode_chat(std::span<const chat_message> messages, boost::json::object variables,
-                               const chat_template& chat, const tokenizer& tokens);
+/// A chat as a prompt.
+struct encoded_chat {
+  std::vector<token> tokens;
+  std::string ending;  ///< what the template wrote after the last message
+};
+
+/// Control tokens count where the template has written them. Throws template_error if the template refuses the messages
+/// or the variables.
+encoded_chat encode_chat(std::span<const chat_message> messages, boost::json::object variables,
+                         const chat_template& chat, const tokenizer& tokens);
 
 }  // namespace cogen::text

@@ -4,6 +4,7 @@
 
 #include <cogen/text/tokenizer.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,8 +14,10 @@ namespace cogen::text {
 /// Turns sampled tokens into text for the client: complete characters only, and no part of a stop string.
 class output_processor {
  public:
-  /// If `tokens` is null, all text is empty.
-  output_processor(const tokenizer* tokens, std::span<const std::string> stops) : stops_(stops) {
+  /// If `tokens` is null, all text is empty. Of control tokens only `shown` ones have text; what holds them must
+  /// outlive this.
+  output_processor(const tokenizer* tokens, std::span<const std::string> stops, std::span<const token> shown = {})
+      : tokens_(tokens), shown_(shown), stops_(stops) {
     if (tokens) characters_.emplace(*tokens);
   }
 
@@ -26,7 +29,7 @@ class output_processor {
   /// The text of the next token of the prompt, which the generated text continues. No stop string is looked for in it.
   std::string echo(token id) { return characters_ ? characters_->push(id) : std::string(); }
 
-  cut push(token id) { return characters_ ? pass(characters_->push(id)) : cut{}; }
+  cut push(token id) { return characters_ ? pass(characters_of(id)) : cut{}; }
 
   /// The text held back so far, after the last token.
   cut flush() {
@@ -37,11 +40,18 @@ class output_processor {
   }
 
  private:
+  std::string characters_of(token id) {
+    if (std::ranges::find(shown_, id) == shown_.end()) return characters_->push(id);
+    return characters_->flush() + tokens_->token_text(id);
+  }
+
   cut pass(const std::string& characters) {
     auto result = stops_.push(characters);
     return {std::move(result.text), result.matched.has_value()};
   }
 
+  const tokenizer* tokens_;
+  std::span<const token> shown_;
   std::optional<detokenizer> characters_;
   stop_matcher stops_;
 };

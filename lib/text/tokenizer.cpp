@@ -250,4 +250,6 @@ std::optional<token> tokenizer::unknown() const noexcept { return parts_->spec.u
 
 std::string_view tokenizer::chat_template() const noexcept { return parts_->spec.chat_template; }
 
+std::string_view tokenizer::response_template() const noexcept { return parts_->spec.response_template; }
+
 }  // namespace cogen::text

@@ -6,6 +6,7 @@
 #include "text/tokenizer_steps_json.hpp"
 
 #include <boost/json/monotonic_resource.hpp>
+#include <boost/json/serialize.hpp>
 
 namespace cogen::text {
 namespace {
@@ -64,6 +65,7 @@ void read_config(const json::field& config, tokenizer_spec& spec) {
   spec.bos = token_named(config, "bos_token", spec);
   if (auto eos = token_named(config, "eos_token", spec)) spec.eos.push_back(*eos);
   if (auto found = config.find("chat_template")) spec.chat_template = chat_template_of(*found);
+  if (auto found = config.find("response_template")) spec.response_template = boost::json::serialize(found->value());
 }
 
 }  // namespace

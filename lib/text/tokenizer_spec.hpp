@@ -202,6 +202,7 @@ struct tokenizer_spec {
   std::vector<token> eos;
   /// The model's own Jinja template, empty if it has none.
   std::string chat_template;
+  std::string response_template;  // JSON
 };
 
 /// Reads a Hugging Face `tokenizer.json`, and `tokenizer_config.json` for what only that has (beginning and end tokens,

@@ -27,7 +27,8 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"nn", {"backend", "weights", "models", "kernels", "text", "load", "view", "cache", "basics", "libtorch", "boost"}},
     {"json", {"boost"}},
     {"text", {"json", "basics", "boost", "pcre2", "utf8proc"}},
-    {"grammar", {"json", "text", "basics", "boost", "xgrammar"}},
+    {"response", {"json", "text", "basics", "boost"}},
+    {"grammar", {"response", "json", "text", "basics", "boost", "xgrammar"}},
     {"load", {"json", "basics", "boost", "xxhash"}},
     {"sampling", {"scheduler", "basics"}},
     {"async", {"basics", "boost"}},
@@ -38,18 +39,18 @@ const std::map<std::string, names, std::less<>> may_include = {
      {"snapshot", "nn", "backend", "kernels", "sampling", "engine face", "view", "cache", "scheduler", "basics",
       "libtorch", "boost"}},
     {"engine",
-     {"runner", "snapshot", "metrics", "stream", "grammar", "nn", "backend", "kernels", "text", "load", "sampling",
-      "async", "view", "cache", "scheduler", "basics", "libtorch", "boost"}},
+     {"runner", "snapshot", "metrics", "stream", "grammar", "nn", "backend", "kernels", "response", "text", "load",
+      "sampling", "async", "view", "cache", "scheduler", "basics", "libtorch", "boost"}},
     {"embedding", {"runner", "engine", "nn", "async", "scheduler", "engine face", "basics", "boost"}},
     {"decoding", {"engine face", "async", "sampling", "text", "basics", "boost"}},
     {"engine face", {"text", "load", "nn", "sampling", "async", "scheduler", "view", "basics", "boost"}},
 };
 
-const names folders = {"kernels", "backend",  "models", "weights",  "nn",        "json",
-                       "text",    "grammar",  "load",   "sampling", "async",     "stream",
-                       "metrics", "snapshot", "runner", "engine",   "embedding", "decoding"};
-const names basic_headers = {"token.hpp", "error.hpp", "load_model.hpp",     "net.hpp",
-                             "clock.hpp", "guide.hpp", "response_format.hpp"};
+const names folders = {"kernels",  "backend", "models", "weights",   "nn",      "json",   "text",
+                       "response", "grammar", "load",   "sampling",  "async",   "stream", "metrics",
+                       "snapshot", "runner",  "engine", "embedding", "decoding"};
+const names basic_headers = {"token.hpp", "error.hpp", "load_model.hpp",      "net.hpp",
+                             "clock.hpp", "guide.hpp", "response_format.hpp", "tool_call.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {
     {"model.hpp", "nn"}, {"sampling_params.hpp", "sampling"}, {"extend/sampling_row.hpp", "sampling"}};
 

@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(are_the_tokens_of_the_text_that_transformers_renders) {
     const std::string_view setting = expected.at("setting").as_string();
     if (setting == "prompt" || !expected.contains("text")) continue;  // that has the date of today
     const auto messages = messages_of(reference_chats().at("chats").at(expected.at("chat").as_string()).as_array());
-    const auto ids = encode_chat(messages, variables_of(setting_named(setting)), template_named(name), tokens);
+    const auto ids = encode_chat(messages, variables_of(setting_named(setting)), template_named(name), tokens).tokens;
     BOOST_TEST(tokens.decode(ids) == std::string_view(expected.at("text").as_string()));
     ++compared;
   }
@@ -77,15 +77,24 @@ BOOST_AUTO_TEST_CASE(control_tokens_in_tools_and_variables_are_plain_text) {
   const chat_template all("<|im_start|>{{ tools[0].function.name }}{{ date }}{{ messages[0].content }}<|im_end|>");
   const auto variables = template_variables({{{"type", "function"}, {"function", {{"name", "<|im_end|>"}}}}},
                                             {{"date", "<|im_end|><|im_start|>"}});
-  const auto ids = encode_chat(std::vector{chat_message{"user", "<|im_end|>"}}, variables, all, tokens);
+  const auto ids = encode_chat(std::vector{chat_message{"user", "<|im_end|>"}}, variables, all, tokens).tokens;
   BOOST_TEST(std::ranges::count(ids, *tokens.find("<|im_start|>")) == 1);
   BOOST_TEST(std::ranges::count(ids, *tokens.find("<|im_end|>")) == 1);
+}
+
+BOOST_AUTO_TEST_CASE(the_ending_is_what_the_template_writes_after_the_last_message) {
+  const auto tokens = small_tokenizer({});
+  const chat_template adds("<a>{{ messages[0].content }}<b>{% if thinks %}<think>{% endif %}");
+  const std::vector messages{chat_message{"user", "<think>"}};
+  BOOST_TEST(encode_chat(messages, {{"thinks", true}}, adds, tokens).ending == "<b><think>");
+  BOOST_TEST(encode_chat(messages, {{"thinks", false}}, adds, tokens).ending == "<b>");
+  BOOST_TEST(encode_chat(messages, {}, chat_template("{{ messages[0].content }}"), tokens).ending == "");
 }
 
 BOOST_AUTO_TEST_CASE(without_tools_the_template_gets_none) {
   const chat_template asks("{{ tools is none }}{{ enable_thinking }}");
   const auto tokens = small_tokenizer({});
-  const auto ids = encode_chat({}, template_variables({}, {{"enable_thinking", false}}), asks, tokens);
+  const auto ids = encode_chat({}, template_variables({}, {{"enable_thinking", false}}), asks, tokens).tokens;
   BOOST_TEST(tokens.decode(ids) == "TrueFalse");
 }
 
@@ -122,7 +131,8 @@ BOOST_AUTO_TEST_CASE(checkpoints_of_a_chat_with_tools_are_where_the_next_turn_be
   for (const auto* name : {"signatures", "chatml"}) {
     const auto prompt = [&](std::size_t count) {
       return encode_chat(std::span(chat).first(count), variables_of(setting_named("tools")), template_named(name),
-                         tokens);
+                         tokens)
+          .tokens;
     };
     const std::vector ends{*tokens.find("<|im_end|>")};
     for (std::size_t messages = 2; messages < chat.size(); ++messages) {

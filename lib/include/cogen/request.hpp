@@ -6,6 +6,7 @@
 #include <cogen/sampling_params.hpp>
 #include <cogen/text/chat_template.hpp>
 #include <cogen/token.hpp>
+#include <cogen/tool_call.hpp>
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
@@ -47,6 +48,12 @@ struct request {
   /// `type` "function" and a `function` of `name`, `description` and `parameters`, a JSON schema. For a chat, whose
   /// template gets them as the variable `tools`. Empty: none.
   boost::json::array tools = {};
+  /// Whether and which of the tools the model has to call: before anything else but its reasoning, if it must. Calls
+  /// that it may write are constrained, too: their arguments are valid by the schemas. Excludes response_format if it
+  /// requires a call.
+  cogen::tool_choice tool_choice = {};
+  /// Tokens of a chat's reasoning at most; then the model's closing tag is forced. At least 0. Empty: no limit.
+  std::optional<int> reasoning_budget = {};
   /// Further variables of the chat template, such as `enable_thinking`, `documents` or a date.
   boost::json::object chat_template_kwargs = {};
 

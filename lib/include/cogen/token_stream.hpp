@@ -5,6 +5,7 @@
 #include <cogen/clock.hpp>
 #include <cogen/metrics.hpp>
 #include <cogen/sampling_params.hpp>
+#include <cogen/tool_call.hpp>
 
 #include <boost/container/small_vector.hpp>
 
@@ -20,15 +21,20 @@ namespace cogen {
 /// Usually one token, which then allocates nothing.
 using piece_tokens = boost::container::small_vector<sampled_token, 1>;
 
-/// Generated text that can no longer change: whole UTF-8 characters, no part of a stop string.
+/// Generated text that can no longer change: whole UTF-8 characters, no part of a stop string. Of a chat, the reasoning
+/// and calls of tools are apart from the text, without what delimits them and the white space beside that.
 struct piece {
   std::string text;
   piece_tokens tokens;  ///< those that have come since the last piece
+  std::string reasoning = {};
+  std::vector<tool_call_delta> tool_calls = {};
 };
 
 /// A whole generation.
 struct completion {
   std::string text;
+  std::string reasoning = {};              ///< of a chat, where the model writes it apart from its answer
+  std::vector<tool_call> tool_calls = {};  ///< of a chat with tools
   std::vector<sampled_token> tokens;
   finish_reason reason = finish_reason::aborted;
   cogen::usage usage;

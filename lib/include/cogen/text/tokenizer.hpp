@@ -85,6 +85,8 @@ class tokenizer {
   std::span<const token> eos() const noexcept;      ///< those that end a generation, ascending; may be empty
   std::optional<token> unknown() const noexcept;    ///< for a byte or character that the vocabulary lacks
   std::string_view chat_template() const noexcept;  ///< the model's own Jinja template; empty if it has none
+  /// The model's own description of its responses, in JSON; empty if it has none.
+  std::string_view response_template() const noexcept;
 
  private:
   struct parts;

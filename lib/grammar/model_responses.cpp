@@ -1,0 +1,113 @@
+#include "grammar/model_responses.hpp"
+
+#include "grammar/backend.hpp"
+#include "grammar/call_grammar.hpp"
+#include "grammar/grammar_error.hpp"
+#include "json/parse.hpp"
+#include "json/printable.hpp"
+#include "response/control_tokens.hpp"
+#include "response/families.hpp"
+#include "response/response_template.hpp"
+
+#include <stdexcept>
+#include <utility>
+
+namespace cogen::grammar {
+namespace {
+
+using choice_kind = tool_choice::kind;
+
+std::string_view name_of(const boost::json::value& tool) { return tool.at("function").at("name").as_string(); }
+
+/// The tools of which one has to be called.
+boost::json::array callable(const boost::json::array& tools, const tool_choice& choice) {
+  if (choice.type != choice_kind::function) return tools;
+  boost::json::array one;
+  for (const auto& each : tools)
+    if (name_of(each) == choice.name) one.push_back(each);
+  return one;
+}
+
+bool requires_call(const tool_choice& choice) {
+  return choice.type == choice_kind::required || choice.type == choice_kind::function;
+}
+
+}  // namespace
+
+model_responses::model_responses(std::shared_ptr<const text::tokenizer> tokens) : tokens_(std::move(tokens)) {
+  if (!tokens_) return;
+  const auto own = tokens_->response_template();
+  try {
+    syntax_ = own.empty() ? response::syntax_of_template(tokens_->chat_template())
+                          : response::syntax_of_response_template(json::parse(own, "response_template"));
+  } catch (const std::invalid_argument& error) {
+    error_ = error.what();
+  }
+  controls_ = response::control_tokens_of(syntax_, *tokens_);
+  for (const auto& each : controls_) control_ids_.push_back(each.second);
+}
+
+std::unique_ptr<guide> model_responses::guide_of(const demands& what, compiler& grammars) const {
+  check(what);
+  auto answer = answer_of(what, grammars);
+  const bool may_call = !what.tools.empty() && !answer;
+  response_rules rules{.in_reasoning = response::ends_in_reasoning(syntax_, what.prompt_ending),
+                       .reasoning_budget = what.reasoning_budget,
+                       .forbids_calls = may_call && what.choice.type == choice_kind::none};
+  if (may_call && !rules.forbids_calls && has_backend()) rules.calls = calls_of(what, false, grammars);
+  if (answer && !syntax_.reasoning) return answer;
+  if (!answer && !rules.calls && !rules.forbids_calls && !rules.reasoning_budget) return nullptr;
+  rules.answer = std::move(answer);
+  return guide_response(marks(), std::move(rules));
+}
+
+std::unique_ptr<guide> model_responses::answer_of(const demands& what, compiler& grammars) const {
+  if (what.answer) return what.answer->clone();
+  if (!requires_call(what.choice)) return nullptr;
+  return calls_of(what, what.choice.type == choice_kind::required, grammars)->start();
+}
+
+std::shared_ptr<const compiled_grammar> model_responses::calls_of(const demands& what, bool several,
+                                                                  compiler& grammars) const {
+  return grammars.compile_rules(ebnf_of_calls(*syntax_.calls, callable(what.tools, what.choice), controls_, several));
+}
+
+void model_responses::check(const demands& what) const {
+  const bool asks = !what.tools.empty() || what.reasoning_budget;
+  if (asks && !error_.empty()) throw std::invalid_argument("the model's responses are not understood: " + error_);
+  if (!what.tools.empty() && !syntax_.calls)
+    throw std::invalid_argument("the request has tools, and the model's response_template has no tool_calls");
+  if (what.reasoning_budget && !syntax_.reasoning)
+    throw std::invalid_argument("reasoning_budget is " + std::to_string(*what.reasoning_budget) +
+                                ", and the model's chat template knows no reasoning");
+  if (!requires_call(what.choice)) return;
+  if (what.answer) throw std::invalid_argument("tool_choice requires a call, which response_format excludes");
+  if (callable(what.tools, what.choice).empty())
+    throw std::invalid_argument(what.tools.empty() ? "tool_choice requires a call, and there are no tools"
+                                                   : "tool_choice names the function " +
+                                                         json::in_quotes(what.choice.name) + ", which no tool has");
+}
+
+std::shared_ptr<const response_marks> model_responses::marks() const {
+  std::call_once(made_marks_, [this] { marks_ = std::make_shared<const response_marks>(make_marks()); });
+  return marks_;
+}
+
+response_marks model_responses::make_marks() const {
+  response_marks all{.tokens = tokens_, .ends = {tokens_->eos().begin(), tokens_->eos().end()}};
+  auto openings = syntax_.calls ? call_triggers(*syntax_.calls) : std::vector<std::string>();
+  all.calls = openings.size();
+  if (const auto& reasoning = syntax_.reasoning) {
+    const auto& open = reasoning->open.front().text;
+    const auto& close = reasoning->close.front().text;
+    openings.push_back(open);
+    all.reasoning_end = std::make_shared<text_trigger>(std::vector{close}, *tokens_, controls_);
+    all.reasoning_close = tokens_->encode(close, {.parse_special = true});
+    if (const auto ids = tokens_->encode(open, {.parse_special = true}); ids.size() == 1)
+      all.reasoning_open = ids.front();
+  }
+  all.openings = std::make_shared<text_trigger>(std::move(openings), *tokens_, controls_);
+  return all;
+}
+
+}  // namespace cogen::grammar

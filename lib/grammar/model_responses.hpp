@@ -1,0 +1,61 @@
+#pragma once
+
+#include "grammar/compiler.hpp"
+#include "grammar/response_guide.hpp"
+#include "response/response_syntax.hpp"
+
+#include <cogen/tool_call.hpp>
+
+#include <boost/json/array.hpp>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cogen::grammar {
+
+/// How one model writes its responses, for their readers and guides. Thread-safe.
+class model_responses {
+ public:
+  /// What a request asks of a response.
+  struct demands {
+    const boost::json::array& tools;
+    const tool_choice& choice;
+    std::optional<int> reasoning_budget;
+    std::string_view prompt_ending;  ///< what the chat template wrote after the last message
+    const guide* answer;             ///< of the answer, at its beginning; null: any
+  };
+
+  /// Reads the tokenizer's response_template, or else its chat template. Without a tokenizer responses have no parts.
+  explicit model_responses(std::shared_ptr<const text::tokenizer> tokens);
+
+  const response::response_syntax& syntax() const noexcept { return syntax_; }
+
+  /// The control tokens that are a part of some delimiter.
+  std::span<const token> control_tokens() const noexcept { return control_ids_; }
+
+  /// The guide of a response; null if anything may come. Calls of tools are constrained unless this build cannot
+  /// compile grammars, and the model need not call any. Throws std::invalid_argument, naming what cannot be kept.
+  std::unique_ptr<guide> guide_of(const demands& what, compiler& grammars) const;
+
+ private:
+  std::unique_ptr<guide> answer_of(const demands& what, compiler& grammars) const;
+  std::shared_ptr<const compiled_grammar> calls_of(const demands& what, bool several, compiler& grammars) const;
+  void check(const demands& what) const;
+  std::shared_ptr<const response_marks> marks() const;
+  response_marks make_marks() const;
+
+  std::shared_ptr<const text::tokenizer> tokens_;
+  response::response_syntax syntax_;
+  std::string error_;  // of the response_template
+  text_trigger::control_tokens controls_;
+  std::vector<token> control_ids_;
+  mutable std::once_flag made_marks_;
+  mutable std::shared_ptr<const response_marks> marks_;
+};
+
+}  // namespace cogen::grammar

@@ -1,0 +1,14 @@
+#pragma once
+
+#include "response/response_syntax.hpp"
+
+#include <boost/json/value.hpp>
+
+namespace cogen::response {
+
+/// What a `response_template` of a tokenizer_config.json describes. Supported are version 1, with the fields `content`,
+/// `reasoning_content` or `thinking`, and `tool_calls`. Throws std::invalid_argument, naming the member, for what is
+/// malformed or not supported. Source: Transformers 5, utils/chat_parsing.
+response_syntax syntax_of_response_template(const boost::json::value& response_template);
+
+}  // namespace cogen::response

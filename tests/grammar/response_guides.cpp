@@ -1,0 +1,382 @@
+// What guides of responses allow is what readers of the same syntax understand.
+#include "grammar/call_grammar.hpp"
+#include "grammar/compiler.hpp"
+#include "grammar/grammar_error.hpp"
+#include "grammar/response_guide.hpp"
+#include "response/control_tokens.hpp"
+#include "response/families.hpp"
+#include "response/reader.hpp"
+#include "text/small_tokenizer.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <random>
+
+using namespace cogen;
+using namespace cogen::grammar;
+
+namespace {
+
+/// All bytes, tokens that go beyond delimiters, and control tokens.
+const std::shared_ptr<const text::tokenizer>& shared_vocabulary() {
+  static const auto tokens = [] {
+    const merge_list merges = {{">", "{"}, {">", "x"},  {">", "Ċ"},  {"l", ">"},  {"<", "t"},
+                               {"k", ">"}, {"k>", "a"}, {"k>", "Ċ"}, {"{", "\""}, {"}", "Ċ"}};
+    auto spec = small_spec(merges, {"<s>", "<end>", "[TOOL_CALLS]", "[THINK]", "[/THINK]"});
+    spec.eos = {static_cast<token>(spec.vocabulary.size()) + 1};
+    return std::make_shared<const text::tokenizer>(std::move(spec));
+  }();
+  return tokens;
+}
+
+const text::tokenizer& vocabulary() { return *shared_vocabulary(); }
+
+token end() { return vocabulary().eos().front(); }
+
+compiler& shared_compiler() {
+  static compiler one(shared_vocabulary());
+  return one;
+}
+
+const boost::json::array& tools() {
+  static const auto all = boost::json::parse(R"([
+    {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "required": ["n"],
+      "properties": {"n": {"type": "integer", "minimum": 0, "maximum": 99},
+                     "s": {"type": "string", "enum": ["a b", "</c>"]}, "b": {"type": "boolean"}}}}},
+    {"type": "function", "function": {"name": "go_on"}}])")
+                              .as_array();
+  return all;
+}
+
+std::shared_ptr<const compiled_grammar> calls_of(const response::response_syntax& syntax, bool several) {
+  const auto controls = response::control_tokens_of(syntax, vocabulary());
+  return shared_compiler().compile_rules(ebnf_of_calls(*syntax.calls, tools(), controls, several));
+}
+
+std::shared_ptr<const response_marks> marks_of(const response::response_syntax& syntax) {
+  const auto controls = response::control_tokens_of(syntax, vocabulary());
+  response_marks marks{.ends = {end()}};
+  auto openings = call_triggers(*syntax.calls);
+  marks.calls = openings.size();
+  if (syntax.reasoning) {
+    const auto& open = syntax.reasoning->open.front().text;
+    const auto& close = syntax.reasoning->close.front().text;
+    openings.push_back(open);
+    if (const auto id = vocabulary().find(open); id && vocabulary().is_special(*id)) marks.reasoning_open = id;
+    marks.reasoning_end = std::make_shared<text_trigger>(std::vector{close}, vocabulary(), controls);
+    marks.reasoning_close = vocabulary().encode(close, {.parse_special = true});
+  }
+  marks.openings = std::make_shared<text_trigger>(openings, vocabulary(), controls);
+  return std::make_shared<response_marks>(std::move(marks));
+}
+
+std::unique_ptr<guide> automatic(const response::response_syntax& syntax) {
+  return guide_response(marks_of(syntax), {.calls = calls_of(syntax, false)});
+}
+
+std::vector<token> allowed(guide& place) {
+  std::vector<std::uint64_t> words((vocabulary().size() + 63) / 64);
+  const bool limited = place.allow(words);
+  std::vector<token> ids;
+  for (std::size_t id = 0; id < vocabulary().size(); ++id)
+    if (!limited || (words[id / 64] >> id % 64 & 1)) ids.push_back(static_cast<token>(id));
+  return ids;
+}
+
+std::vector<token> allowed_by_trying(const guide& place) {
+  std::vector<token> ids;
+  for (std::size_t id = 0; id < vocabulary().size(); ++id) try {
+      place.clone()->accept(static_cast<token>(id));
+      ids.push_back(static_cast<token>(id));
+    } catch (const std::invalid_argument&) {
+    }
+  return ids;
+}
+
+void accept(guide& place, std::string_view text) {
+  for (const auto id : vocabulary().encode(text, {.parse_special = true})) place.accept(id);
+}
+
+void accept_each_byte(guide& place, std::string_view text) {
+  for (const char byte : text) place.accept(static_cast<unsigned char>(byte));
+}
+
+bool refuses(const guide& place, std::string_view text) try {
+  accept_each_byte(*place.clone(), text);
+  return false;
+} catch (const std::invalid_argument&) {
+  return true;
+}
+
+bool is_ascii(token id) {
+  return std::ranges::all_of(vocabulary().token_bytes(id), [](char byte) { return byte >= 0; });
+}
+
+/// The text of a random walk, over ASCII where it can be, to its end or for so many steps.
+std::string walk(guide& place, std::mt19937& random, int steps = 4000) {
+  std::string text;
+  for (int step = 0; step < steps; ++step) {
+    auto ids = allowed(place);
+    if (std::ranges::any_of(ids, is_ascii)) std::erase_if(ids, [](token id) { return !is_ascii(id); });
+    BOOST_REQUIRE(!ids.empty());
+    const bool ends = std::ranges::binary_search(ids, end()) && (ids.size() == 1 || random() % 2 == 0);
+    const auto id = ends ? end() : ids[random() % ids.size()];
+    place.accept(id);
+    if (id == end()) break;
+    text += vocabulary().token_bytes(id);
+  }
+  return text;
+}
+
+std::vector<tool_call> calls_in(const response::response_syntax& syntax, std::string_view text) {
+  const response::parameter_types types(tools());
+  response::reader reader(syntax, types, {});
+  std::vector<tool_call> calls;
+  append(calls, reader.push(text).tool_calls);
+  append(calls, reader.finish().tool_calls);
+  return calls;
+}
+
+void check(const tool_call& call, const std::string& where) {
+  BOOST_TEST((call.status == tool_call_status::complete), where);
+  BOOST_TEST((call.name == "f" || call.name == "go_on"), where);
+  const auto arguments = boost::json::parse(call.arguments).as_object();
+  if (call.name == "go_on") {
+    BOOST_TEST(arguments.empty(), where);
+    return;
+  }
+  BOOST_TEST((arguments.at("n").as_int64() >= 0 && arguments.at("n").as_int64() <= 99), where);
+  if (const auto* text = arguments.if_contains("s")) BOOST_TEST((*text == "a b" || *text == "</c>"), where);
+  if (const auto* flag = arguments.if_contains("b")) BOOST_TEST(flag->is_bool(), where);
+}
+
+/// What chat templates of families hold, one for each way of writing calls.
+const char* const templates[] = {"<tool_call>",
+                                 "<tool_call><function=<parameter=",
+                                 "<arg_key>",
+                                 "<minimax:tool_call>",
+                                 "[TOOL_CALLS]",
+                                 "[CALL_ID][ARGS]",
+                                 "<|tool_call_argument_begin|>",
+                                 "<｜tool▁sep｜>```",
+                                 "<|channel|>functions.",
+                                 "<|START_ACTION|>",
+                                 "\"parameters\": dictionary of argument name"};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(response_guides)
+
+BOOST_AUTO_TEST_CASE(required_calls_are_read_as_complete_and_valid) {
+  std::mt19937 random(1);
+  for (const auto* each : templates) {
+    const auto syntax = response::syntax_of_template(each);
+    const auto grammar = calls_of(syntax, true);
+    for (int round = 0; round < 6; ++round) {
+      const auto text = walk(*guide_response(marks_of(syntax), {.answer = grammar->start()}), random);
+      const auto calls = calls_in(syntax, text);
+      BOOST_TEST(!calls.empty(), each << ": " << text);
+      for (const auto& call : calls) check(call, each + (": " + text));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(calls_in_free_text_are_constrained_from_their_opening_to_their_end) {
+  std::mt19937 random(2);
+  for (const auto* each : templates) {
+    const auto syntax = response::syntax_of_template(each);
+    const auto place = automatic(syntax);
+    const auto opening = call_triggers(*syntax.calls).front();
+    accept(*place, "What? {}[] ");
+    BOOST_TEST(place->is_complete());
+    accept(*place, opening);
+    BOOST_TEST(!place->is_complete());
+    auto text = opening;
+    while (!place->is_complete()) text += walk(*place, random, 1);
+    const auto calls = calls_in(syntax, text);
+    BOOST_TEST(!calls.empty(), each << ": " << text);
+    for (const auto& call : calls) check(call, each + (": " + text));
+    accept(*place, " That is all.");
+    BOOST_TEST(place->is_complete());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(masks_say_what_is_accepted) {
+  std::mt19937 random(3);
+  for (const auto* each : templates) {
+    const auto syntax = response::syntax_of_template(each);
+    const auto place = automatic(syntax);
+    const auto opening = call_triggers(*syntax.calls).front();
+    for (const auto id : vocabulary().encode("a" + opening.substr(0, opening.size() - 1))) {
+      BOOST_TEST(allowed(*place) == allowed_by_trying(*place), boost::test_tools::per_element());
+      place->accept(id);
+    }
+    for (int step = 0; step < 12; ++step) {
+      const auto ids = allowed(*place);
+      BOOST_TEST(ids == allowed_by_trying(*place), boost::test_tools::per_element());
+      place->accept(ids[random() % ids.size()]);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_token_may_go_beyond_an_opening_only_as_the_call_does) {
+  const auto place = automatic(response::syntax_of_template("<tool_call>"));
+  accept_each_byte(*place, "a<tool_call");
+  const auto ids = allowed(*place);
+  BOOST_TEST(std::ranges::binary_search(ids, *vocabulary().find(">{")));
+  BOOST_TEST(!std::ranges::binary_search(ids, *vocabulary().find(">x")));
+  place->accept(*vocabulary().find(">{"));
+  BOOST_TEST(refuses(*place, "}"));
+  accept_each_byte(*place, R"("name": "go_on", "arguments": {}})");
+  BOOST_TEST(!place->is_complete());
+  accept_each_byte(*place, "</tool_call>");
+  BOOST_TEST(place->is_complete());
+}
+
+BOOST_AUTO_TEST_CASE(a_control_token_opens_a_call) {
+  const auto place = automatic(response::syntax_of_template("[TOOL_CALLS]"));
+  accept_each_byte(*place, "Well, ");
+  place->accept(*vocabulary().find("[TOOL_CALLS]"));
+  BOOST_TEST(refuses(*place, "x"));
+  accept_each_byte(*place, R"([{"name": "go_on", "arguments": {}, "id": "a1"}])");
+  BOOST_TEST(place->is_complete());
+}
+
+BOOST_AUTO_TEST_CASE(no_call_opens_where_none_may) {
+  const auto syntax = response::syntax_of_template("<tool_call>");
+  const auto place = guide_response(marks_of(syntax), {.forbids_calls = true});
+  accept_each_byte(*place, "a<tool_call");
+  for (const auto* text : {">", ">{", ">x", "l>"})
+    BOOST_TEST(std::ranges::binary_search(allowed(*place), *vocabulary().find(text)) == (std::string(text) == "l>"));
+  BOOST_TEST(refuses(*place, ">"));
+  accept_each_byte(*place, "_>");
+}
+
+BOOST_AUTO_TEST_CASE(text_without_quotes_ends_at_its_delimiter) {
+  const auto tool = boost::json::parse(R"([{"type": "function", "function": {"name": "f", "parameters": {
+    "type": "object", "properties": {"s": {"type": "string"}}, "required": ["s"]}}}])");
+  const auto syntax = response::syntax_of_template("<tool_call><function=<parameter=");
+  const auto grammar = shared_compiler().compile_rules(ebnf_of_calls(*syntax.calls, tool.as_array(), {}, false));
+  for (const auto* value : {"", "a", "\n", "<b></b>", "</par</parameter", "<</parameter\nx>", "é\"\\"}) {
+    const auto place = grammar->start("<tool_call>\n<function=f>\n<parameter=s>");
+    accept_each_byte(*place, value + std::string("</parameter>"));
+    BOOST_TEST(refuses(*place, "x"));
+    accept_each_byte(*place, "\n</function>\n</tool_call>");
+    BOOST_TEST(place->is_complete());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(reasoning_ends_with_its_budget) {
+  for (const auto* each : {"</think><tool_call>", "[THINK][TOOL_CALLS]"}) {
+    const auto syntax = response::syntax_of_template(each);
+    const auto place = guide_response(marks_of(syntax), {.in_reasoning = true, .reasoning_budget = 5});
+    accept_each_byte(*place, "hmmmm");
+    const auto closing = place->forced();
+    BOOST_TEST(closing == vocabulary().encode(syntax.reasoning->close.front().text, {.parse_special = true}),
+               boost::test_tools::per_element());
+    for (const auto id : closing) {
+      BOOST_TEST(allowed(*place) == std::vector{id}, boost::test_tools::per_element());
+      BOOST_TEST(!place->is_complete());
+      place->accept(id);
+    }
+    BOOST_TEST(allowed(*place).size() == vocabulary().size());
+    BOOST_TEST(place->forced().empty());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(reasoning_that_ends_before_its_budget_is_left_alone) {
+  const auto syntax = response::syntax_of_template("</think>");
+  const auto place = guide_response(marks_of(syntax), {.in_reasoning = true, .reasoning_budget = 20});
+  accept(*place, "hm</think>");
+  accept_each_byte(*place, "a text that is longer than the budget");
+  BOOST_TEST(allowed(*place).size() == vocabulary().size());
+}
+
+BOOST_AUTO_TEST_CASE(no_reasoning_where_the_budget_is_nothing) {
+  const auto syntax = response::syntax_of_template("</think>");
+  const auto place = guide_response(marks_of(syntax), {.in_reasoning = true, .reasoning_budget = 0});
+  BOOST_TEST(place->forced() == vocabulary().encode("</think>"), boost::test_tools::per_element());
+  const auto later = guide_response(marks_of(syntax), {.reasoning_budget = 0});
+  accept(*later, "a<think>");
+  BOOST_TEST(later->forced() == vocabulary().encode("</think>"), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(a_guided_answer_begins_after_the_reasoning) {
+  const auto answer = [] { return shared_compiler().compile(choice({"abc"}))->start(); };
+  const auto syntax = response::syntax_of_template("</think>");
+  const auto place = guide_response(marks_of(syntax), {.in_reasoning = true, .answer = answer()});
+  accept_each_byte(*place, "xyz</thin");
+  BOOST_TEST(!place->is_complete());
+  const auto ids = allowed(*place);
+  BOOST_TEST(ids == allowed_by_trying(*place), boost::test_tools::per_element());
+  BOOST_TEST(!std::ranges::binary_search(ids, end()));
+  BOOST_TEST(!std::ranges::binary_search(ids, *vocabulary().find("k>a")));
+  place->accept(*vocabulary().find("k>Ċ"));
+  BOOST_TEST(allowed(*place) == std::vector<token>{'a'}, boost::test_tools::per_element());
+  accept_each_byte(*place, "abc");
+  BOOST_TEST(place->is_complete());
+}
+
+BOOST_AUTO_TEST_CASE(a_guided_answer_may_come_after_reasoning_that_the_model_opens) {
+  const auto syntax = response::syntax_of_template("[THINK]");
+  for (const bool thinks : {true, false}) {
+    const auto place =
+        guide_response(marks_of(syntax), {.answer = shared_compiler().compile(choice({"abc"}))->start()});
+    BOOST_TEST(allowed(*place) == allowed_by_trying(*place), boost::test_tools::per_element());
+    if (thinks) accept(*place, "[THINK]hm[/THINK]");
+    accept_each_byte(*place, "abc");
+    BOOST_TEST(place->is_complete());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rolled_back_responses_are_as_if_never_accepted) {
+  std::mt19937 random(5);
+  const auto syntax = response::syntax_of_template("</think><tool_call>");
+  const auto make = [&] {
+    return guide_response(marks_of(syntax),
+                          {.in_reasoning = true, .reasoning_budget = 8, .calls = calls_of(syntax, false)});
+  };
+  const auto call = R"(<tool_call>{"name": "go_on", "arguments": {}}</tool_call>)";
+  std::vector<token> all = vocabulary().encode("a</think>b" + std::string(call) + "c" + call + "d");
+  for (int round = 0; round < 200; ++round) {
+    const auto place = make();
+    const auto length = random() % all.size(), back = random() % (length + 1);
+    for (std::size_t i = 0; i < length; ++i) place->accept(all[i]);
+    const auto other = place->clone();
+    place->roll_back(static_cast<int>(back));
+    const auto fresh = make();
+    for (std::size_t i = 0; i < length - back; ++i) fresh->accept(all[i]);
+    BOOST_TEST(allowed(*place) == allowed(*fresh), boost::test_tools::per_element());
+    BOOST_TEST(place->is_complete() == fresh->is_complete());
+    for (std::size_t i = length - back; i < all.size(); ++i) place->accept(all[i]);
+    for (std::size_t i = length; i < all.size(); ++i) other->accept(all[i]);
+    BOOST_TEST((place->is_complete() && other->is_complete()));
+  }
+  BOOST_CHECK_THROW(make()->roll_back(1), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(tools_that_cannot_be_kept_are_refused_by_name) {
+  const auto refusal = [](const char* chat_template, const std::string& parameters) -> std::string {
+    const auto tool =
+        boost::json::parse(R"([{"type": "function", "function": {"name": "f", "parameters": )" + parameters + "}}]");
+    try {
+      shared_compiler().compile_rules(
+          ebnf_of_calls(*response::syntax_of_template(chat_template).calls, tool.as_array(), {}, true));
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  for (const auto* parameters : {R"({"type": "array"})", R"({"properties": {"a": {"type": "strung"}}})",
+                                 R"({"properties": {"a": {"$ref": "http://x"}}})"})
+    BOOST_TEST(refusal("", parameters).find("the parameters of the tool 'f': ") == 0u, parameters);
+  const auto* const in_text = "<tool_call><function=<parameter=";
+  BOOST_TEST(refusal(in_text, R"({"properties": {"a": {"type": "string", "pattern": "a"}}})").find("'pattern'") !=
+             std::string::npos);
+  BOOST_TEST(refusal(in_text, R"({"properties": {"a": {"enum": ["a", 1]}}})").find("type") != std::string::npos);
+  BOOST_TEST(refusal(in_text, R"({"properties": {"a": {"type": ["string", "null"]}, "b": {"type": "object"}}})") == "");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
