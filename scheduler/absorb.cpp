@@ -10,12 +10,12 @@ namespace {
 /// Applies the result of one row to its run.
 class row_reader {
  public:
-  row_reader(state& all, sequence& seq, const row_in_flight& row, int index, std::vector<event>& events)
-      : all_(all), seq_(seq), row_(row), index_(index), events_(events) {}
+  row_reader(state& all, sequence& seq, const row_in_flight& row, int index, step& done)
+      : all_(all), seq_(seq), row_(row), index_(index), step_(done) {}
 
   void apply(const row& result) {
     if (result.failed) return fail();
-    if (row_.wanted == output::sample) return take_token(result.sampled);
+    if (row_.wanted == output::sample) return take_samples(result);
     if (row_.wanted != output::nothing) tell({.what = event::kind::logits, .last = row_.last});
     if (!row_.last) return;
     if (row_.wanted == output::nothing)
@@ -25,15 +25,43 @@ class row_reader {
   }
 
  private:
-  void take_token(token sampled) {
-    tell({.what = event::kind::token, .sampled = sampled});
-    if (seq_.ends_with(sampled)) return finish_run(finish::end_token);
-    --seq_.current.unknown;
+  void take_samples(const row& result) {
+    seq_.current.unknown -= row_.unknown;
+    const int accepted = result.drafts == 0 ? 0 : accept_drafts(result);
+    if (!take_token(result.sampled, 0)) return;
+    for (int i = 0; i < accepted; ++i)
+      if (!take_token(after_draft(result, i), i + 1)) return;
+    if (seq_.current.samples + seq_.current.unknown == 0) return end();
+    if (seq_.where == phase::paused) all_.queued.place(seq_);  // it may have waited for what was sampled
+  }
+
+  /// How many draft tokens were sampled, up to the first that was not, or after which no token was. The slot keeps
+  /// them.
+  int accept_drafts(const row& result) {
+    const auto drafts = step_.drafts_of(result);
+    int accepted = 0;
+    for (token sampled = result.sampled; accepted < result.drafts; ++accepted) {
+      const token next = after_draft(result, accepted);
+      if (sampled != drafts[static_cast<std::size_t>(accepted)] || next < 0) break;
+      sampled = next;
+    }
+    seq_.cached -= result.drafts - accepted;
+    seq_.current.credits -= accepted;
+    return accepted;
+  }
+
+  token after_draft(const row& result, int index) const {
+    return step_.sampled_after_drafts[static_cast<std::size_t>(result.first_draft + index)];
+  }
+
+  /// False if the run has ended.
+  bool take_token(token sampled, int after_drafts) {
+    tell({.what = event::kind::token, .sampled = sampled, .after_drafts = after_drafts});
+    if (seq_.ends_with(sampled)) return finish_run(finish::end_token), false;
     ++seq_.sampled;
     seq_.tokens.push_back(sampled);
-    if (seq_.room() + seq_.current.unknown == 0) return finish_run(finish::length);
-    if (seq_.current.samples + seq_.current.unknown == 0) return end();
-    if (!seq_.options.chained) all_.queued.place(seq_);
+    if (seq_.room() + seq_.current.unknown == 0) return finish_run(finish::length), false;
+    return true;
   }
 
   void fail() {
@@ -57,14 +85,14 @@ class row_reader {
   void tell(event what) {
     what.sequence = seq_.id;
     what.row = index_;
-    events_.push_back(what);
+    step_.events.push_back(what);
   }
 
   state& all_;
   sequence& seq_;
   const row_in_flight& row_;
   int index_;
-  std::vector<event>& events_;
+  step& step_;
 };
 
 }  // namespace
@@ -76,7 +104,7 @@ void absorb_results(state& all, const step_in_flight& record, step& done) {
     const auto found = all.sequences.find(row.sequence);
     if (found == all.sequences.end() || !found->second.running) continue;
     if (found->second.current.arrival != row.arrival) continue;
-    row_reader(all, found->second, row, static_cast<int>(i), done.events).apply(done.rows[i]);
+    row_reader(all, found->second, row, static_cast<int>(i), done).apply(done.rows[i]);
   }
 }
 

@@ -13,7 +13,7 @@ namespace {
 class batch_builder {
  public:
   batch_builder(state& all, step& into, step_in_flight& record)
-      : all_(all), step_(into), record_(record), left_(most_tokens(all)) {
+      : all_(all), step_(into), record_(record), left_(most_tokens(all)), drafts_left_(all.within.max_draft_tokens) {
     const auto decoding = std::min(all.queued.decoding.size(), static_cast<std::size_t>(left_));
     step_.rows.reserve(decoding);
     step_.tokens.reserve(decoding);
@@ -82,14 +82,34 @@ class batch_builder {
     const auto read = encoder_input ? std::ssize(*encoder_input) : 0;
     left_ = static_cast<int>(std::max<std::int64_t>(1, left_ - read));
     const int count = std::min({left_, seq.remaining(), until_kept(all_, seq)});
-    add_row(seq, count, std::move(encoder_input));
-    all_.queued.count(seq, count + read);
-    record_.tokens += count + read;
+    const int drafts = seq.drafts.empty() ? 0 : drafts_after(seq, count);
+    add_row(seq, count, drafts, std::move(encoder_input));
+    all_.queued.count(seq, count + drafts + read);
+    record_.tokens += count + drafts + read;
     all_.queued.place(seq);
     return true;
   }
 
-  void add_row(sequence& seq, int count, encoder_tokens encoder_input) {
+  /// Of its draft tokens, how many its row may have after its next `count` tokens. None takes the place of another row,
+  /// or memory that is not reserved.
+  int drafts_after(const sequence& seq, int count) const {
+    const int end = seq.cached + count;
+    if (end < seq.length() || seq.current.wanted != output::sample || seq.current.unknown > 0) return 0;
+    const auto most = std::min<std::int64_t>({std::ssize(seq.drafts), drafts_left_, left_ - count - waiting_turns(seq),
+                                              seq.current.credits - 1, seq.room() - 1, seq.reserved - end,
+                                              all_.within.max_rollback_tokens, until_kept(all_, seq) - count});
+    return static_cast<int>(std::max<std::int64_t>(0, most));
+  }
+
+  /// Sequences besides this one that decode and have no row yet.
+  std::int64_t waiting_turns(const sequence& but) const {
+    const auto& turns = all_.queued.decoding;
+    const auto served = [&](const sequence* each) { return each->served == step_.number; };
+    const auto end = std::ranges::find_if(turns, served);
+    return std::count_if(turns.begin(), end, [&](const sequence* each) { return each != &but; });
+  }
+
+  void add_row(sequence& seq, int count, int drafts, encoder_tokens encoder_input) {
     const bool last = count == seq.remaining();
     const bool chained = seq.cached >= seq.length();
     const bool wants = last || seq.current.wanted == output::all_logits;
@@ -99,11 +119,37 @@ class batch_builder {
       const auto begin = seq.tokens.begin() + seq.cached;
       step_.tokens.insert(step_.tokens.end(), begin, begin + count);
     }
-    record_.rows.push_back({seq.id, seq.current.arrival, seq.cached, wanted, last});
+    const bool samples = last && wanted == output::sample;
+    const int unknown = !samples ? 0 : seq.runs_ahead && drafts == 0 ? 1 : drafts;
+    record_.rows.push_back({seq.id, seq.current.arrival, seq.cached, wanted, last, unknown});
     const bool prefill = count > 1 || !last || seq.prefilling;
-    step_.rows.push_back(
-        {seq.id, seq.slot, count, wanted, chained, first, prefill, seq.scores(), std::move(encoder_input)});
-    count_in(seq, count, last);
+    step_.rows.push_back({.sequence = seq.id,
+                          .slot = seq.slot,
+                          .count = count,
+                          .wanted = wanted,
+                          .chained = chained,
+                          .first = first,
+                          .prefill = prefill,
+                          .scored = seq.scores(),
+                          .encoder_input = std::move(encoder_input)});
+    if (drafts > 0) add_drafts(seq, drafts);
+    count_in(seq, count + drafts, last);
+    if (!samples) return;
+    --seq.current.credits;
+    --seq.current.samples;
+    seq.current.unknown += unknown;
+    seq.drafts.clear();
+  }
+
+  /// To the row that was added last.
+  void add_drafts(const sequence& seq, int drafts) {
+    auto& row = step_.rows.back();
+    row.count += drafts;
+    row.drafts = drafts;
+    row.first_draft = static_cast<int>(step_.sampled_after_drafts.size());
+    step_.tokens.insert(step_.tokens.end(), seq.drafts.begin(), seq.drafts.begin() + drafts);
+    step_.sampled_after_drafts.resize(step_.sampled_after_drafts.size() + static_cast<std::size_t>(drafts), -1);
+    drafts_left_ -= drafts;
   }
 
   void count_in(sequence& seq, int count, bool last) {
@@ -118,16 +164,13 @@ class batch_builder {
     seq.fresh = false;
     seq.prefilling = !last;
     if (all_.within.prefix_caching) all_.served.push_back(&seq);
-    if (!last || seq.current.wanted != output::sample) return;
-    --seq.current.credits;
-    --seq.current.samples;
-    ++seq.current.unknown;
   }
 
   state& all_;
   step& step_;
   step_in_flight& record_;
   int left_;
+  int drafts_left_;
   bool lost_ = false;
 };
 

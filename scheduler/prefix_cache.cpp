@@ -129,7 +129,7 @@ sequence* leader_of(state& all, const following& what) {
 bool follow(state& all, sequence& seq, const step& made) {
   int most = least_awaited(all, seq) - 1;
   for (const row& each : made.rows) {
-    if (each.count == 1) continue;
+    if (each.count == 1 + each.drafts) continue;
     sequence& leader = all.sequences.at(each.sequence);
     const int both = offers(all, leader) ? shared(seq, leader) : 0;
     if (both <= most) continue;

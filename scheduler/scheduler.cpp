@@ -177,6 +177,7 @@ sequence_id scheduler::fork(sequence_id id) {
   copied.tokens = parent.tokens;
   copied.sampled = parent.sampled;
   copied.exact = parent.exact;
+  copied.runs_ahead = parent.runs_ahead;
   sequence& child = accepted(*state_, std::move(copied));
   try {
     admit_beside(*state_, child, parent);
@@ -226,6 +227,16 @@ void scheduler::grant(sequence_id id, int credits) {
   if (!seq || !seq->running) return;
   seq->current.credits += credits;
   if (seq->where == phase::paused) state_->queued.place(*seq);
+}
+
+void scheduler::propose(sequence_id id, std::vector<token> drafts) {
+  auto* const seq = find(state_->sequences, id);
+  const bool samples = seq && seq->running && seq->current.wanted == output::sample;
+  if (samples && seq->current.unknown == 0 && seq->remaining() > 0) seq->drafts = std::move(drafts);
+}
+
+void scheduler::run_ahead(sequence_id id, bool allowed) {
+  if (auto* const seq = find(state_->sequences, id)) seq->runs_ahead = allowed;
 }
 
 void scheduler::abandon(sequence_id id) {

@@ -96,6 +96,7 @@ void sequence::undo() {
 
 void sequence::keep(int length) {
   tokens.truncate(static_cast<std::size_t>(length));
+  drafts.clear();
   cached = std::min(cached, length);
   if (branch > length) branch = 0;
   std::erase_if(checkpoints, [&](int each) { return each > length; });

@@ -17,7 +17,7 @@ struct progress {
   time asked;
   std::int64_t credits;  ///< not yet spent on a row
   std::int64_t samples;  ///< for which no row is planned yet
-  int unknown;           ///< tokens that rows in flight sample
+  int unknown;           ///< tokens that rows in flight sample and later rows may run; draft tokens in flight
   int length_before;
   int sampled_before;
   int length_fed;  ///< with the run's own tokens
@@ -76,7 +76,7 @@ struct sequence {
   bool was_preempted = false;  ///< since its last transition was returned
   reported_status reported;
   int reserved = 0;  ///< tokens that memory is reserved for in its slot
-  int cached = 0;    ///< tokens in its slot or swap entry: known ones first, then unknown ones
+  int cached = 0;    ///< tokens in its slot or swap entry: known ones first, then unknown ones or drafts
   std::optional<cogen::scheduler::away> away;
   bool exact = true;  ///< nothing it continued from was restored from an inexact snapshot
 
@@ -86,6 +86,8 @@ struct sequence {
   int branch = 0;                          ///< where others diverge from it, and something has to be kept; 0: nowhere
   std::vector<int> checkpoints;            ///< of its run, those not yet reached
   int prefix_hit_tokens = 0;               ///< tokens from the prefix cache before its first row
+  bool runs_ahead = true;                  ///< rows may be planned before the token they run is known
+  std::vector<token> drafts;               ///< after its last token, for its next row that samples
 
   bool running = false;
   progress current{};

@@ -23,7 +23,8 @@ struct row_in_flight {
   std::uint64_t arrival;
   int begin;  ///< tokens before the row
   output wanted;
-  bool last;  ///< of what the run can feed
+  bool last;    ///< of what the run can feed
+  int unknown;  ///< how many of the sequence's unknown tokens are this row's
 };
 
 struct step_in_flight {

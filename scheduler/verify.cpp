@@ -53,7 +53,9 @@ void verify_one(const state& all, const sequence& each) {
   const int last = each.checkpoints.empty() ? 0 : each.checkpoints.back();
   require(std::max(each.branch, last) <= each.length(), "something is to be kept of more than it holds", each);
   require(each.cached >= 0 && each.remaining() >= 0, "it has more cached than it knows", each);
-  require(each.current.unknown <= static_cast<int>(all.in_flight.size()), "it awaits more than is in flight", each);
+  const bool awaits_drafts = !all.in_flight.empty() && each.remaining() == 0;
+  require(each.current.unknown <= static_cast<int>(all.in_flight.size()) || awaits_drafts,
+          "it awaits more than is in flight", each);
   verify_away(all, each);
   require(!each.awaits_prefix || (each.fresh && each.slot >= 0), "it follows, and has begun", each);
   if (each.slot < 0) return require(each.cached == 0 || each.away, "it has something cached nowhere", each);

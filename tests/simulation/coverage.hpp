@@ -46,6 +46,9 @@ enum class feature {
   gone_in_flight,
   no_room,
   chained,
+  draft_accepted,
+  draft_refused,
+  failed_after_draft,  ///< no token could be sampled there
   cleared,
   truncated,
   shared_prefixes,

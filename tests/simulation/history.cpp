@@ -27,6 +27,7 @@ class player {
     if (chance_.between(1, 100 + steps_) > 100) return step();
     if (chance_.chance(3)) stage_.advance_clock(time(chance_.between(0, 30)));
     if (settings_.within.prefix_caching && chance_.chance(8)) return keep_prefixes();
+    if (settings_.within.max_draft_tokens > 0 && chance_.chance(20)) return draft();
     if (static_cast<int>(stage_.live().size()) < settings_.most_live && chance_.chance(60)) return submit();
     const auto id = anyone();
     if (returns(id) && chance_.chance(30)) return chance_.chance(70) ? stage_.abandon(id) : fork(id);
@@ -69,6 +70,11 @@ class player {
       stage_.launch();
     else
       stage_.absorb();
+  }
+
+  void draft() {
+    const auto id = anyone();
+    chance_.chance(80) ? stage_.propose(id) : stage_.run_ahead(id, chance_.chance(50));
   }
 
   void keep_prefixes() {

@@ -39,8 +39,9 @@ void mirror::truncate(int length) {
 }
 
 void mirror::make_idle() {
-  running = false;
+  running = awaits_sample = false;
   ahead.clear();
+  drafts.clear();
   reached = std::min(reached, static_cast<int>(tokens.size()));
   scheduled &= reached > 0;
   if (reached == 0) away.reset();
@@ -63,53 +64,77 @@ output mirror::wanted_at(int end) const {
 }
 
 bool mirror::may_run() const {
-  if (!running || (!options.chained && !ahead.empty())) return false;
+  if (!running || awaits_sample || (!options.chained && !ahead.empty())) return false;
   return wanted != output::sample || samples_none_ || (credits > 0 && samples > 0 && room() > 0);
 }
 
-void mirror::planned_sample(token taken) {
+void mirror::planned_sample(const row& planned) {
   --credits;
   --samples;
-  ahead.push_back(taken);
+  awaits_sample = planned.drafts > 0 || !runs_ahead;
+  if (!awaits_sample) ahead.push_back(planned.sampled);
+  drafts.clear();
 }
 
-std::vector<event> mirror::absorb(const row& done, int end, const toy::model& model, coverage& seen) {
-  if (done.failed) return fail(end - done.count, seen);
-  const bool last = end == static_cast<int>(tokens.size()) || done.wanted == output::sample;
-  if (done.wanted == output::sample) {
-    if (done.sampled != model.next(tokens, encoder_input()))
-      throw std::logic_error("it sampled what it would not have sampled alone");
-    return take_token(done.sampled, seen);
-  }
-  if (done.wanted != output::nothing) {
+std::vector<event> mirror::absorb(const step& done, const row& row, int end, const toy::model& model, coverage& seen) {
+  const int begin = end + row.drafts - row.count;
+  if (row.failed) return fail(begin, seen);
+  if (row.wanted == output::sample) return absorb_samples(done, row, model, seen);
+  const bool last = end == static_cast<int>(tokens.size());
+  if (row.wanted != output::nothing) {
     seen.visit(last ? feature::last_logits : feature::logits);
-    if (wanted == output::all_logits && end - done.count > reported_to_)
+    if (wanted == output::all_logits && begin > reported_to_)
       throw std::logic_error("logits of its tokens are missing");
     reported_to_ = std::max(reported_to_, end);
     if (last) make_idle();
-    return {{.what = event::kind::logits, .sequence = done.sequence, .last = last}};
+    return {{.what = event::kind::logits, .sequence = row.sequence, .last = last}};
   }
   seen.visit(last ? feature::no_room : feature::chunk);
   if (!last) return {};
   make_idle();
-  return {{.what = event::kind::finished, .sequence = done.sequence, .reason = finish::length}};
+  return {{.what = event::kind::finished, .sequence = row.sequence, .reason = finish::length}};
 }
 
-std::vector<event> mirror::take_token(token taken, coverage& seen) {
-  std::vector<event> received{{.what = event::kind::token, .sequence = {}, .sampled = taken}};
+/// Token by token as without drafts, as far as they were right and the row has sampled.
+std::vector<event> mirror::absorb_samples(const step& done, const row& row, const toy::model& model, coverage& seen) {
+  awaits_sample = false;
+  std::vector<event> received;
+  token chosen = row.sampled;
+  for (int taken = 0;; ++taken) {
+    if (chosen != model.next(tokens, encoder_input()))
+      throw std::logic_error("it sampled what it would not have sampled alone");
+    const auto at = static_cast<std::size_t>(taken);
+    const bool accepted = taken < row.drafts && done.drafts_of(row)[at] == chosen;
+    const token next = accepted ? done.sampled_after_drafts[static_cast<std::size_t>(row.first_draft) + at] : -1;
+    if (taken < row.drafts) seen.visit(accepted ? feature::draft_accepted : feature::draft_refused);
+    for (const auto& each : take_token(chosen, taken, seen)) received.push_back(each);
+    if (running && accepted && next < 0) seen.visit(feature::failed_after_draft);
+    if (!running) break;
+    if (next < 0) {
+      if (samples == 0 && ahead.empty()) seen.visit(feature::samples_over), make_idle();
+      break;
+    }
+    --credits;
+    ++reached;
+    chosen = next;
+  }
+  return received;
+}
+
+std::vector<event> mirror::take_token(token taken, int after_drafts, coverage& seen) {
+  std::vector<event> received{
+      {.what = event::kind::token, .sequence = {}, .sampled = taken, .after_drafts = after_drafts}};
   const auto& ends = options.end_tokens;
   const bool end = std::find(ends.begin(), ends.end(), taken) != ends.end();
   seen.visit(end ? feature::end_token : feature::token);
   if (!end) {
-    ahead.erase(ahead.begin());
+    if (!ahead.empty()) ahead.erase(ahead.begin());
     tokens.push_back(taken);
     ++sampled;
   }
   const bool full = static_cast<int>(tokens.size()) == capacity || sampled == options.max_new_tokens;
-  const bool over = samples == 0 && ahead.empty();
-  if (end || full || over) make_idle();
+  if (end || full) make_idle();
   if (!end && full) seen.visit(feature::length);
-  if (!end && !full && over) seen.visit(feature::samples_over);
   if (end || full)
     received.push_back(
         {.what = event::kind::finished, .sequence = {}, .reason = end ? finish::end_token : finish::length});

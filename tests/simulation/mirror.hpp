@@ -41,10 +41,16 @@ class mirror {
   int sampled_in_run() const { return sampled - sampled_before_; }
 
   /// A row was planned that wants a sample; the cache's side knows already which.
-  void planned_sample(token sampled);
+  void planned_sample(const row& planned);
 
-  /// The events that the owner must get when a row that ended at `end` has come to `result`.
-  std::vector<event> absorb(const row& done, int end, const toy::model& model, coverage& seen);
+  /// The most draft tokens that its next row may have by its run.
+  std::int64_t most_drafts() const { return std::max<std::int64_t>(0, std::min(credits, room()) - 1); }
+
+  /// Whether draft tokens that are proposed now count: the token after its last one is in no row yet.
+  bool takes_drafts() const { return running && wanted == output::sample && ahead.empty() && !awaits_sample; }
+
+  /// The events that the owner must get when a row of a step has been run, which ended at `end` but for its drafts.
+  std::vector<event> absorb(const step& done, const row& row, int end, const toy::model& model, coverage& seen);
 
   sequence_options options;
   int capacity;
@@ -56,8 +62,11 @@ class mirror {
   output wanted = output::sample;
   std::int64_t credits = 0;
   std::int64_t samples = 0;
-  std::vector<token> ahead;  ///< sampled by rows in flight
-  bool prefills = true;      ///< its next row prefills whatever it feeds
+  std::vector<token> ahead;    ///< sampled by rows in flight
+  bool prefills = true;        ///< its next row prefills whatever it feeds
+  std::vector<token> drafts;   ///< proposed for its next row that samples
+  bool runs_ahead = true;      ///< as it was told
+  bool awaits_sample = false;  ///< no row may be planned until the one in flight was absorbed
 
   int rows_in_flight = 0;
   int unserved = 0;        ///< plans since its last row while it had a slot and something to run
@@ -77,7 +86,8 @@ class mirror {
 
  private:
   std::int64_t room() const;
-  std::vector<event> take_token(token taken, coverage& seen);
+  std::vector<event> absorb_samples(const step& done, const row& row, const toy::model& model, coverage& seen);
+  std::vector<event> take_token(token taken, int after_drafts, coverage& seen);
   std::vector<event> fail(int begin, coverage& seen);
   void make_idle();
 

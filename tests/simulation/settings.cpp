@@ -116,6 +116,7 @@ settings draw(random& from) {
   if (from.chance(30)) within.target_step_latency = time(from.between(1, 20));
   random aside = from;  // histories without windows stay what they were
   if (aside.chance(50)) add_rings(result, aside);
+  if (aside.chance(40)) within.max_draft_tokens = aside.between(1, 12);  // and those without drafts
   return result;
 }
 
@@ -165,6 +166,7 @@ std::string describe(const settings& of) {
          (of.rings.window > 0 ? ", a window of " + std::to_string(of.rings.window) + " in rings of " +
                                     std::to_string(of.rings.tokens()) + " tokens"
                               : std::string()) +
+         (within.max_draft_tokens > 0 ? ", draft tokens " + std::to_string(within.max_draft_tokens) : std::string()) +
          (of.pressed ? ", pressed" : "") + (of.alike ? ", alike" : "") + (of.encoder_inputs ? ", encoder inputs" : "");
 }
 

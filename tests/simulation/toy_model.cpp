@@ -25,9 +25,18 @@ void runner::run(step& step) {
     cache_.append(row.slot, row.chained ? std::span(&before.at(row.sequence), 1) : step.tokens_of(row));
     contents_.push_back(cache_.content(row.slot));
     encoder_inputs_.push_back(cache_.encoder_input(row.slot));
-    if (row.wanted == output::sample)
-      sampled_[row.sequence] = row.sampled = model_.next(contents_.back(), encoder_inputs_.back());
+    if (row.wanted == output::sample) sample(step, row);
   }
+}
+
+/// After the tokens before its drafts, and after each of those.
+void runner::sample(step& step, row& row) {
+  const std::span content(contents_.back());
+  const auto known = content.size() - static_cast<std::size_t>(row.drafts);
+  sampled_[row.sequence] = row.sampled = model_.next(content.first(known), encoder_inputs_.back());
+  const auto after = std::span(step.sampled_after_drafts).subspan(static_cast<std::size_t>(row.first_draft));
+  for (std::size_t i = 0; known + i < content.size(); ++i)
+    after[i] = model_.next(content.first(known + i + 1), encoder_inputs_.back());
 }
 
 }  // namespace cogen::scheduler::toy

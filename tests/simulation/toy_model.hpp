@@ -40,6 +40,8 @@ class runner {
   }
 
  private:
+  void sample(step& step, row& row);
+
   toy::cache cache_;
   model model_;
   std::vector<std::vector<token>> contents_;

@@ -140,6 +140,29 @@ void world::grant(sequence_id id, int credits) {
   check_sequences();
 }
 
+/// Some of what it samples next, and then something else.
+void world::propose(sequence_id id) {
+  const auto* seq = find(id);
+  auto held = seq ? seq->with_ahead() : std::vector<token>();
+  const auto known = held.size();
+  const int count = chance_.between(0, 6);
+  for (int right = chance_.between(0, count), i = 0; i < count; ++i)
+    held.push_back(seq && i < right ? settings_.model.next(held, seq->encoder_input())
+                                    : static_cast<token>(chance_.between(0, settings_.model.vocabulary - 1)));
+  std::vector<token> drafts(held.begin() + static_cast<std::ptrdiff_t>(known), held.end());
+  say("propose " + std::to_string(count) + " tokens to " + text(id));
+  if (seq && seq->takes_drafts()) const_cast<mirror*>(seq)->drafts = drafts;
+  without_memory([&] { machine_.propose(id, std::move(drafts)); });
+  check_sequences();
+}
+
+void world::run_ahead(sequence_id id, bool allowed) {
+  say((allowed ? "let " : "do not let ") + text(id) + " run ahead");
+  machine_.run_ahead(id, allowed);
+  if (auto* seq = const_cast<mirror*>(find(id))) seq->runs_ahead = allowed;
+  check_sequences();
+}
+
 void world::abandon(sequence_id id) {
   visit(id, verb::abandon);
   say("abandon " + text(id));
@@ -172,6 +195,7 @@ void world::fork(sequence_id id) {
   mirror child(parent->options, parent->capacity);
   child.tokens = parent->tokens;
   child.sampled = parent->sampled;
+  child.runs_ahead = parent->runs_ahead;
   const auto added = when_memory_allows(fork);
   check_preempted(waited);
   if (machine_.scheduled(added)) child.reached = parent->reached, child.prefills = false;
@@ -250,6 +274,8 @@ bool world::launch() {
   check_ranks();
   check_swapped();
   for (auto& each : made.step.rows) each.failed = chance_.chance(failing_);
+  for (auto& each : made.step.sampled_after_drafts)
+    if (chance_.chance(failing_)) each = -1;
   check_rows(made);
   note_scheduled();
   look_at_shares();
@@ -279,7 +305,7 @@ void world::absorb() {
       seen_.visit(feature::wasted);
       continue;
     }
-    for (auto received : seq.absorb(row, done.rows[i].end, settings_.model, seen_)) {
+    for (auto received : seq.absorb(done.step, row, done.rows[i].end, settings_.model, seen_)) {
       received.sequence = row.sequence;
       received.row = static_cast<int>(i);
       expected.push_back(received);
@@ -290,7 +316,8 @@ void world::absorb() {
   const auto received = machine_.absorb(done.step, time(chance_.between(0, 20)));
   const auto same = [](const event& a, const event& b) {
     return a.what == b.what && a.sequence == b.sequence && a.row == b.row && a.sampled == b.sampled &&
-           a.last == b.last && (a.what != event::kind::finished || a.reason == b.reason);
+           a.last == b.last && a.after_drafts == b.after_drafts &&
+           (a.what != event::kind::finished || a.reason == b.reason);
   };
   require(std::equal(received.begin(), received.end(), expected.begin(), expected.end(), same),
           "the events are not those expected: " + std::to_string(received.size()) + " of " +

@@ -12,6 +12,7 @@
 #include <map>
 #include <new>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ class world {
   void submit(const sequence_options& options);
   void start(sequence_id id, const run& next);
   void grant(sequence_id id, int credits);
+  void propose(sequence_id id);
+  void run_ahead(sequence_id id, bool allowed);
   void abandon(sequence_id id);
   void cancel(sequence_id id);
   void fork(sequence_id id);
@@ -107,7 +110,8 @@ class world {
   void forget(sequence_id id);
   void describe_plan(const step& step) const;
   void check_rows(flown& made);
-  row_flown check_row(const row& planned, const std::vector<token>& content);
+  row_flown check_row(const step& made, const row& planned, std::span<const token> content);
+  void check_drafts(const step& made, const row& planned, const mirror& seq, bool is_last);
   struct mark {
     bool shared;
     std::uint64_t cache_salt;

@@ -12,13 +12,13 @@ namespace cogen::scheduler::simulate {
 void world::check_rows(flown& made) {
   std::set<sequence_id> sequences;
   std::set<int> slots;
-  int tokens = 0, known = 0;
+  int tokens = 0, known = 0, drafts = 0;
   bool awaited = false;
   for (std::size_t i = 0; i < made.step.rows.size(); ++i) {
     const auto& row = made.step.rows[i];
     require(sequences.insert(row.sequence).second, text(row.sequence) + " has two rows in one step");
     require(slots.insert(row.slot).second, "slot " + std::to_string(row.slot) + " has two rows in one step");
-    made.rows.push_back(check_row(row, runner_.contents()[i]));
+    made.rows.push_back(check_row(made.step, row, runner_.contents()[i]));
     require(std::ranges::equal(runner_.encoder_inputs()[i], live_.at(row.sequence).encoder_input()),
             text(row.sequence) + ": the slot has read another encoder input than the sequence's");
     if (row.encoder_input) seen_.visit(feature::encoder_read);
@@ -27,14 +27,29 @@ void world::check_rows(flown& made) {
     if (row.chained) continue;
     require(row.first == known, text(row.sequence) + ": a row's tokens do not follow those of the row before it");
     known += row.count;
+    require(row.first_draft == (row.drafts > 0 ? drafts : 0), text(row.sequence) + ": a row has another one's drafts");
+    drafts += row.drafts;
   }
+  require(drafts <= settings_.within.max_draft_tokens, "a step has more draft tokens than it may");
+  require(std::cmp_equal(made.step.sampled_after_drafts.size(), drafts),
+          "a step has drafts that are in none of its rows");
   require(made.step.tokens.size() == static_cast<std::size_t>(known), "a step has tokens that are in none of its rows");
   const auto& within = settings_.within;
   require(tokens <= std::max(within.max_batched_tokens, awaited ? 0 : within.prefill_tokens),
           "a step has more tokens than it may");
 }
 
-world::row_flown world::check_row(const row& planned, const std::vector<token>& content) {
+void world::check_drafts(const step& made, const row& planned, const mirror& seq, bool is_last) {
+  const auto who = text(planned.sequence);
+  const auto drafts = made.drafts_of(planned);
+  require(planned.wanted == output::sample && is_last && !planned.chained,
+          who + ": a row has drafts and samples nothing");
+  require(planned.drafts <= seq.most_drafts(), who + ": a row has more drafts than may be sampled");
+  require(drafts.size() <= seq.drafts.size() && std::ranges::equal(drafts, std::span(seq.drafts).first(drafts.size())),
+          who + ": a row has other drafts than were proposed");
+}
+
+world::row_flown world::check_row(const step& made, const row& planned, std::span<const token> content) {
   const auto who = text(planned.sequence);
   const auto found = live_.find(planned.sequence);
   require(found != live_.end(), who + " has a row and is not there");
@@ -42,6 +57,7 @@ world::row_flown world::check_row(const row& planned, const std::vector<token>& 
   require(seq.may_run(), who + " has a row and nothing to run, or no credits");
 
   const auto known = seq.with_ahead();
+  content = content.first(content.size() - static_cast<std::size_t>(planned.drafts));
   const int end = static_cast<int>(content.size());
   require(content.size() <= known.size() && std::equal(content.begin(), content.end(), known.begin()),
           who + ": the slot holds other tokens than the sequence");
@@ -50,17 +66,19 @@ world::row_flown world::check_row(const row& planned, const std::vector<token>& 
   if (altered) seen_.visit(feature::inexact);
   const bool ahead = content.size() > seq.tokens.size();
   require(planned.chained == ahead, who + ": a row is chained that should not be, or the other way round");
-  require(planned.count >= 1 && (!ahead || planned.count == 1), who + ": a row miscounts its tokens");
+  const int count = planned.count - planned.drafts;
+  require(count >= 1 && (!ahead || count == 1), who + ": a row miscounts its tokens");
   require(!ahead || (settings_.within.depth == 2 && !in_flight_.empty()), who + ": a row is chained to nothing");
   require(planned.wanted == seq.wanted_at(end), who + ": a row wants something else than the run");
   const bool is_last = end == static_cast<int>(known.size());
-  require(planned.prefill || (planned.count == 1 && is_last), who + ": a row that prefills is said to decode");
-  require(!planned.prefill || planned.count > 1 || !is_last || seq.prefills, who + ": a decode row is said to prefill");
+  require(planned.prefill || (count == 1 && is_last), who + ": a row that prefills is said to decode");
+  require(!planned.prefill || count > 1 || !is_last || seq.prefills, who + ": a decode row is said to prefill");
+  if (planned.drafts > 0) check_drafts(made, planned, seq, is_last);
   seq.prefills = !is_last;
 
-  if (planned.wanted == output::sample) seq.planned_sample(planned.sampled);
+  if (planned.wanted == output::sample) seq.planned_sample(planned);
   if (seq.slot >= 0 && seq.slot != planned.slot) seen_.visit(feature::moved);
-  note_prefix_hit(planned, end - planned.count, seq);
+  note_prefix_hit(planned, end - count, seq);
   seq.slot = planned.slot;
   seq.began = true;
   seq.scheduled = true;

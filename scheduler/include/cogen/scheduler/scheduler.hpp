@@ -61,9 +61,9 @@ struct sequence_options {
 /// Work for one sequence: feed `tokens`, then produce `wanted`.
 ///
 /// With output::sample, each sampled token is appended and fed in turn while there are credits. Each sampled token
-/// costs one credit; with none left, nothing of the run is fed. After `samples` tokens the run is over: the sequence is
-/// idle again with its last token still to be fed, and no event reports that. With nothing to feed and no token
-/// pending, the last token is run again, which gives the same logits.
+/// costs one credit; with none left, nothing of the run is fed. After `samples` tokens, not counting accepted draft
+/// tokens, the run is over: the sequence is idle again with its last token still to be fed, and no event reports that.
+/// With nothing to feed and no token pending, the last token is run again, which gives the same logits.
 ///
 /// A sampling run is finished when an end token is sampled, or when the sequence may sample or hold no more, even
 /// before `samples` is reached. A run that wants logits ends with its last event. A failing row finishes any run. The
@@ -156,6 +156,17 @@ class scheduler {
   /// Lets a sampling sequence sample `credits` more tokens before it pauses again. Ignores unknown ids and idle
   /// sequences. Throws std::invalid_argument for a negative number.
   void grant(sequence_id id, int credits);
+
+  /// Sets the draft tokens of a sequence that samples: guesses at the tokens after its last one. Its next row that
+  /// samples runs as many of them, the first ones, as there is room for: in the step and its limits.max_draft_tokens,
+  /// in the memory reserved for the sequence, in its credits and in limits.max_rollback_tokens. Tokens that are sampled
+  /// do not depend on them. They are dropped with that row, and when the sequence changes in another way. Ignores
+  /// unknown ids, runs that do not sample, and sequences with rows in flight that sample.
+  void propose(sequence_id id, std::vector<token> drafts);
+
+  /// With limits.depth 2: whether a row of the sequence may be planned while another one in flight still samples the
+  /// token that it runs, as it may at first. If not, each of its rows can have draft tokens. Ignores unknown ids.
+  void run_ahead(sequence_id id, bool allowed);
 
   /// Ends the run of a sequence without an event. The sequence becomes idle with the tokens from before that run;
   /// tokens sampled in the run are dropped, too. Results of rows in flight are discarded. Ignores unknown ids and idle

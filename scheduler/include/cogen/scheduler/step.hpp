@@ -65,6 +65,9 @@ struct swapping_in {
 
 /// `count` tokens of one sequence run in this step. Their positions follow from the slot's length, so no row names a
 /// position. A step has at most one row for each sequence and each slot.
+///
+/// The last `drafts` of the tokens are guesses at what the sequence samples here: a token is sampled after the one
+/// before them and after each of them, as if those before it had been sampled. absorb() accepts those that were.
 struct row {
   sequence_id sequence;
   int slot;
@@ -75,6 +78,8 @@ struct row {
   bool prefill;  ///< part of a prompt, of several tokens fed at once, or of tokens recomputed after preemption
   /// Whether the logits after each of its tokens are wanted, to score the next one, unless that is sampled.
   bool scored = false;
+  int drafts = 0;       ///< only for output::sample, of rows that are not chained
+  int first_draft = 0;  ///< index in step::sampled_after_drafts
 
   /// Read into the slot before its first token; null if there is none, or it comes later.
   encoder_tokens encoder_input = {};
@@ -83,17 +88,17 @@ struct row {
   std::optional<int> prefix_hit_tokens = {};
 
   // Set by the executor.
-  token sampled = -1;   ///< for output::sample
+  token sampled = -1;   ///< for output::sample; before its drafts, if it has any
   bool failed = false;  ///< its output could not be produced; the slot has appended the row's tokens all the same
 
   /// After how many of its tokens, the last ones, logits are wanted.
   int outputs() const {
     if (scored || wanted == output::all_logits) return count;
-    return wanted == output::nothing ? 0 : 1;
+    return wanted == output::nothing ? 0 : 1 + drafts;
   }
 
   /// How many of its tokens, the first ones, are followed by a token that is to be scored.
-  int scores() const { return scored ? count - (wanted == output::nothing ? 0 : 1) : 0; }
+  int scores() const { return scored ? count - (wanted == output::nothing ? 0 : 1 + drafts) : 0; }
 };
 
 /// What a row brought to the owner of its sequence. `row` is an index into step::rows.
@@ -110,6 +115,7 @@ struct event {
   scheduler::token sampled = -1;
   bool last = false;
   finish reason = finish::length;
+  int after_drafts = 0;  ///< of a token: it was sampled after so many draft tokens, which were accepted
 };
 
 /// One step: planned by scheduler::next(), executed, and absorbed by scheduler::absorb().
@@ -132,6 +138,10 @@ struct step {
   std::vector<token> tokens;  ///< of all rows that are not chained, concatenated
   std::vector<event> events;  ///< set by absorb(), in the order of the rows
 
+  /// What was sampled after each draft token of the rows, concatenated: set by the executor. -1, as it is at first: no
+  /// token could be sampled there, or none had to be, since an earlier draft token was not sampled.
+  std::vector<token> sampled_after_drafts;
+
   /// Whether there is nothing to do.
   bool empty() const {
     return drops.empty() && clears.empty() && truncations.empty() && releases.empty() && prefix_shares.empty() &&
@@ -144,11 +154,16 @@ struct step {
     return std::span(tokens).subspan(static_cast<std::size_t>(one.first), static_cast<std::size_t>(one.count));
   }
 
+  /// The draft tokens of one of `rows`: the last ones of its tokens. Valid as long as `tokens` is.
+  std::span<const token> drafts_of(const row& one) const {
+    return tokens_of(one).last(static_cast<std::size_t>(one.drafts));
+  }
+
   /// Empties the step and keeps its memory.
   void clear() {
     number = 0;
     drops.clear(), clears.clear(), truncations.clear(), releases.clear(), prefix_shares.clear(), copies.clear();
-    swap_outs.clear(), swap_ins.clear(), rows.clear(), tokens.clear(), events.clear();
+    swap_outs.clear(), swap_ins.clear(), rows.clear(), tokens.clear(), events.clear(), sampled_after_drafts.clear();
   }
 };
 

@@ -116,6 +116,9 @@ struct limits {
   /// max_batched_tokens.
   std::chrono::nanoseconds target_step_latency = std::chrono::nanoseconds::max();
 
+  /// Draft tokens that the rows of one step may have together; they count as tokens of the step. 0: none are used.
+  int max_draft_tokens = 0;
+
   /// The memory budget, in the bytes of `usage`.
   std::int64_t memory_bytes = std::numeric_limits<std::int64_t>::max();
 
