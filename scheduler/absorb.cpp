@@ -27,36 +27,41 @@ class row_reader {
  private:
   void take_samples(const row& result) {
     seq_.current.unknown -= row_.unknown;
-    const int accepted = result.drafts == 0 ? 0 : accept_drafts(result);
-    if (!take_token(result.sampled, 0)) return;
-    for (int i = 0; i < accepted; ++i)
-      if (!take_token(after_draft(result, i), i + 1)) return;
+    const int accepted = seq_.drafts.empty() ? 0 : accept_drafts(result);
+    for (int i = 0; i <= accepted; ++i)
+      if (!take_token(after_drafts(result, i), {.after_drafts = i, .drafts = result.drafts, .more = i < accepted}))
+        return;
     if (seq_.current.samples + seq_.current.unknown == 0) return end();
     if (seq_.where == phase::paused) all_.queued.place(seq_);  // it may have waited for what was sampled
   }
 
-  /// How many draft tokens were sampled, up to the first that was not, or after which no token was. The slot keeps
-  /// them.
+  /// How many of the row's drafts were sampled, up to the first after which no token was. The slot keeps them.
   int accept_drafts(const row& result) {
-    const auto drafts = step_.drafts_of(result);
-    int accepted = 0;
-    for (token sampled = result.sampled; accepted < result.drafts; ++accepted) {
-      const token next = after_draft(result, accepted);
-      if (sampled != drafts[static_cast<std::size_t>(accepted)] || next < 0) break;
-      sampled = next;
-    }
+    const auto proposed = std::ssize(seq_.drafts);
+    int right = 0;
+    while (right < std::min<std::int64_t>(proposed, result.drafts + 1) &&
+           after_drafts(result, right) == seq_.drafts[static_cast<std::size_t>(right)])
+      ++right;
+    seq_.accepts.saw(proposed, right);
+    seq_.drafts.clear();
+    int accepted = std::min(right, result.drafts);
+    if (accepted > 0 && after_drafts(result, accepted) < 0) --accepted;
     seq_.cached -= result.drafts - accepted;
     seq_.current.credits -= accepted;
+    all_.accepted_drafts += static_cast<std::uint64_t>(accepted);
     return accepted;
   }
 
-  token after_draft(const row& result, int index) const {
-    return step_.sampled_after_drafts[static_cast<std::size_t>(result.first_draft + index)];
+  token after_drafts(const row& result, int count) const {
+    if (count == 0) return result.sampled;
+    return step_.sampled_after_drafts[static_cast<std::size_t>(result.first_draft + count - 1)];
   }
 
   /// False if the run has ended.
-  bool take_token(token sampled, int after_drafts) {
-    tell({.what = event::kind::token, .sampled = sampled, .after_drafts = after_drafts});
+  bool take_token(token sampled, event what) {
+    what.what = event::kind::token;
+    what.sampled = sampled;
+    tell(what);
     if (seq_.ends_with(sampled)) return finish_run(finish::end_token), false;
     ++seq_.sampled;
     seq_.tokens.push_back(sampled);

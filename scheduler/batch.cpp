@@ -98,7 +98,14 @@ class batch_builder {
     const auto most = std::min<std::int64_t>({std::ssize(seq.drafts), drafts_left_, left_ - count - waiting_turns(seq),
                                               seq.current.credits - 1, seq.room() - 1, seq.reserved - end,
                                               all_.within.max_rollback_tokens, until_kept(all_, seq) - count});
-    return static_cast<int>(std::max<std::int64_t>(0, most));
+    return static_cast<int>(std::max<std::int64_t>(0, seq.only_if_faster ? worthwhile(seq, count, most) : most));
+  }
+
+  /// Of so many draft tokens after the row's `count` tokens, how many pay in a step with all rows that are to come.
+  std::int64_t worthwhile(const sequence& seq, int count, std::int64_t most) const {
+    const auto others = waiting_turns(seq);
+    return seq.accepts.worthwhile(
+        most, {record_.tokens + count + others, accepted_ + std::ssize(step_.rows) + 1 + others}, all_.costs);
   }
 
   /// Sequences besides this one that decode and have no row yet.
@@ -138,7 +145,6 @@ class batch_builder {
     --seq.current.credits;
     --seq.current.samples;
     seq.current.unknown += unknown;
-    seq.drafts.clear();
   }
 
   /// To the row that was added last.
@@ -150,6 +156,8 @@ class batch_builder {
     step_.tokens.insert(step_.tokens.end(), seq.drafts.begin(), seq.drafts.begin() + drafts);
     step_.sampled_after_drafts.resize(step_.sampled_after_drafts.size() + static_cast<std::size_t>(drafts), -1);
     drafts_left_ -= drafts;
+    accepted_ += seq.accepts.expected(drafts);
+    all_.draft_tokens += static_cast<std::uint64_t>(drafts);
   }
 
   void count_in(sequence& seq, int count, bool last) {
@@ -171,6 +179,7 @@ class batch_builder {
   step_in_flight& record_;
   int left_;
   int drafts_left_;
+  double accepted_ = 0;  // of the draft tokens of the step, as far as can be estimated
   bool lost_ = false;
 };
 

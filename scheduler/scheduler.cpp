@@ -229,10 +229,12 @@ void scheduler::grant(sequence_id id, int credits) {
   if (seq->where == phase::paused) state_->queued.place(*seq);
 }
 
-void scheduler::propose(sequence_id id, std::vector<token> drafts) {
+void scheduler::propose(sequence_id id, std::vector<token> drafts, bool only_if_faster) {
   auto* const seq = find(state_->sequences, id);
   const bool samples = seq && seq->running && seq->current.wanted == output::sample;
-  if (samples && seq->current.unknown == 0 && seq->remaining() > 0) seq->drafts = std::move(drafts);
+  if (!samples || seq->current.unknown > 0 || seq->remaining() == 0) return;
+  seq->drafts = std::move(drafts);
+  seq->only_if_faster = only_if_faster;
 }
 
 void scheduler::run_ahead(sequence_id id, bool allowed) {
@@ -354,6 +356,8 @@ std::optional<kept_snapshot> scheduler::stored(sequence_id id) const {
   const sequence& seq = known(state_->sequences, id);
   return seq.cached > 0 && seq.away && !seq.in_transfer() ? std::optional(snapshot_of(seq)) : std::nullopt;
 }
+std::uint64_t scheduler::draft_tokens() const { return state_->draft_tokens; }
+std::uint64_t scheduler::accepted_drafts() const { return state_->accepted_drafts; }
 int scheduler::slot_of(sequence_id id) const {
   const auto* const seq = find(state_->sequences, id);
   return seq ? seq->slot : -1;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "draft_acceptance.hpp"
+
 #include <cogen/scheduler/scheduler.hpp>
 #include <cogen/scheduler/scheduling_policy.hpp>
 
@@ -87,7 +89,9 @@ struct sequence {
   std::vector<int> checkpoints;            ///< of its run, those not yet reached
   int prefix_hit_tokens = 0;               ///< tokens from the prefix cache before its first row
   bool runs_ahead = true;                  ///< rows may be planned before the token they run is known
-  std::vector<token> drafts;               ///< after its last token, for its next row that samples
+  std::vector<token> drafts;               ///< after its last token, until its next row that samples is absorbed
+  bool only_if_faster = false;             ///< of them no more are run than pay
+  draft_acceptance accepts;                ///< how often its drafts were right
 
   bool running = false;
   progress current{};

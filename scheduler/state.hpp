@@ -56,6 +56,8 @@ struct state {
   step_costs costs;
   std::uint64_t preempted = 0;
   std::uint64_t prefix_hit_tokens = 0;
+  std::uint64_t draft_tokens = 0;
+  std::uint64_t accepted_drafts = 0;
   std::uint64_t plans = 0;
   std::uint64_t arrivals = 0;
   std::uint64_t ids = 0;

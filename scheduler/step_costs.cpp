@@ -24,6 +24,21 @@ void step_costs::took(std::int64_t tokens, std::chrono::nanoseconds time) {
   one.newest = steps_;
 }
 
+std::optional<double> step_costs::time_of(std::int64_t tokens) const {
+  const auto wanted = static_cast<double>(tokens);
+  const step_class* below = nullptr;
+  for (const step_class& one : classes_) {
+    if (!is_known(one)) continue;
+    if (one.tokens > wanted) {
+      if (!below) return one.time;
+      const double part = (wanted - below->tokens) / (one.tokens - below->tokens);
+      return below->time + part * (one.time - below->time);
+    }
+    below = &one;
+  }
+  return below ? std::optional(below->time) : std::nullopt;
+}
+
 std::int64_t step_costs::tokens_within(std::chrono::nanoseconds limit) const {
   const auto most = static_cast<double>(limit.count());
   const step_class* below = nullptr;

@@ -1,4 +1,5 @@
 // Draft tokens: a row runs them behind its own, and those that are sampled are accepted.
+#include "draft_acceptance.hpp"
 #include "scheduler/served.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -286,6 +287,66 @@ BOOST_AUTO_TEST_CASE(a_sequence_that_is_idle_or_gone_takes_none) {
 }
 
 BOOST_AUTO_TEST_CASE(a_negative_limit_is_refused) { BOOST_CHECK_THROW(scheduler(drafting(-1)), std::invalid_argument); }
+
+// What is worth its time
+
+namespace {
+
+step_costs costs_of(std::initializer_list<std::pair<std::int64_t, std::int64_t>> tokens_and_times) {
+  step_costs costs;
+  for (const auto& [tokens, time] : tokens_and_times) costs.took(tokens, std::chrono::nanoseconds(time));
+  return costs;
+}
+
+draft_acceptance seen(int right, int wrong) {
+  draft_acceptance made;
+  for (int i = 0; i < wrong; ++i) made.saw(1, 0);
+  made.saw(right, right);
+  return made;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(drafts_that_cost_no_time_are_all_worth_it) {
+  const auto costs = costs_of({{1, 100}, {16, 100}});
+  BOOST_TEST(seen(40, 0).worthwhile(8, {1, 1}, costs) == 8);
+  BOOST_TEST(draft_acceptance().worthwhile(8, {1, 1}, {}) == 8);  // nothing is known of times
+}
+
+BOOST_AUTO_TEST_CASE(drafts_that_are_wrong_are_worth_no_time) {
+  const auto costs = costs_of({{1, 100}, {8, 250}, {32, 800}});
+  BOOST_TEST(seen(40, 0).worthwhile(8, {1, 1}, costs) == 7);
+  BOOST_TEST(seen(0, 40).worthwhile(8, {1, 1}, costs) == 0);
+  BOOST_TEST(seen(40, 0).worthwhile(8, {16, 16}, costs) > 0);
+  BOOST_TEST(seen(3, 40).worthwhile(8, {16, 16}, costs) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(drafts_of_steps_whose_time_grows_with_each_token_are_worth_nothing) {
+  const auto costs = costs_of({{1, 100}, {16, 1600}, {64, 6400}});
+  for (const int rows : {1, 4, 16}) BOOST_TEST(seen(80, 0).worthwhile(8, {rows, double(rows)}, costs) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_sequence_gets_drafts_again_once_those_it_did_not_run_would_have_been_right) {
+  auto within = drafting();
+  served s(within);
+  s.takes = [](const auto& step) { return time(1000 + 300 * tokens_in(step)); };
+  const auto id = sampling(s, 6, 1000, {.max_new_tokens = 200});
+  const auto go_on = [&](bool is_right) {
+    int run = 0;
+    for (int i = 0; i < 20; ++i) {
+      s.sched.propose(id, is_right ? right(s, id, 4) : wrong(right(s, id, 4), 0), true);
+      run = row_of(s.step(), id)->drafts;
+    }
+    return run;
+  };
+  BOOST_TEST(go_on(false) == 0);
+  BOOST_TEST(go_on(true) == 4);
+  BOOST_TEST(go_on(false) == 0);
+  BOOST_TEST(s.sampled(id) == alone(counting(6), static_cast<int>(s.sampled(id).size())),
+             boost::test_tools::per_element());
+  BOOST_TEST(s.sched.accepted_drafts() <= s.sched.draft_tokens());
+  BOOST_TEST(s.sched.accepted_drafts() > 20u);
+}
 
 BOOST_AUTO_TEST_SUITE_END()
 

@@ -107,7 +107,11 @@ std::vector<event> mirror::absorb_samples(const step& done, const row& row, cons
     const bool accepted = taken < row.drafts && done.drafts_of(row)[at] == chosen;
     const token next = accepted ? done.sampled_after_drafts[static_cast<std::size_t>(row.first_draft) + at] : -1;
     if (taken < row.drafts) seen.visit(accepted ? feature::draft_accepted : feature::draft_refused);
-    for (const auto& each : take_token(chosen, taken, seen)) received.push_back(each);
+    auto events = take_token(chosen, seen);
+    events[0].after_drafts = taken;
+    events[0].drafts = row.drafts;
+    events[0].more = next >= 0;
+    received.insert(received.end(), events.begin(), events.end());
     if (running && accepted && next < 0) seen.visit(feature::failed_after_draft);
     if (!running) break;
     if (next < 0) {
@@ -121,9 +125,8 @@ std::vector<event> mirror::absorb_samples(const step& done, const row& row, cons
   return received;
 }
 
-std::vector<event> mirror::take_token(token taken, int after_drafts, coverage& seen) {
-  std::vector<event> received{
-      {.what = event::kind::token, .sequence = {}, .sampled = taken, .after_drafts = after_drafts}};
+std::vector<event> mirror::take_token(token taken, coverage& seen) {
+  std::vector<event> received{{.what = event::kind::token, .sequence = {}, .sampled = taken}};
   const auto& ends = options.end_tokens;
   const bool end = std::find(ends.begin(), ends.end(), taken) != ends.end();
   seen.visit(end ? feature::end_token : feature::token);

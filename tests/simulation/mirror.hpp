@@ -87,7 +87,7 @@ class mirror {
  private:
   std::int64_t room() const;
   std::vector<event> absorb_samples(const step& done, const row& row, const toy::model& model, coverage& seen);
-  std::vector<event> take_token(token taken, int after_drafts, coverage& seen);
+  std::vector<event> take_token(token taken, coverage& seen);
   std::vector<event> fail(int begin, coverage& seen);
   void make_idle();
 

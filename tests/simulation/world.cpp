@@ -150,9 +150,10 @@ void world::propose(sequence_id id) {
     held.push_back(seq && i < right ? settings_.model.next(held, seq->encoder_input())
                                     : static_cast<token>(chance_.between(0, settings_.model.vocabulary - 1)));
   std::vector<token> drafts(held.begin() + static_cast<std::ptrdiff_t>(known), held.end());
+  const bool only_if_faster = chance_.chance(50);
   say("propose " + std::to_string(count) + " tokens to " + text(id));
   if (seq && seq->takes_drafts()) const_cast<mirror*>(seq)->drafts = drafts;
-  without_memory([&] { machine_.propose(id, std::move(drafts)); });
+  without_memory([&] { machine_.propose(id, std::move(drafts), only_if_faster); });
   check_sequences();
 }
 
@@ -316,7 +317,7 @@ void world::absorb() {
   const auto received = machine_.absorb(done.step, time(chance_.between(0, 20)));
   const auto same = [](const event& a, const event& b) {
     return a.what == b.what && a.sequence == b.sequence && a.row == b.row && a.sampled == b.sampled &&
-           a.last == b.last && a.after_drafts == b.after_drafts &&
+           a.last == b.last && a.after_drafts == b.after_drafts && a.drafts == b.drafts && a.more == b.more &&
            (a.what != event::kind::finished || a.reason == b.reason);
   };
   require(std::equal(received.begin(), received.end(), expected.begin(), expected.end(), same),

@@ -159,10 +159,12 @@ class scheduler {
 
   /// Sets the draft tokens of a sequence that samples: guesses at the tokens after its last one. Its next row that
   /// samples runs as many of them, the first ones, as there is room for: in the step and its limits.max_draft_tokens,
-  /// in the memory reserved for the sequence, in its credits and in limits.max_rollback_tokens. Tokens that are sampled
-  /// do not depend on them. They are dropped with that row, and when the sequence changes in another way. Ignores
-  /// unknown ids, runs that do not sample, and sequences with rows in flight that sample.
-  void propose(sequence_id id, std::vector<token> drafts);
+  /// in the memory reserved for the sequence, in its credits and in limits.max_rollback_tokens. If `only_if_faster`, it
+  /// runs no more than should bring more tokens than the step loses time, by the times that absorb() was given and by
+  /// how often the sequence's earlier drafts were right, whether run or not. Tokens that are sampled do not depend on
+  /// drafts. They are dropped with that row, and when the sequence changes in another way. Ignores unknown ids, runs
+  /// that do not sample, and sequences with rows in flight that sample.
+  void propose(sequence_id id, std::vector<token> drafts, bool only_if_faster = false);
 
   /// With limits.depth 2: whether a row of the sequence may be planned while another one in flight still samples the
   /// token that it runs, as it may at first. If not, each of its rows can have draft tokens. Ignores unknown ids.
@@ -270,6 +272,8 @@ class scheduler {
   int prefix_hit_tokens(sequence_id id) const;
 
   std::uint64_t prefix_hit_tokens() const;   ///< the sum over all sequences so far
+  std::uint64_t draft_tokens() const;        ///< run so far
+  std::uint64_t accepted_drafts() const;     ///< of those, how many were sampled
   int slot_of(sequence_id id) const;         ///< -1: it has none, or is unknown
   int live() const;                          ///< sequences that were accepted and have not ended
   int waiting() const;                       ///< of those, how many want a slot and have none

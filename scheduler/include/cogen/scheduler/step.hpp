@@ -115,7 +115,11 @@ struct event {
   scheduler::token sampled = -1;
   bool last = false;
   finish reason = finish::length;
-  int after_drafts = 0;  ///< of a token: it was sampled after so many draft tokens, which were accepted
+
+  // Of a token.
+  int after_drafts = 0;  ///< it was sampled after so many draft tokens, which were accepted
+  int drafts = 0;        ///< that its row had run
+  bool more = false;     ///< another token of the row comes, unless this is an end token
 };
 
 /// One step: planned by scheduler::next(), executed, and absorbed by scheduler::absorb().
