@@ -148,6 +148,7 @@ void put_on_device(engine_parts& parts, const model& model, const engine_options
       std::make_unique<device_runner>(place.network, std::make_shared<device_slots>(place.backend, shapes, layout),
                                       snapshot_format(layout, options.kv, place.backend->name()), std::move(room),
                                       device_runner_options{.max_batched_tokens = step_tokens_of(options),
+                                                            .max_draft_tokens = parts.limits.max_draft_tokens,
                                                             .vocabulary = static_cast<int>(model.config().vocabulary),
                                                             .recorded = switches.recorded});
 }

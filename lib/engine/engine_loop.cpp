@@ -271,7 +271,7 @@ void engine_loop::deliver(step_in_flight& step) {
   for (const auto& event : step.events) {
     const auto row = static_cast<std::size_t>(event.row);
     auto* const to = step.request_of(row);
-    if (to) attempt(*to, [&] { to->deliver(event, step.output_of(row)); });
+    if (to) attempt(*to, [&] { to->deliver(event, step.output_of(event)); });
   }
 }
 

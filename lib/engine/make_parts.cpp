@@ -17,6 +17,9 @@ namespace detail {
 
 namespace {
 
+/// Logits are computed after each of them, and kept until the step has sampled.
+constexpr int step_draft_tokens = 64;
+
 std::int64_t swap_memory(const engine_options& options) { return options.swap.bytes.value_or(machine_memory() / 4); }
 
 /// Bytes for swapped-out slots, in memory and in the file together.
@@ -59,6 +62,7 @@ void set_limits(scheduler::limits& limits, const engine_options& options) {
   limits.swap_bytes = swap_budget(options);
   limits.exact_swaps = options.swap.format == swap_format::exact;
   if (const auto latency = options.batching.target_step_latency) limits.target_step_latency = *latency;
+  limits.max_draft_tokens = step_draft_tokens;
 }
 
 void set_text(engine_parts& parts, const std::shared_ptr<const model>& model) {

@@ -31,7 +31,10 @@ sampling_scratch& scratch_of_thread() {
 
 diagnostics row_sampler::score_prompt(std::span<const float> /*scores*/, int /*index*/) noexcept { return {}; }
 
-bool row_sampler::describe(bool /*chained*/, sampling_row& /*row*/, sampling_lists& /*lists*/) { return false; }
+bool row_sampler::describe(bool /*chained*/, sampling_row& /*row*/, sampling_lists& /*lists*/,
+                           std::span<const token> /*drafts*/) {
+  return false;
+}
 
 row_output device_outcome(sampling_status status, token chosen) noexcept try {
   auto outcome = outcome_of({.status = status, .id = chosen, .top = {}, .message = explain(status)});
@@ -43,8 +46,12 @@ row_output device_outcome(sampling_status status, token chosen) noexcept try {
 
 namespace detail {
 
-row_output sampling_state::sample(std::span<float> scores) noexcept try {
-  auto outcome = outcome_of(parameters->sample(scores, history, next_key(false), scratch_of_thread(), mask()));
+row_output sampling_state::sample(std::span<float> scores, std::span<const token> drafts) noexcept try {
+  if (!runs_ahead_ && !drafts.empty()) {
+    auto assumed = history.with_generated(drafts);
+    return outcome_of(parameters->sample(scores, assumed, key_after(drafts.size()), scratch_of_thread()));
+  }
+  auto outcome = outcome_of(parameters->sample(scores, history, key_after(0), scratch_of_thread(), mask()));
   if (runs_ahead_ && !outcome.error) append(outcome.chosen.id);
   return outcome;
 } catch (...) {
@@ -77,9 +84,9 @@ diagnostics sampling_state::score_prompt(std::span<const float> scores, int inde
   return diagnostics_of(std::current_exception());
 }
 
-bool sampling_state::describe(bool chained, sampling_row& row, sampling_lists& lists) {
-  if (!parameters->describe(row, lists, history, chained, mask())) return false;
-  const auto key = next_key(chained);
+bool sampling_state::describe(bool chained, sampling_row& row, sampling_lists& lists, std::span<const token> drafts) {
+  if (!parameters->describe(row, lists, history, chained, mask(), drafts)) return false;
+  const auto key = key_after(drafts.size() + (chained ? 1 : 0));
   row.seed = key.seed;
   row.branch = key.branch;
   row.position = key.position;
@@ -87,10 +94,10 @@ bool sampling_state::describe(bool chained, sampling_row& row, sampling_lists& l
   return true;
 }
 
-sampling_key sampling_state::next_key(bool chained) const {
+sampling_key sampling_state::key_after(std::size_t tokens) const {
   return {.seed = parameters->parameters().seed.value_or(random.seed()),
           .branch = random.branch(),
-          .position = static_cast<std::uint32_t>(history.length()) + (chained ? 1 : 0),
+          .position = static_cast<std::uint32_t>(history.length() + tokens),
           .sample = truncations};
 }
 

@@ -22,9 +22,9 @@ class sampling_state final : public row_sampler {
   sampling_state(random_stream random, bool runs_ahead) : random(random), runs_ahead_(runs_ahead) {}
 
   bool has_processor() const noexcept override { return parameters->has_processor(); }
-  row_output sample(std::span<float> scores) noexcept override;
+  row_output sample(std::span<float> scores, std::span<const token> drafts = {}) noexcept override;
   diagnostics score_prompt(std::span<const float> scores, int index) noexcept override;
-  bool describe(bool chained, sampling_row& row, sampling_lists& lists) override;
+  bool describe(bool chained, sampling_row& row, sampling_lists& lists, std::span<const token> drafts = {}) override;
 
   /// Appends the sampled token, unless sample() has. A token sampled by a device is not known before this.
   void absorb(const row_output& outcome) {
@@ -48,7 +48,7 @@ class sampling_state final : public row_sampler {
  private:
   void append(token sampled);
   token_mask mask() { return constraint ? constraint->mask_after(history.tokens()) : token_mask(); }
-  sampling_key next_key(bool chained) const;
+  sampling_key key_after(std::size_t tokens) const;  // more than the history has
 
   const bool runs_ahead_;
   std::size_t prompt_logprobs_ = 0;

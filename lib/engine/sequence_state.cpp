@@ -44,19 +44,32 @@ void sequence_state::start_forward(std::shared_ptr<forward_operation> wait, std:
 
 void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens,
                                   sampling_params how) {
+  start_sampling(decode_, std::move(wait), sampled_token(), std::move(tokens), std::move(how), {});
+}
+
+void sequence_state::start_draft(std::shared_ptr<draft_operation> wait, std::vector<token> tokens, sampling_params how,
+                                 std::vector<token> drafts) {
+  start_sampling(draft_, std::move(wait), std::vector<sampled_token>(), std::move(tokens), std::move(how),
+                 std::move(drafts));
+}
+
+template <class Operation, class Result>
+void sequence_state::start_sampling(std::shared_ptr<Operation>& pending, std::shared_ptr<Operation> wait, Result none,
+                                    std::vector<token> tokens, sampling_params how, std::vector<token> drafts) {
   completion_lock lock(*this);
-  if (busy()) return complete(wait, conflict(), sampled_token());
+  if (busy()) return complete(wait, conflict(), std::move(none));
   auto wrong = problem(tokens, 1);
+  if (!wrong) wrong = outside_vocabulary(drafts);
   if (auto sentence = how.problem(engine_->vocabulary()); sentence && !wrong)
     wrong = diagnostics(error::invalid_request, *sentence);
   if (!wrong)
     wrong = add_run({std::move(tokens), scheduler::output::sample,
-                     sampler(std::move(how), engine_->vocabulary(), engine_->parts().end_tokens)});
+                     sampler(std::move(how), engine_->vocabulary(), engine_->parts().end_tokens), std::move(drafts)});
   if (wrong) {
     diagnostics_ = std::move(*wrong);
-    return complete(wait, diagnostics_, sampled_token());
+    return complete(wait, diagnostics_, std::move(none));
   }
-  decode_ = std::move(wait);
+  pending = std::move(wait);
   lock.unlock();
   notify_engine();
 }
@@ -77,6 +90,10 @@ void sequence_state::cancel_forward(const forward_operation& wait) noexcept { ca
 
 void sequence_state::cancel_decode(const decode_operation& wait) noexcept {
   cancel_run(decode_, wait, sampled_token());
+}
+
+void sequence_state::cancel_draft(const draft_operation& wait) noexcept {
+  cancel_run(draft_, wait, std::vector<sampled_token>());
 }
 
 std::shared_ptr<sequence_face> sequence_state::fork() {
@@ -158,33 +175,41 @@ void sequence_state::notify_engine() {
 
 bool sequence_state::busy() {
   if (plain_ && plain_->dropped()) plain_.reset();
-  if ((forward_ && forward_->dropped()) || (decode_ && decode_->dropped())) {
+  const auto dropped = [](const auto& pending) { return pending && pending->dropped(); };
+  if (dropped(forward_) || dropped(decode_) || dropped(draft_)) {
     forward_.reset();
     decode_.reset();
+    draft_.reset();
     withdraw();
     end_work();
   }
-  return forward_ || decode_ || plain_;
+  return forward_ || decode_ || draft_ || plain_;
 }
 
 diagnostics sequence_state::conflict() const noexcept {
-  return {error::operation_in_progress, forward_  ? "an async_forward() is pending on this sequence"
-                                        : decode_ ? "an async_decode() is pending on this sequence"
-                                                  : "an async_suspend() or async_save() is pending on this sequence"};
+  return {error::operation_in_progress, forward_ ? "an async_forward() is pending on this sequence"
+                                        : decode_ || draft_
+                                            ? "an async_decode() is pending on this sequence"
+                                            : "an async_suspend() or async_save() is pending on this sequence"};
 }
 
 std::optional<diagnostics> sequence_state::problem(const std::vector<token>& fed, int sampled) const {
   if (ended_) return diagnostics_;
-  for (const token id : fed)
-    if (id < 0 || id >= engine_->vocabulary())
-      return diagnostics(error::invalid_request, fmt::format("token {} does not exist; the vocabulary ends at {}", id,
-                                                             engine_->vocabulary() - 1));
+  if (auto wrong = outside_vocabulary(fed)) return wrong;
   if (fed.empty() && held_ == 0)
     return diagnostics(error::invalid_request, "the sequence is empty: at least one token must be fed to it first");
   const auto length = static_cast<int>(held_ + fed.size()) + sampled;
   if (length > *options_.max_sequence_length)
     return diagnostics(error::does_not_fit, fmt::format("the sequence would hold {} tokens; it holds {} at most",
                                                         length, *options_.max_sequence_length));
+  return std::nullopt;
+}
+
+std::optional<diagnostics> sequence_state::outside_vocabulary(const std::vector<token>& tokens) const {
+  for (const token id : tokens)
+    if (id < 0 || id >= engine_->vocabulary())
+      return diagnostics(error::invalid_request, fmt::format("token {} does not exist; the vocabulary ends at {}", id,
+                                                             engine_->vocabulary() - 1));
   return std::nullopt;
 }
 
@@ -210,6 +235,7 @@ void sequence_state::withdraw() noexcept {
 void sequence_state::complete_waiter(const diagnostics& why) {
   if (forward_) complete(std::exchange(forward_, nullptr), why, logits());
   if (decode_) complete(std::exchange(decode_, nullptr), why, sampled_token());
+  if (draft_) complete(std::exchange(draft_, nullptr), why, std::vector<sampled_token>());
   if (plain_) complete(std::exchange(plain_, nullptr), why);
   if (opening_) complete(std::exchange(opening_, nullptr), why, sequence(self()));
   end_work();
@@ -256,6 +282,7 @@ bool sequence_state::awaits_stored_prefix(const std::vector<command>& commands) 
 void sequence_state::undo(std::size_t length) {
   truncate_history(length);
   gathered_ = logits();
+  sampled_.clear();
   if (!id_) return;
   engine_->plans().abandon(*id_);
   if (engine_->plans().tokens(*id_).size() > length) engine_->plans().truncate(*id_, static_cast<int>(length));
@@ -289,7 +316,9 @@ void sequence_state::execute(run_command& what) try {
   }
   const int length = static_cast<int>(sampling_.history.length());
   auto checkpoints = checkpoints_of(what.fed, engine_->parts(), length);
-  engine_->plans().start(*id_, {what.fed, what.wanted, 1, 1, std::move(checkpoints)});
+  const auto most = 1 + static_cast<int>(what.drafts.size());
+  engine_->plans().start(*id_, {what.fed, what.wanted, most, 1, std::move(checkpoints)});
+  if (!what.drafts.empty()) engine_->plans().propose(*id_, std::move(what.drafts));
   extend_history(engine_->plans().tokens(*id_));
   if (what.sampled_by)
     sampling_.parameters = std::move(what.sampled_by);  // otherwise keeps the last, for rows in flight that are wasted
@@ -344,11 +373,14 @@ void sequence_state::deliver(const scheduler::event& event, row_output& output) 
     case scheduler::event::kind::token: {
       timeline().record_result();
       const completion_lock lock(*this);
-      if (!decode_ || undo_to_) return;
+      if (!(decode_ || draft_) || undo_to_) return;
       sampling_.absorb(output);
+      if (draft_) sampled_.push_back(std::move(output.chosen));
+      if (event.more) return;
       held_ = sampling_.history.length();
       awaits_client_ = true;
-      complete(std::exchange(decode_, nullptr), error_code(), std::move(output.chosen));
+      if (decode_) complete(std::exchange(decode_, nullptr), error_code(), std::move(output.chosen));
+      if (draft_) complete(std::exchange(draft_, nullptr), error_code(), std::exchange(sampled_, {}));
       return end_work();
     }
   }

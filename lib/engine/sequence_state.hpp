@@ -29,6 +29,9 @@ class sequence_state final : public request_state, public sequence_face {
   void cancel_forward(const forward_operation& wait) noexcept override;
   void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling_params how) override;
   void cancel_decode(const decode_operation& wait) noexcept override;
+  void start_draft(std::shared_ptr<draft_operation> wait, std::vector<token> tokens, sampling_params how,
+                   std::vector<token> drafts) override;
+  void cancel_draft(const draft_operation& wait) noexcept override;
   void start_suspend(std::shared_ptr<plain_operation> wait) override;
   void start_save(std::shared_ptr<plain_operation> wait, std::filesystem::path path) override;
   void cancel_plain(const plain_operation& wait) noexcept override;
@@ -57,7 +60,8 @@ class sequence_state final : public request_state, public sequence_face {
   struct run_command {
     std::vector<token> fed;
     scheduler::output wanted;
-    std::optional<cogen::sampler> sampled_by;
+    std::optional<cogen::sampler> sampled_by = {};
+    std::vector<token> drafts = {};
   };
   struct truncate_command {
     int length;
@@ -88,6 +92,10 @@ class sequence_state final : public request_state, public sequence_face {
   bool busy();
   diagnostics conflict() const noexcept;  // of a new operation with the pending one
   std::optional<diagnostics> problem(const std::vector<token>& fed, int sampled) const;
+  std::optional<diagnostics> outside_vocabulary(const std::vector<token>& tokens) const;
+  template <class Operation, class Result>
+  void start_sampling(std::shared_ptr<Operation>& pending, std::shared_ptr<Operation> wait, Result none,
+                      std::vector<token> tokens, sampling_params how, std::vector<token> drafts);
   std::optional<diagnostics> add_run(run_command what);  // changes nothing if it throws
   void withdraw() noexcept;
   template <class Operation, class Result>
@@ -124,6 +132,7 @@ class sequence_state final : public request_state, public sequence_face {
 
   // The engine thread only.
   logits gathered_;                              // of the forward in progress
+  std::vector<sampled_token> sampled_;           // by the decode in progress, if it has drafts
   std::shared_ptr<plain_operation> suspending_;  // waits for swap_ended()
   std::optional<save_command> saving_;           // waits for swap_ended()
 
@@ -133,6 +142,7 @@ class sequence_state final : public request_state, public sequence_face {
   std::vector<command> commands_;
   std::shared_ptr<forward_operation> forward_;
   std::shared_ptr<decode_operation> decode_;
+  std::shared_ptr<draft_operation> draft_;
   std::shared_ptr<plain_operation> plain_;   // of suspend() or save()
   std::shared_ptr<open_operation> opening_;  // of open()
   std::optional<read_session> read_;         // the session that open() has read

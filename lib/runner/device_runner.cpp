@@ -2,6 +2,7 @@
 
 #include "nn/device_layout.hpp"
 #include "runner/diagnostics_of.hpp"
+#include "runner/sample_row.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
@@ -13,10 +14,12 @@ namespace cogen::detail {
 
 namespace {
 
-/// The least number of logits rows that are computed at a time; with more slots, one for each slot.
+/// The least number of logits rows that are computed at a time; more if a step can have more samples.
 constexpr std::int64_t least_score_rows = 64;
 
-std::int64_t score_rows(const cache_slots& slots) { return std::max<std::int64_t>(slots.count(), least_score_rows); }
+std::int64_t score_rows(const cache_slots& slots, const device_runner_options& options) {
+  return std::max<std::int64_t>(slots.count() + options.max_draft_tokens, least_score_rows);
+}
 
 std::int64_t most_tokens(const cache_slots& slots, const device_runner_options& options) {
   return std::max(options.max_batched_tokens, slots.count());
@@ -51,15 +54,16 @@ device_runner::device_runner(std::shared_ptr<const nn::device_network> network, 
                                        : nullptr),
       single_(*slots_->where, slots_->count()),
       ragged_(*slots_->where, most_tokens(*slots_, options_)),
-      sampling_(*slots_->where, score_rows(*slots_)),
+      sampling_(*slots_->where, score_rows(*slots_, options_)),
       scratch_(network_->make_scratch(most_tokens(*slots_, options_), nn::has_sinks(slots_->kv))),
       encoder_(network_->has_encoder() ? std::make_unique<nn::encoder_reader>(*slots_->where, *network_, slots_->kv)
                                        : nullptr) {
   nn::check_offsets(slots_->kv);
   slots_->work->run_on_stream([this] {
     const auto on_device = at::TensorOptions(network_->device());
-    last_ = at::zeros({slots_->count()}, on_device.dtype(at::kInt));
-    logits_ = at::empty({score_rows(*slots_), options_.vocabulary}, on_device.dtype(at::kFloat));
+    const auto most = score_rows(*slots_, options_);
+    last_ = at::zeros({slots_->count() + most}, on_device.dtype(at::kInt));
+    logits_ = at::empty({most, options_.vocabulary}, on_device.dtype(at::kFloat));
     host_logits_ =
         slots_->where->make_host(static_cast<std::int64_t>(logits_.nbytes())).view(at::kFloat).view(logits_.sizes());
     warm_up();
@@ -143,7 +147,7 @@ device_runner::token_part device_runner::wanted_for(purpose what, const schedule
   const bool samples = row.wanted == scheduler::output::sample;
   switch (what) {
     case purpose::sample:
-      return samples ? token_part{row.count - 1, 1} : token_part{};
+      return samples ? token_part{row.count - 1 - row.drafts, 1 + row.drafts} : token_part{};
     case purpose::score:
       return {0, row.scores()};
     case purpose::output:
@@ -217,24 +221,36 @@ bool device_runner::describe_sampling(step& step, std::int64_t logits) {
   sampling_.begin(logits);
   bool host_sees_some = false;
   for (auto& each : wanted_by_turn_[sampling_.turn()]) {
-    const auto index = static_cast<std::size_t>(each.row);
-    const auto& row = step.rows[index];
     if (each.what == purpose::sample) {
-      auto& how = sampling_.row(each.first);
-      each.by = describe(step, index, how);
-      how.slot = each.by == sampled_by::device ? row.slot : -1;
+      each.by = describe(step, each);
+      const auto& row = step.rows[static_cast<std::size_t>(each.row)];
+      for (auto i = each.first; i < each.first + each.count; ++i)
+        sampling_.row(i).slot = each.by == sampled_by::device ? kept_in(row, i) : -1;
     }
     host_sees_some |= each.by == sampled_by::host;
   }
   return host_sees_some;
 }
 
+/// The entry of last_ in which a token is kept: the slot's, which a chained row reads, or one that nothing reads, for
+/// the samples of a row with drafts.
+std::int32_t device_runner::kept_in(const scheduler::row& row, std::int64_t sample) const {
+  return static_cast<std::int32_t>(row.drafts == 0 ? row.slot : slots_->count() + sample);
+}
+
 /// Fails the row if memory is short.
-device_runner::sampled_by device_runner::describe(step& step, std::size_t row, sampling_row& how) try {
-  const bool is_described = step.sampler_of(row).describe(step.rows[row].chained, how, sampling_.lists());
-  return is_described ? sampled_by::device : sampled_by::host;
+device_runner::sampled_by device_runner::describe(step& step, const wanted_rows& samples) try {
+  const auto index = static_cast<std::size_t>(samples.row);
+  const auto& row = step.rows[index];
+  const auto drafts = step.drafts_of(row);
+  auto& sampler = step.sampler_of(index);
+  for (std::size_t i = 0; i <= drafts.size(); ++i) {
+    auto& how = sampling_.row(samples.first + static_cast<std::int64_t>(i));
+    if (!sampler.describe(row.chained, how, sampling_.lists(), drafts.first(i))) return sampled_by::host;
+  }
+  return sampled_by::device;
 } catch (...) {
-  step.set_output(row, {.error = diagnostics_of(std::current_exception())});
+  step.set_output(static_cast<std::size_t>(samples.row), {.error = diagnostics_of(std::current_exception())});
   return sampled_by::none;
 }
 
@@ -246,14 +262,19 @@ void device_runner::finish_on_device(step& step) {
 }
 
 void device_runner::take_sampled(step& step, std::size_t turn) {
-  for (const auto& each : wanted_by_turn_[turn])
-    if (each.by == sampled_by::device && !step.rows[static_cast<std::size_t>(each.row)].failed)
-      step.set_output(static_cast<std::size_t>(each.row),
-                      device_outcome(sampling_.status(turn, each.first), sampling_.sampled(turn, each.first)));
+  const auto outcome = [&](std::int64_t sample) {
+    return device_outcome(sampling_.status(turn, sample), sampling_.sampled(turn, sample));
+  };
+  for (const auto& each : wanted_by_turn_[turn]) {
+    const auto index = static_cast<std::size_t>(each.row);
+    if (each.by != sampled_by::device || step.rows[index].failed) continue;
+    step.set_output(index, outcome(each.first));
+    for (int i = 0; i < step.rows[index].drafts; ++i) step.set_output_after(index, i, outcome(each.first + 1 + i));
+  }
 }
 
 void device_runner::sample(step& step, std::size_t row, std::span<float> scores) {
-  step.set_output(row, step.sampler_of(row).sample(scores));
+  sample_row(step, row, scores);
   last_.select(0, step.rows[row].slot).fill_(step.rows[row].sampled);
 }
 

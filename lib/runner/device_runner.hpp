@@ -19,6 +19,7 @@ namespace cogen::detail {
 
 struct device_runner_options {
   int max_batched_tokens = 0;  ///< of one step, at most
+  int max_draft_tokens = 0;    ///< of one step, at most
   int vocabulary = 0;
   bool recorded = true;  ///< decode steps replay graphs, if the device supports them and the cache is on it
 };
@@ -66,12 +67,13 @@ class device_runner final : public caching_runner {
   at::Tensor run_ragged();
   at::Tensor forward(std::span<const nn::token_row> rows);
   bool describe_sampling(step& step, std::int64_t logits);
-  sampled_by describe(step& step, std::size_t row, sampling_row& how);
+  sampled_by describe(step& step, const wanted_rows& samples);
   void finish_on_device(step& step);
   void show_to_host(step& step, const at::Tensor& hidden, std::int64_t total);
   void sample(step& step, std::size_t row, std::span<float> scores);
   void score_prompt(step& step, std::size_t row, int first, std::span<const float> scores);
   void take_sampled(step& step, std::size_t turn);
+  std::int32_t kept_in(const scheduler::row& row, std::int64_t sample) const;
   void warm_up();
   void record_steps();
 
@@ -84,10 +86,10 @@ class device_runner final : public caching_runner {
   nn::step_block ragged_;
   sampling_block sampling_;
   const nn::device_scratch scratch_;
-  const std::unique_ptr<nn::encoder_reader> encoder_;  // null unless the network has one
-  at::Tensor last_;                                    // [slots] int32, the token that was last sampled in each
-  at::Tensor logits_;                                  // [score_rows, vocabulary] float32
-  at::Tensor host_logits_;                             // the same, on the host
+  const std::unique_ptr<nn::encoder_reader> encoder_;              // null unless the network has one
+  at::Tensor last_;                                                // [slots + score_rows] int32: see kept_in()
+  at::Tensor logits_;                                              // [score_rows, vocabulary] float32
+  at::Tensor host_logits_;                                         // the same, on the host
   std::map<std::int64_t, std::unique_ptr<device::graph>> graphs_;  // by rows
 
   std::vector<int> order_;                                  // of the step's rows: rows of one token first

@@ -2,6 +2,7 @@
 
 #include "kernels/worker_pool.hpp"
 #include "runner/diagnostics_of.hpp"
+#include "runner/sample_row.hpp"
 
 #include <iterator>
 
@@ -73,7 +74,7 @@ void model_runner::set_outputs(step& step, float* scores) {
         continue;
       case scheduler::output::sample:
         sampled_.push_back({i, scores});
-        scores += width;
+        scores += width * static_cast<std::size_t>(1 + rows[i].drafts);
         continue;
       case scheduler::output::last_logits:
       case scheduler::output::all_logits: {
@@ -113,9 +114,8 @@ void model_runner::score_prompts(step& step) {
 void model_runner::sample(step& step) {
   const auto width = static_cast<std::size_t>(vocabulary());
   const auto sample_where = [&](const row_scores& each, bool processed) {
-    auto& sampler = step.sampler_of(each.row);
-    if (sampler.has_processor() != processed) return;
-    step.set_output(each.row, sampler.sample({each.scores, width}));
+    if (step.sampler_of(each.row).has_processor() != processed) return;
+    sample_row(step, each.row, {each.scores, width * static_cast<std::size_t>(1 + step.rows[each.row].drafts)});
   };
   workspace_.workers()->parallel(
       std::ssize(sampled_), [&](std::int64_t i, int) { sample_where(sampled_[static_cast<std::size_t>(i)], false); });

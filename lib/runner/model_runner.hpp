@@ -23,7 +23,7 @@ class model_runner final : public caching_runner {
  private:
   struct row_scores {
     std::size_t row;
-    float* scores;  // [vocabulary]
+    float* scores;  // [1 + drafts, vocabulary]
   };
 
   struct token_scores {

@@ -44,6 +44,15 @@ sampled processor_failed(std::string_view reason) {
 
 bool inside(token id, std::span<const float> logits) { return id >= 0 && static_cast<std::size_t>(id) < logits.size(); }
 
+/// Counts one more generated token among the counts that were appended since there were `begin` of them.
+void count_generated(token id, std::size_t begin, std::vector<token_count>& counts) {
+  auto found = std::find_if(counts.begin() + static_cast<std::ptrdiff_t>(begin), counts.end(),
+                            [&](const token_count& each) { return each.id == id; });
+  if (found == counts.end()) found = counts.insert(found, token_count{id, 0, 0});
+  ++found->total;
+  ++found->generated;
+}
+
 /// What was appended to `list` since it had `begin` entries.
 template <typename T>
 list_part part_from(std::size_t begin, const std::vector<T>& list) {
@@ -112,7 +121,7 @@ token sampler::choose_from(std::span<const float> logits, float largest, const s
 }
 
 bool sampler::describe(sampling_row& row, sampling_lists& lists, token_history& history, bool unknown_last,
-                       token_mask mask) const {
+                       token_mask mask, std::span<const token> drafts) const {
   if (has_processor() || parameters_.logprobs) return false;
   sampling_row made;
   made.slot = row.slot;
@@ -129,14 +138,16 @@ bool sampler::describe(sampling_row& row, sampling_lists& lists, token_history& 
   lists.biases.insert(lists.biases.end(), biases_.begin(), biases_.end());
   made.biases = part_from(begin, lists.biases);
   begin = lists.biases.size();
-  if (holds_back(history.generated() + (unknown_last ? 1 : 0)))
+  if (holds_back(history.generated() + drafts.size() + (unknown_last ? 1 : 0)))
     for (const token id : end_tokens_) lists.biases.push_back({id, -infinity});
   made.held_back = part_from(begin, lists.biases);
   begin = lists.counts.size();
   const bool repeats = made.repetition_penalty != 1;
-  if (repeats || made.presence_penalty != 0 || made.frequency_penalty != 0)
+  if (repeats || made.presence_penalty != 0 || made.frequency_penalty != 0) {
     for (const auto& count : history.counts())
       if (count.generated > 0 || (repeats && count.total > 0)) lists.counts.push_back(count);
+    for (const token id : drafts) count_generated(id, begin, lists.counts);
+  }
   made.counts = part_from(begin, lists.counts);
   begin = lists.masks.size();
   lists.masks.insert(lists.masks.end(), mask.begin(), mask.end());

@@ -65,11 +65,11 @@ class sampler {
                  token_mask mask = {}) const;
 
   /// Writes to `row` what a device needs for the sample after `history`, except its slot and its key, and appends to
-  /// `lists`. With `unknown_last` the history lacks its newest token, a generated one. Returns false and changes
-  /// nothing if the sample runs the caller's own code or reports log-probabilities. Throws std::bad_alloc; what was
-  /// appended then belongs to no row.
+  /// `lists`. With `unknown_last` the history lacks its newest token, a generated one. `drafts` count as generated
+  /// after it. Returns false and changes nothing if the sample runs the caller's own code or reports log-probabilities.
+  /// Throws std::bad_alloc; what was appended then belongs to no row.
   bool describe(sampling_row& row, sampling_lists& lists, token_history& history, bool unknown_last,
-                token_mask mask = {}) const;
+                token_mask mask = {}, std::span<const token> drafts = {}) const;
 
   /// The probabilities that sample() uses, in order of ids, without tokens of probability 0; one token of probability 1
   /// if greedy. `logits` is modified. Empty with a status other than `ok`.

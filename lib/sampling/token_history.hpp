@@ -31,6 +31,9 @@ class token_history {
   /// A token that was sampled.
   void append_generated(token id);
 
+  /// A copy, in memory of its own, to which these sampled tokens are appended.
+  token_history with_generated(std::span<const token> tokens) const;
+
   /// Keeps the first `length` tokens; longer than the history changes nothing.
   void truncate(std::size_t length);
 

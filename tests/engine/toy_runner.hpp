@@ -86,6 +86,7 @@ class toy_runner final : public runner {
  private:
   struct description {
     std::vector<sampling_row> rows;
+    std::vector<sampling_row> after_drafts;  // of all rows, concatenated
     sampling_lists lists;
     std::map<std::size_t, diagnostics> errors;  // by row
   };
@@ -101,6 +102,12 @@ class toy_runner final : public runner {
             row.wanted != scheduler::output::sample || !step.sampler_of(i).describe(row.chained, how, made.lists);
       } catch (const generation_error& error) {
         made.errors[i] = error.why();
+      }
+      for (int draft = 0; draft < row.drafts; ++draft) {
+        auto& after = made.after_drafts.emplace_back();
+        after.slot = row.slot;
+        step.sampler_of(i).describe(false, after, made.lists,
+                                    step.drafts_of(row).first(static_cast<std::size_t>(draft) + 1));
       }
     }
     control_->described.push_back(made.rows);
@@ -130,6 +137,7 @@ class toy_runner final : public runner {
     const auto& row = step.rows[index];
     auto& held = slot(row.slot);
     std::vector<float> all;
+    std::vector<std::vector<float>> samples;
     diagnostics unscored;
     int scores_left = row.scores();
     for (const token each : row.chained ? std::span(&before.at(row.sequence), 1) : step.tokens_of(row)) {
@@ -137,25 +145,38 @@ class toy_runner final : public runner {
       ++control_->tokens;
       const auto scores = scores_of(held);
       if (row.wanted == scheduler::output::all_logits) all.insert(all.end(), scores.begin(), scores.end());
+      if (row.wanted == scheduler::output::sample) samples.push_back(scores);
       if (scores_left-- > 0 && !unscored)
         unscored = step.sampler_of(index).score_prompt(scores, static_cast<int>(held.size()) - 1);
     }
     if (unscored) return step.set_output(index, {.error = unscored});
-    auto last = scores_of(held);
-    if (row.wanted == scheduler::output::sample) {
-      step.set_output(index, sample(step, index, last));
-      sampled_[row.sequence] = row.sampled;
-    }
-    if (row.wanted == scheduler::output::last_logits) step.set_output(index, {.scores = logits(last, toy_vocabulary)});
+    if (row.wanted == scheduler::output::sample) sample(step, index, samples);
+    if (row.wanted == scheduler::output::last_logits)
+      step.set_output(index, {.scores = logits(scores_of(held), toy_vocabulary)});
     if (row.wanted == scheduler::output::all_logits) step.set_output(index, {.scores = logits(all, toy_vocabulary)});
   }
 
-  row_output sample(step& step, std::size_t index, std::vector<float>& scores) {
-    if (!control_->device) return step.sampler_of(index).sample(scores);
+  /// From the last of `scores`, one of the row's own tokens and those of its drafts.
+  void sample(step& step, std::size_t index, std::vector<std::vector<float>>& scores) {
+    const auto& row = step.rows[index];
+    const auto drafts = step.drafts_of(row);
+    auto next = scores.end() - row.drafts - 1;
+    step.set_output(index, sample_after(step, index, *next, {}));
+    token sampled = sampled_[row.sequence] = row.sampled;
+    for (std::size_t i = 0; i < drafts.size() && drafts[i] == sampled; ++i) {
+      auto output = sample_after(step, index, *++next, drafts.first(i + 1));
+      sampled = output.error ? -1 : output.chosen.id;
+      step.set_output_after(index, static_cast<int>(i), std::move(output));
+    }
+  }
+
+  row_output sample_after(step& step, std::size_t index, std::vector<float>& scores, std::span<const token> drafts) {
+    if (!control_->device) return step.sampler_of(index).sample(scores, drafts);
     const auto& made = descriptions_.at(step.number);
-    const auto& how = made.rows[index];
-    if (how.by_host) return step.sampler_of(index).sample(scores);
+    if (made.rows[index].by_host) return step.sampler_of(index).sample(scores, drafts);
     if (made.errors.contains(index)) return {.error = made.errors.at(index)};
+    const auto after = static_cast<std::size_t>(step.rows[index].first_draft) + drafts.size();
+    const auto& how = drafts.empty() ? made.rows[index] : made.after_drafts[after - 1];
     const auto [status, sampled] = control_->device(how, made.lists, scores, last_[how.slot]);
     last_[how.slot] = sampled;
     return device_outcome(status, sampled);
@@ -180,6 +201,7 @@ struct toy_setup {
   int max_rollback_tokens = std::numeric_limits<int>::max();
   int max_sequence_length = 64;
   int max_batched_tokens = 8;
+  int max_draft_tokens = 0;
   std::chrono::nanoseconds target_step_latency = std::chrono::nanoseconds::max();
   std::vector<token> end_tokens;
   std::string chat_error = {};
@@ -207,6 +229,7 @@ struct toy_engine {
     made.limits.max_rollback_tokens = setup.max_rollback_tokens;
     made.limits.max_sequence_length = setup.max_sequence_length;
     made.limits.max_batched_tokens = setup.max_batched_tokens;
+    made.limits.max_draft_tokens = setup.max_draft_tokens;
     made.limits.target_step_latency = setup.target_step_latency;
     made.limits.usage = setup.usage;
     made.limits.memory_bytes = setup.memory_bytes;

@@ -26,6 +26,7 @@ class sequence_face {
  public:
   using forward_operation = async::operation<logits>;
   using decode_operation = async::operation<sampled_token>;
+  using draft_operation = async::operation<std::vector<sampled_token>>;
   using plain_operation = async::operation<>;
   using open_operation = async::operation<sequence>;
 
@@ -36,6 +37,9 @@ class sequence_face {
   virtual void cancel_forward(const forward_operation& wait) noexcept = 0;
   virtual void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling_params how) = 0;
   virtual void cancel_decode(const decode_operation& wait) noexcept = 0;
+  virtual void start_draft(std::shared_ptr<draft_operation> wait, std::vector<token> tokens, sampling_params how,
+                           std::vector<token> drafts) = 0;
+  virtual void cancel_draft(const draft_operation& wait) noexcept = 0;
   virtual void start_suspend(std::shared_ptr<plain_operation> wait) = 0;
   virtual void start_save(std::shared_ptr<plain_operation> wait, std::filesystem::path path) = 0;
   virtual void cancel_plain(const plain_operation& wait) noexcept = 0;
@@ -98,6 +102,21 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
     return async::initiate<Token, sampled_token>(completion, this->shared(), &detail::sequence_face::start_decode,
                                                  &detail::sequence_face::cancel_decode, std::move(tokens),
                                                  std::move(sampling));
+  }
+
+  /// The same with draft tokens: guesses at what is sampled next. One step runs them all, samples after each as if it
+  /// had been sampled, and keeps what is sampled up to the first that differs from its draft. Appends and returns at
+  /// least one token, and at most one more than `drafts` has: the first tokens that repeated calls of async_decode()
+  /// would sample, bit for bit. The engine uses the first of the drafts only, or none, where a step has no room for
+  /// all, and where engine_options.kv.max_rollback_tokens does not let the cache drop them again. Signature:
+  /// void(error_code, std::vector<sampled_token>). Fails as async_decode() does, with error::invalid_request also for
+  /// drafts outside the vocabulary; if only a later token cannot be sampled, it returns those before it.
+  template <net::completion_token_for<void(error_code, std::vector<sampled_token>)> Token = default_completion_token>
+  [[nodiscard]] auto async_decode(std::vector<token> tokens, sampling_params sampling, std::vector<token> drafts,
+                                  Token&& completion = default_completion_token()) {
+    return async::initiate<Token, std::vector<sampled_token>>(
+        completion, this->shared(), &detail::sequence_face::start_draft, &detail::sequence_face::cancel_draft,
+        std::move(tokens), std::move(sampling), std::move(drafts));
   }
 
   /// Gives up the slot, for example while a tool runs. Completes when the cache is in host memory; at once if nothing

@@ -47,8 +47,10 @@ class row_sampler {
   /// that launches the step.
   virtual bool has_processor() const noexcept = 0;
   /// Samples the token that follows from `scores` [vocabulary], and modifies them. Called between the forward and the
-  /// end of the step, on any threads, for several rows at once. An error becomes the row's own.
-  virtual row_output sample(std::span<float> scores) noexcept = 0;
+  /// end of the step, on any threads, for several rows at once. An error becomes the row's own. `drafts` are the first
+  /// of the row's draft tokens after which these scores are: for a row with drafts it is called again and again, with
+  /// one more each time, as long as it returned the next of them.
+  virtual row_output sample(std::span<float> scores, std::span<const token> drafts = {}) noexcept = 0;
   /// For rows that are `scored`: the logits [vocabulary] after token number `index` of the sequence, which the next
   /// token of its prompt follows. Called between the forward and sample(), on any threads, for several tokens at once.
   /// An error becomes the row's own. Where a runner does not call it, request::prompt_logprobs reports zeros.
@@ -58,8 +60,9 @@ class row_sampler {
   /// the sampled one, and `row.unknown_last` is set. The runner gets the result from device_outcome(), and the token
   /// counts for the next rows once the step is absorbed. Returns false and changes nothing if only sample() can do it;
   /// the result is the same for all rows in flight together. Throws std::bad_alloc, and generation_error where a guide
-  /// fails, which become the row's own; what was appended to `lists` then belongs to no row.
-  virtual bool describe(bool chained, sampling_row& row, sampling_lists& lists);
+  /// fails, which become the row's own; what was appended to `lists` then belongs to no row. A row with drafts is
+  /// described for each of its samples, with the drafts before that.
+  virtual bool describe(bool chained, sampling_row& row, sampling_lists& lists, std::span<const token> drafts = {});
 };
 
 /// Receives the end of each swap-out and swap-in of a step, once: null, or its error. Thread-safe, also before launch()
@@ -96,6 +99,7 @@ class step : public scheduler::step {
   void add_sampler(std::shared_ptr<row_sampler> one) {
     outputs_.emplace_back();
     sampling_.push_back(std::move(one));
+    draft_outputs_.resize(sampled_after_drafts.size());
   }
 
   // For the runner, between launch() and done().
@@ -107,6 +111,13 @@ class step : public scheduler::step {
     rows[row].sampled = what.chosen.id;
     rows[row].failed = static_cast<bool>(what.error);
     outputs_[row] = std::move(what);
+  }
+
+  /// Sets the output of the sample after draft token number `draft` of a row.
+  void set_output_after(std::size_t row, int draft, row_output what) noexcept {
+    const auto index = static_cast<std::size_t>(rows[row].first_draft + draft);
+    sampled_after_drafts[index] = what.error ? -1 : what.chosen.id;
+    draft_outputs_[index] = std::move(what);
   }
 
   swap_listener& swaps() noexcept { return swaps_; }  ///< receives the ends of swaps, which may come after the step
@@ -125,11 +136,19 @@ class step : public scheduler::step {
   const std::exception_ptr& error() const noexcept { return error_; }        ///< what done() was called with
   row_output& output_of(std::size_t row) noexcept { return outputs_[row]; }  ///< of a row
 
+  /// The output that an event is about.
+  row_output& output_of(const scheduler::event& what) noexcept {
+    const auto row = static_cast<std::size_t>(what.row);
+    if (what.after_drafts == 0) return outputs_[row];
+    return draft_outputs_[static_cast<std::size_t>(rows[row].first_draft + what.after_drafts - 1)];
+  }
+
   /// Empties the step and keeps its memory.
   void clear() noexcept {
     scheduler::step::clear();
     sampling_.clear();
     outputs_.clear();
+    draft_outputs_.clear();
     error_ = nullptr;
     done_.store(false);
   }
@@ -137,6 +156,7 @@ class step : public scheduler::step {
  private:
   std::vector<std::shared_ptr<row_sampler>> sampling_;
   std::vector<row_output> outputs_;
+  std::vector<row_output> draft_outputs_;
   swap_listener& swaps_;
   const std::function<void()>& on_done_;
   std::exception_ptr error_;

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cogen/extend/runner.hpp>
+
+#include <cstddef>
+#include <span>
+
+namespace cogen::detail {
+
+/// Samples a row on this thread from `scores` [1 + drafts, vocabulary], and sets its outputs: the first one, and one
+/// more after each draft token that was sampled before it. The first that was not is the end.
+void sample_row(step& step, std::size_t row, std::span<float> scores) noexcept;
+
+}  // namespace cogen::detail
