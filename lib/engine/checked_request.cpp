@@ -108,6 +108,9 @@ void check_parameters(const request& what, int vocabulary) {
   if (const auto logprobs = what.prompt_logprobs.value_or(0); logprobs < 0 || logprobs > sampling_params::max_logprobs)
     throw std::invalid_argument(
         fmt::format("prompt_logprobs is {}; it must be between 0 and {}", logprobs, sampling_params::max_logprobs));
+  if (what.speculative.max_draft_tokens < 1)
+    throw std::invalid_argument(
+        fmt::format("max_draft_tokens is {}; it must be at least 1", what.speculative.max_draft_tokens));
   check_limit("start_within", what.start_within);
   check_limit("finish_within", what.finish_within);
   if (const auto budget = what.reasoning_budget.value_or(0); budget < 0)

@@ -136,7 +136,11 @@ engine_stats engine_metrics::stats() noexcept {
   stats_.prefix_cached_bytes = plans_.prefix_cached_bytes();
   stats_.cache_bytes = plans_.memory_in_use() - stats_.prefix_cached_bytes;
   stats_.peak_waiting = std::max(stats_.peak_waiting, stats_.waiting);
-  return stats_;
+  stats_.draft_tokens = plans_.draft_tokens();
+  stats_.accepted_draft_tokens = plans_.accepted_drafts();
+  auto all = stats_;
+  all.sampled += all.accepted_draft_tokens;
+  return all;
 }
 
 void engine_metrics::ended(const diagnostics& why, clock::time_point now) noexcept {

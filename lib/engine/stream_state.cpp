@@ -235,6 +235,7 @@ void stream_state::submit() {
                                           .checkpoints = std::move(checkpoints_),
                                           .scores_prompt = request_.prompt_logprobs.has_value()});
   sampling_.history.extend(engine_->plans().tokens(*id_));
+  if (speculates()) engine_->plans().run_ahead(*id_, false);
   engine_->join(*id_, shared_from_this());
 }
 
@@ -288,13 +289,16 @@ void stream_state::submit_once() {
 void stream_state::deliver(const scheduler::event& event, row_output& output) {
   if (deadlines_.any() && enforce_deadlines(engine_->now())) return;
   switch (event.what) {
-    case scheduler::event::kind::token:
+    case scheduler::event::kind::token: {
       sampling_.absorb(output);
       if (reports_prompt_) report_prompt();
-      take_token(std::move(output.chosen),
-                 std::find(end_tokens_.begin(), end_tokens_.end(), event.sampled) != end_tokens_.end());
-      if (sampling_.text_is_over) finish(finish_reason::eos);
+      if (event.drafts > 0) count_drafts(event);
+      const bool is_end = std::find(end_tokens_.begin(), end_tokens_.end(), event.sampled) != end_tokens_.end();
+      take_token(std::move(output.chosen), is_end);
+      if (sampling_.text_is_over) return finish(finish_reason::eos);
+      if (!event.more && !is_end && id_ && speculates()) propose_drafts(event.after_drafts + 1);
       return;
+    }
     case scheduler::event::kind::logits:
       return;
     case scheduler::event::kind::finished:
@@ -346,6 +350,38 @@ void stream_state::take_token(sampled_token chosen, bool is_end) {
 
 void stream_state::grant(int credits) {
   if (id_) engine_->plans().grant(*id_, credits);
+}
+
+void stream_state::count_drafts(const scheduler::event& token) {
+  const std::lock_guard lock(mutex_);
+  if (token.after_drafts == 0) usage_.draft_tokens += token.drafts;
+  if (token.after_drafts > 0) ++usage_.accepted_draft_tokens;
+}
+
+bool stream_state::speculates() const {
+  const auto& limits = engine_->parts().limits;
+  return request_.speculative.drafter && std::min(limits.max_draft_tokens, limits.max_rollback_tokens) > 0;
+}
+
+/// For the row after one that has sampled so many tokens.
+void stream_state::propose_drafts(int sampled) {
+  const auto history = sampling_.history.tokens();
+  const auto& [drafter, most] = request_.speculative;
+  std::vector<token> drafts;
+  try {
+    drafter->accept(history, sampled);
+    drafts = drafter->draft(history, most);
+  } catch (...) {
+    return finish(finish_reason::failed,
+                  {error::callback_threw, fmt::format("the drafter threw: {}", sentence_of(std::current_exception()))});
+  }
+  drafts.resize(std::min(drafts.size(), static_cast<std::size_t>(most)));
+  for (const token id : drafts)
+    if (id < 0 || id >= engine_->vocabulary())
+      return finish(finish_reason::failed,
+                    {error::invalid_request, fmt::format("the drafter proposed token {}; the vocabulary ends at {}", id,
+                                                         engine_->vocabulary() - 1)});
+  if (!drafts.empty()) engine_->plans().propose(*id_, std::move(drafts), true);
 }
 
 void stream_state::finish(finish_reason reason, diagnostics why) {

@@ -94,6 +94,9 @@ class stream_state : public request_state, public stream_face {
   response::response_delta parts_of(std::string text);
   response::response_delta last_parts();
   void push_piece(response::response_delta what);
+  void count_drafts(const scheduler::event& token);
+  void propose_drafts(int sampled);
+  bool speculates() const;
   completion gather_completion();
   void complete_reading();
   void serve_waiters();

@@ -30,6 +30,8 @@ struct usage {
   int prompt_tokens = 0;
   int cached_tokens = 0;  ///< of the prompt, how many were not computed anew
   int generated_tokens = 0;
+  int draft_tokens = 0;           ///< run for request::speculative
+  int accepted_draft_tokens = 0;  ///< of those, how many were generated
   bool exact = true;  ///< false after a swap with swap_format::q8: output may differ from that of the request alone
   std::chrono::nanoseconds time_to_first_token{};  ///< from `generate()` until the first token was sampled
   std::chrono::nanoseconds total_time{};           ///< from `generate()` until the end
@@ -125,10 +127,12 @@ class event_sink {
 
 /// Counts since the engine began, and what it holds now.
 struct engine_stats {
-  std::uint64_t steps = 0;    ///< forward passes
-  std::uint64_t rows = 0;     ///< sequences in the batches of all steps: rows / steps is the mean batch
-  std::uint64_t tokens = 0;   ///< tokens computed, those of prompts included
-  std::uint64_t sampled = 0;  ///< tokens sampled
+  std::uint64_t steps = 0;                  ///< forward passes
+  std::uint64_t rows = 0;                   ///< sequences in the batches of all steps: rows / steps is the mean batch
+  std::uint64_t tokens = 0;                 ///< tokens computed, those of prompts included
+  std::uint64_t sampled = 0;                ///< tokens sampled
+  std::uint64_t draft_tokens = 0;           ///< run
+  std::uint64_t accepted_draft_tokens = 0;  ///< of those, how many were sampled
 
   std::uint64_t finished = 0;   ///< streams that ended without an error
   std::uint64_t failed = 0;     ///< streams that failed after they were accepted

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/clock.hpp>
+#include <cogen/drafter.hpp>
 #include <cogen/error.hpp>
 #include <cogen/response_format.hpp>
 #include <cogen/sampling_params.hpp>
@@ -90,6 +91,10 @@ struct request {
   /// The stream begins with a piece of the prompt: its tokens, with what `prompt_logprobs` reports, and their text
   /// without control tokens. It comes with the first generated token; no stop string is looked for in it.
   bool echo = false;
+
+  /// Guesses at the next tokens, which are verified while they are run: several tokens may come from one step. The
+  /// tokens are the same, bit for bit, with and without.
+  speculative_options speculative = {};
 
   int priority = 0;            ///< higher comes first, with a scheduling policy that goes by priority
   std::uint64_t tenant = 0;    ///< for a scheduling policy that divides between tenants

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cogen/token.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace cogen {
+
+/// Guesses the next tokens of a request, for speculative decoding (Leviathan et al. 2022, arXiv:2211.17192): the engine
+/// runs them in one step and keeps those that it would have generated anyway. Output does not depend on them.
+///
+///     auto drafter = cogen::prompt_lookup();
+///     engine.generate({.prompt = cogen::chat("Fix this code: ..."), .speculative = {.drafter = drafter}})
+///
+/// Requests and engines may share a drafter. It is called between steps on the engine's thread, for one request after
+/// another, and on several threads at once if several engines share it. It must not block: all requests wait for it. If
+/// it throws, its request fails with error::callback_threw; a token outside the vocabulary fails it with
+/// error::invalid_request. Other requests go on.
+class drafter {
+ public:
+  virtual ~drafter() = default;
+
+  /// The tokens that may follow `history`, everything that the request holds, prompt first. At most `most` of them are
+  /// used; the first matter most. Empty where nothing is likely.
+  virtual std::vector<token> draft(std::span<const token> history, int most) = 0;
+
+  /// A step has generated the last `count` tokens of `history`, whether drafts or not. For drafters that learn.
+  virtual void accept(std::span<const token> /*history*/, int /*count*/) {}
+};
+
+/// How prompt_lookup() compares.
+struct prompt_lookup_options {
+  int min_ngram = 2;  ///< tokens at the end of the history that must have occurred before, at least 1
+  int max_ngram = 4;  ///< further tokens are not compared, at least min_ngram
+};
+
+/// Drafts what followed the last tokens where they occurred before in the same history: the latest of the longest
+/// matches (Saxena 2023). For answers that repeat their prompt or themselves: code that is edited, summaries, records.
+/// Remembers nothing. Throws std::invalid_argument for options outside their limits.
+std::shared_ptr<drafter> prompt_lookup(const prompt_lookup_options& options = {});
+
+/// The memory of a suffix_tree().
+struct suffix_tree_options {
+  static constexpr std::size_t max_bytes = std::size_t{64} << 30;
+
+  /// What was learned first is forgotten when it is full. At most max_bytes; a few kilobytes are always taken.
+  std::size_t bytes = std::size_t{64} << 20;
+  int min_match = 3;   ///< tokens that must have come before a draft token as they do now, at least 1
+  int max_match = 16;  ///< further tokens are not compared, at least min_match
+};
+
+/// Drafts what mostly followed the last tokens in answers to any of the requests that share it, and what prompt_lookup()
+/// drafts where that is nothing (suffix decoding: Oliaro et al. 2024, arXiv:2411.04975). For agents and services whose
+/// answers resemble earlier ones. Learns all that its requests generate: what one of them was told makes another one
+/// faster, so give each tenant its own if that must not be seen. Safe to share between engines. Throws
+/// std::invalid_argument for options outside their limits.
+std::shared_ptr<drafter> suffix_tree(const suffix_tree_options& options = {});
+
+/// The draft tokens of a request.
+struct speculative_options {
+  std::shared_ptr<cogen::drafter> drafter = {};  ///< empty: none
+  /// Draft tokens in a step at most, at least 1. The engine runs only as many as should be faster, judged by the times
+  /// of earlier steps and by how often the request's drafts were right. It runs none with max_buffered_tokens below 2,
+  /// and where the cache cannot drop tokens (engine_options.kv.max_rollback_tokens).
+  int max_draft_tokens = 8;
+};
+
+}  // namespace cogen
