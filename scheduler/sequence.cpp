@@ -48,7 +48,6 @@ candidate sequence::as_candidate() const {
 
 bool sequence::ready() const {
   if (!running || remaining() == 0 || in_transfer()) return false;
-  if (!options.chained && current.unknown > 0) return false;
   return current.wanted != output::sample || std::min({current.credits, current.samples, room()}) > 0;
 }
 

@@ -228,14 +228,13 @@ void stream_state::submit() {
   options.cache_salt = cache_salt();
   if (shares_prompt_) options.least_shared = 1;
   if (deadlines_.finish) options.deadline = deadlines_.finish->time_since_epoch();
-  options.chained = !sampling_.constraint;
   options.release_at_end = true;
   id_ = engine_->plans().submit(options, {.tokens = std::move(prompt_),
                                           .credits = channel_.capacity(),
                                           .checkpoints = std::move(checkpoints_),
                                           .scores_prompt = request_.prompt_logprobs.has_value()});
   sampling_.history.extend(engine_->plans().tokens(*id_));
-  if (speculates()) engine_->plans().run_ahead(*id_, false);
+  if (speculates() || sampling_.constraint) engine_->plans().run_ahead(*id_, false);
   engine_->join(*id_, shared_from_this());
 }
 
@@ -360,7 +359,8 @@ void stream_state::count_drafts(const scheduler::event& token) {
 
 bool stream_state::speculates() const {
   const auto& limits = engine_->parts().limits;
-  return request_.speculative.drafter && std::min(limits.max_draft_tokens, limits.max_rollback_tokens) > 0;
+  const bool may_take_drafts = request_.speculative.drafter && !sampling_.constraint;
+  return may_take_drafts && std::min(limits.max_draft_tokens, limits.max_rollback_tokens) > 0;
 }
 
 /// For the row after one that has sampled so many tokens.

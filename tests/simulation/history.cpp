@@ -104,7 +104,6 @@ class player {
     if (settings_.encoder_inputs && chance_.chance(80)) options.encoder_input = some_encoder_input();
     options.prefix_caching = !chance_.chance(10);
     options.cache_salt = static_cast<std::uint64_t>(chance_.chance(15));
-    options.chained = !chance_.chance(10);
     if (settings_.branching && chance_.chance(80)) return stage_.submit(options, begun_alike(short_run(1)));
     for (int i = chance_.between(0, 2); i > 0; --i) options.end_tokens.push_back(some_token());
     if (chance_.chance(50)) options.max_new_tokens = chance_.between(0, settings_.within.max_sequence_length);

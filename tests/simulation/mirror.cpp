@@ -64,7 +64,7 @@ output mirror::wanted_at(int end) const {
 }
 
 bool mirror::may_run() const {
-  if (!running || awaits_sample || (!options.chained && !ahead.empty())) return false;
+  if (!running || awaits_sample) return false;
   return wanted != output::sample || samples_none_ || (credits > 0 && samples > 0 && room() > 0);
 }
 

@@ -52,10 +52,10 @@ struct suffix_tree_options {
   int max_match = 16;  ///< further tokens are not compared, at least min_match
 };
 
-/// Drafts what mostly followed the last tokens in answers to any of the requests that share it, and what prompt_lookup()
-/// drafts where that is nothing (suffix decoding: Oliaro et al. 2024, arXiv:2411.04975). For agents and services whose
-/// answers resemble earlier ones. Learns all that its requests generate: what one of them was told makes another one
-/// faster, so give each tenant its own if that must not be seen. Safe to share between engines. Throws
+/// Drafts what mostly followed the last tokens in answers to any of the requests that share it, and what
+/// prompt_lookup() drafts where that is nothing (suffix decoding: Oliaro et al. 2024, arXiv:2411.04975). For agents and
+/// services whose answers resemble earlier ones. Learns all that its requests generate: what one of them was told makes
+/// another one faster, so give each tenant its own if that must not be seen. Safe to share between engines. Throws
 /// std::invalid_argument for options outside their limits.
 std::shared_ptr<drafter> suffix_tree(const suffix_tree_options& options = {});
 
@@ -64,7 +64,7 @@ struct speculative_options {
   std::shared_ptr<cogen::drafter> drafter = {};  ///< empty: none
   /// Draft tokens in a step at most, at least 1. The engine runs only as many as should be faster, judged by the times
   /// of earlier steps and by how often the request's drafts were right. It runs none with max_buffered_tokens below 2,
-  /// and where the cache cannot drop tokens (engine_options.kv.max_rollback_tokens).
+  /// beside a response_format, and where the cache cannot drop tokens (engine_options.kv.max_rollback_tokens).
   int max_draft_tokens = 8;
 };
 

@@ -49,10 +49,6 @@ struct sequence_options {
   /// waits for a block.
   int least_shared = 0;
 
-  /// Whether a row may be planned while the row in flight before it samples the token that it feeds. If not, the
-  /// sequence waits until that step is absorbed.
-  bool chained = true;
-
   /// Removes the sequence and frees its slot when a run ends by itself. It may then hold, and reserves memory for, only
   /// what its first run needs: the run's tokens and, if it samples, max_new_tokens.
   bool release_at_end = false;
@@ -167,7 +163,8 @@ class scheduler {
   void propose(sequence_id id, std::vector<token> drafts, bool only_if_faster = false);
 
   /// With limits.depth 2: whether a row of the sequence may be planned while another one in flight still samples the
-  /// token that it runs, as it may at first. If not, each of its rows can have draft tokens. Ignores unknown ids.
+  /// token that it runs, as it may at first. If not, it waits until that one is absorbed, and each of its rows can have draft tokens. Ignores
+  /// unknown ids.
   void run_ahead(sequence_id id, bool allowed);
 
   /// Ends the run of a sequence without an event. The sequence becomes idle with the tokens from before that run;
