@@ -11,7 +11,7 @@
 namespace cogen::test {
 namespace {
 
-BOOST_AUTO_TEST_SUITE(beam_search)
+BOOST_AUTO_TEST_SUITE(beam_search_strategy)
 
 const std::vector<token> prompt{3, 1, 4, 1, 5, 9, 2, 6, 5, 3};
 constexpr int length = 12, width = 4;

@@ -14,7 +14,7 @@ namespace {
 
 namespace data = boost::unit_test::data;
 
-BOOST_AUTO_TEST_SUITE(best_of)
+BOOST_AUTO_TEST_SUITE(best_of_strategy)
 
 const std::vector<token> prompt{3, 1, 4, 1, 5, 9, 2, 6, 5, 3};
 constexpr int length = 12, count = 6;

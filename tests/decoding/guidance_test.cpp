@@ -11,7 +11,7 @@
 namespace cogen::test {
 namespace {
 
-BOOST_AUTO_TEST_SUITE(guidance)
+BOOST_AUTO_TEST_SUITE(guidance_strategy)
 
 const std::vector<token> prompt{3, 1, 4, 1, 5}, negative{2, 7, 1};
 constexpr int length = 12;

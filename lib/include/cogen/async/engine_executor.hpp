@@ -30,14 +30,14 @@ class engine_queue final : public net::io_context {
   /// Queues the handler; discards it after close(). Thread-safe.
   template <class Function>
   void post(Function&& function) {
-    std::lock_guard lock(mutex_);
+    const std::lock_guard lock(mutex_);
     if (!closed_) net::post(get_executor(), std::forward<Function>(function));
   }
 
   void close();  ///< destroys the queued handlers, and discards later ones
 
  private:
-  std::mutex mutex_;
+  std::recursive_mutex mutex_;  // without memory for a function, it is destroyed in post(), and may post another
   bool closed_ = false;
   net::executor_work_guard<executor_type> work_;
 };
