@@ -37,12 +37,10 @@ class row_reader {
 
   /// How many of the row's drafts were sampled, up to the first after which no token was. The slot keeps them.
   int accept_drafts(const row& result) {
-    const auto proposed = std::ssize(seq_.drafts);
+    const auto judged = std::min<std::int64_t>(std::ssize(seq_.drafts), result.drafts + 1);
     int right = 0;
-    while (right < std::min<std::int64_t>(proposed, result.drafts + 1) &&
-           after_drafts(result, right) == seq_.drafts[static_cast<std::size_t>(right)])
-      ++right;
-    seq_.accepts.saw(proposed, right);
+    while (right < judged && after_drafts(result, right) == seq_.drafts[static_cast<std::size_t>(right)]) ++right;
+    seq_.accepts.saw(judged, right);
     seq_.drafts.clear();
     int accepted = std::min(right, result.drafts);
     if (accepted > 0 && after_drafts(result, accepted) < 0) --accepted;

@@ -10,9 +10,9 @@ constexpr double required_gain = 1 + 1. / 4;  // what is gained by what is lost,
 
 }  // namespace
 
-void draft_acceptance::saw(std::int64_t proposed, std::int64_t right) {
+void draft_acceptance::saw(std::int64_t judged, std::int64_t right) {
   for (std::int64_t i = 0; i < right; ++i) right_ += newest * (1 - right_);
-  if (right < proposed) right_ -= newest * right_;
+  if (right < judged) right_ -= newest * right_;
 }
 
 double draft_acceptance::expected(std::int64_t count) const {

@@ -15,8 +15,8 @@ struct step_outlook {
 /// Estimates how often the draft tokens of a sequence are right. Newer ones weigh more.
 class draft_acceptance {
  public:
-  /// Of `proposed` tokens in a row, the first `right` ones were.
-  void saw(std::int64_t proposed, std::int64_t right);
+  /// Of `judged` tokens in a row, the first `right` ones were.
+  void saw(std::int64_t judged, std::int64_t right);
 
   /// How many draft tokens, `most` or fewer, should bring the most tokens in the time of the step; 0 where the time
   /// they take is not clearly worth what they bring. A step whose time is not known is taken to cost no more.

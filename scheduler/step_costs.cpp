@@ -30,7 +30,7 @@ std::optional<double> step_costs::time_of(std::int64_t tokens) const {
   for (const step_class& one : classes_) {
     if (!is_known(one)) continue;
     if (one.tokens > wanted) {
-      if (!below) return one.time;
+      if (!below) return one.time * wanted / one.tokens;
       const double part = (wanted - below->tokens) / (one.tokens - below->tokens);
       return below->time + part * (one.time - below->time);
     }

@@ -315,9 +315,9 @@ BOOST_AUTO_TEST_CASE(drafts_that_cost_no_time_are_all_worth_it) {
 
 BOOST_AUTO_TEST_CASE(drafts_that_are_wrong_are_worth_no_time) {
   const auto costs = costs_of({{1, 100}, {8, 250}, {32, 800}});
-  BOOST_TEST(seen(40, 0).worthwhile(8, {1, 1}, costs) == 7);
+  BOOST_TEST(seen(40, 0).worthwhile(8, {1, 1}, costs) == 8);
   BOOST_TEST(seen(0, 40).worthwhile(8, {1, 1}, costs) == 0);
-  BOOST_TEST(seen(40, 0).worthwhile(8, {16, 16}, costs) > 0);
+  BOOST_TEST(seen(40, 0).worthwhile(8, {8, 8}, costs) > 0);
   BOOST_TEST(seen(3, 40).worthwhile(8, {16, 16}, costs) == 0);
 }
 
