@@ -16,8 +16,8 @@ class step_costs {
   /// proportion beyond them, since larger steps take less time per token. 0 before the first step.
   std::int64_t tokens_within(std::chrono::nanoseconds limit) const;
 
-  /// Nanoseconds that a step of so many tokens should take, at least: interpolated between measured steps, in proportion
-  /// below them, and beyond them as the largest one. Empty before the first step.
+  /// Nanoseconds that a step of so many tokens should take, at least: interpolated between measured steps, in
+  /// proportion below them, and beyond them as the largest one. Empty before the first step.
   std::optional<double> time_of(std::int64_t tokens) const;
 
  private:
