@@ -5,14 +5,14 @@
 namespace cogen::scheduler {
 namespace {
 
-constexpr double newest = 1. / 8;             // weight of the newest token
+constexpr double weight_of_newest = 1. / 8;   // token
 constexpr double required_gain = 1 + 1. / 4;  // what is gained by what is lost, at least
 
 }  // namespace
 
 void draft_acceptance::saw(std::int64_t judged, std::int64_t right) {
-  for (std::int64_t i = 0; i < right; ++i) right_ += newest * (1 - right_);
-  if (right < judged) right_ -= newest * right_;
+  for (std::int64_t i = 0; i < right; ++i) right_ += weight_of_newest * (1 - right_);
+  if (right < judged) right_ -= weight_of_newest * right_;
 }
 
 double draft_acceptance::expected(std::int64_t count) const {
