@@ -19,8 +19,10 @@ constexpr auto list =
 
 //[speculation
 asio::awaitable<cogen::completion> copy(cogen::engine& engine, std::shared_ptr<cogen::drafter> drafter) {
-  auto stream = engine.generate(
-      {.prompt = std::string(list) + list + list, .max_tokens = 80, .speculative = {.drafter = std::move(drafter)}});
+  auto stream = engine.generate({.prompt = std::string(list) + list + list + "Berlin is",
+                                 .max_tokens = 80,
+                                 .ignore_eos = true,
+                                 .speculative = {.drafter = std::move(drafter)}});
   co_return co_await stream.async_complete();
 }
 
