@@ -19,7 +19,7 @@ namespace {
 
 using response::delimiter;
 using response::delimiter_part;
-using part_kind = delimiter_part::kind;
+using delimiter_kind = delimiter_part::kind;
 using form = response::call_syntax::form;
 
 const std::string line_end = "[\\n]?";
@@ -133,20 +133,20 @@ class grammar_writer {
     bool after_name = false;  // which only white space can part from a word
     for (const auto& part : parts) {
       all.push_back(written(part, name, after_name));
-      after_name = part.type == part_kind::name || part.type == part_kind::id;
+      after_name = part.type == delimiter_kind::name || part.type == delimiter_kind::id;
     }
     return sequence(all);
   }
 
   std::string written(const delimiter_part& part, const std::string& name, bool after_name) const {
     switch (part.type) {
-      case part_kind::text:
+      case delimiter_kind::text:
         return spelled(part.text, controls_);
-      case part_kind::space:
+      case delimiter_kind::space:
         return after_name ? "gap" : "blank";
-      case part_kind::name:
+      case delimiter_kind::name:
         return literal(name);
-      case part_kind::id:
+      case delimiter_kind::id:
         return "call-id";
     }
     return literal("");
