@@ -4,6 +4,7 @@
 #include "grammar/grammar_error.hpp"
 #include "grammar/json_schema.hpp"
 #include "grammar/regex_syntax.hpp"
+#include "grammar/schema_document.hpp"
 #include "json/printable.hpp"
 #include "response/parameter_types.hpp"
 
@@ -23,10 +24,6 @@ using delimiter_kind = delimiter_part::kind;
 using form = response::call_syntax::form;
 
 const std::string line_end = "[\\n]?";
-
-const boost::json::value* member(const boost::json::value& from, std::string_view key) {
-  return from.is_object() ? from.get_object().if_contains(key) : nullptr;
-}
 
 /// The expression of a text in which some parts are control tokens.
 std::string spelled(std::string_view text, const text_trigger::control_tokens& controls) {

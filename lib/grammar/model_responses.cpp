@@ -39,7 +39,7 @@ model_responses::model_responses(std::shared_ptr<const text::tokenizer> tokens) 
   const auto own = tokens_->response_template();
   try {
     syntax_ = own.empty() ? response::syntax_of_template(tokens_->chat_template())
-                          : response::syntax_of_response_template(json::parse(own, "response_template"));
+                          : response::syntax_of_response_template(cogen::json::parse(own, "response_template"));
   } catch (const std::invalid_argument& error) {
     error_ = error.what();
   }
@@ -83,9 +83,10 @@ void model_responses::check(const demands& what) const {
   if (!requires_call(what.choice)) return;
   if (what.answer) throw std::invalid_argument("tool_choice requires a call, which response_format excludes");
   if (callable(what.tools, what.choice).empty())
-    throw std::invalid_argument(what.tools.empty() ? "tool_choice requires a call, and there are no tools"
-                                                   : "tool_choice names the function " +
-                                                         json::in_quotes(what.choice.name) + ", which no tool has");
+    throw std::invalid_argument(what.tools.empty()
+                                    ? "tool_choice requires a call, and there are no tools"
+                                    : "tool_choice names the function " + cogen::json::in_quotes(what.choice.name) +
+                                          ", which no tool has");
 }
 
 std::shared_ptr<const response_marks> model_responses::marks() const {
