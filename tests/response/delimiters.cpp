@@ -21,7 +21,7 @@ std::string split(const delimiter& looked_for, std::string_view text) {
   return "none";
 }
 
-std::string refusal_of(std::string_view pattern) {
+std::string refusal_of_pattern(std::string_view pattern) {
   try {
     delimiters_of_pattern(pattern);
   } catch (const std::invalid_argument& error) {
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(patterns_are_delimiters) {
 
 BOOST_AUTO_TEST_CASE(other_patterns_are_refused_by_name) {
   for (const auto* pattern : {"", "\\s*", "a*", "a.b", "(a)", "(?:a", "a)", "\\d", "a|", "[ab]", "^a", "(?P<name>a)"})
-    BOOST_TEST(refusal_of(pattern).find("response_template: the pattern '") == 0u, pattern);
+    BOOST_TEST(refusal_of_pattern(pattern).find("response_template: the pattern '") == 0u, pattern);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

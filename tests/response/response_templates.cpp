@@ -50,7 +50,7 @@ void check(const response_syntax& syntax, const boost::json::object& reference) 
   BOOST_TEST(read_as == expected, text << " is read as " << boost::json::serialize(read_as));
 }
 
-std::string refusal_of(const std::string& json) {
+std::string refusal_of_template(const std::string& json) {
   try {
     syntax_of_response_template(boost::json::parse(json));
   } catch (const std::invalid_argument& error) {
@@ -87,20 +87,21 @@ BOOST_AUTO_TEST_CASE(families_read_what_their_response_templates_read) {
 
 BOOST_AUTO_TEST_CASE(what_is_not_supported_is_refused_by_name) {
   const auto in_fields = [](const std::string& fields) { return R"({"start_anchor": "a", "fields": )" + fields + "}"; };
-  BOOST_TEST(refusal_of("[]").find("response_template") != std::string::npos);
-  BOOST_TEST(refusal_of(R"({"version": 2, "fields": {}})") == "response_template.version is 2, but must be 1");
-  BOOST_TEST(refusal_of(R"({"x": 2, "fields": {}})").find("'x'") != std::string::npos);
-  BOOST_TEST(refusal_of(in_fields(R"({"citations": {}})")).find("'citations'") != std::string::npos);
-  BOOST_TEST(refusal_of(in_fields(R"({"thinking": {"open": "<a>"}})")).find("thinking") != std::string::npos);
-  BOOST_TEST(refusal_of(in_fields(R"({"thinking": {"open": " ", "close": "b"}})")).find("white space") !=
+  BOOST_TEST(refusal_of_template("[]").find("response_template") != std::string::npos);
+  BOOST_TEST(refusal_of_template(R"({"version": 2, "fields": {}})") == "response_template.version is 2, but must be 1");
+  BOOST_TEST(refusal_of_template(R"({"x": 2, "fields": {}})").find("'x'") != std::string::npos);
+  BOOST_TEST(refusal_of_template(in_fields(R"({"citations": {}})")).find("'citations'") != std::string::npos);
+  BOOST_TEST(refusal_of_template(in_fields(R"({"thinking": {"open": "<a>"}})")).find("thinking") != std::string::npos);
+  BOOST_TEST(refusal_of_template(in_fields(R"({"thinking": {"open": " ", "close": "b"}})")).find("white space") !=
              std::string::npos);
-  BOOST_TEST(refusal_of(in_fields(R"({"tool_calls": {"open": "a", "content": "json"}})")).find("transform") !=
+  BOOST_TEST(refusal_of_template(in_fields(R"({"tool_calls": {"open": "a", "content": "json"}})")).find("transform") !=
              std::string::npos);
-  BOOST_TEST(refusal_of(in_fields(R"({"tool_calls": {"open": "a", "content": "kv-lines", "transform":
+  BOOST_TEST(refusal_of_template(in_fields(R"({"tool_calls": {"open": "a", "content": "kv-lines", "transform":
     {"function": "{content}"}}})"))
                  .find("xml-inline") != std::string::npos);
-  BOOST_TEST(refusal_of(in_fields(R"({"content": {"open": "a", "open_pattern": "b"}})")).find("open_pattern") !=
-             std::string::npos);
+  BOOST_TEST(
+      refusal_of_template(in_fields(R"({"content": {"open": "a", "open_pattern": "b"}})")).find("open_pattern") !=
+      std::string::npos);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
