@@ -85,7 +85,7 @@ std::vector<token> allowed_tokens(guide& place) {
   return ids;
 }
 
-std::vector<token> allowed_by_trying(const guide& place) {
+std::vector<token> accepted_tokens(const guide& place) {
   std::vector<token> ids;
   for (std::size_t id = 0; id < vocabulary().size(); ++id) try {
       place.clone()->accept(static_cast<token>(id));
@@ -210,12 +210,12 @@ BOOST_AUTO_TEST_CASE(masks_say_what_is_accepted) {
     const auto place = automatic(syntax);
     const auto opening = call_triggers(*syntax.calls).front();
     for (const auto id : vocabulary().encode("a" + opening.substr(0, opening.size() - 1))) {
-      BOOST_TEST(allowed_tokens(*place) == allowed_by_trying(*place), boost::test_tools::per_element());
+      BOOST_TEST(allowed_tokens(*place) == accepted_tokens(*place), boost::test_tools::per_element());
       place->accept(id);
     }
     for (int step = 0; step < 12; ++step) {
       const auto ids = allowed_tokens(*place);
-      BOOST_TEST(ids == allowed_by_trying(*place), boost::test_tools::per_element());
+      BOOST_TEST(ids == accepted_tokens(*place), boost::test_tools::per_element());
       place->accept(ids[random() % ids.size()]);
     }
   }
@@ -311,7 +311,7 @@ BOOST_AUTO_TEST_CASE(a_guided_answer_begins_after_the_reasoning) {
   accept_each_byte(*place, "xyz</thin");
   BOOST_TEST(!place->is_complete());
   const auto ids = allowed_tokens(*place);
-  BOOST_TEST(ids == allowed_by_trying(*place), boost::test_tools::per_element());
+  BOOST_TEST(ids == accepted_tokens(*place), boost::test_tools::per_element());
   BOOST_TEST(!std::ranges::binary_search(ids, end()));
   BOOST_TEST(!std::ranges::binary_search(ids, *vocabulary().find("k>a")));
   place->accept(*vocabulary().find("k>Ċ"));
@@ -325,7 +325,7 @@ BOOST_AUTO_TEST_CASE(a_guided_answer_may_come_after_reasoning_that_the_model_ope
   for (const bool thinks : {true, false}) {
     const auto place =
         guide_response(marks_of(syntax), {.answer = shared_compiler().compile(choice({"abc"}))->start()});
-    BOOST_TEST(allowed_tokens(*place) == allowed_by_trying(*place), boost::test_tools::per_element());
+    BOOST_TEST(allowed_tokens(*place) == accepted_tokens(*place), boost::test_tools::per_element());
     if (thinks) accept(*place, "[THINK]hm[/THINK]");
     accept_each_byte(*place, "abc");
     BOOST_TEST(place->is_complete());
