@@ -33,7 +33,7 @@ class object_reader : public call_reader {
     if (place_ == place::end) return end_.step(byte, calls);
     unread_ += byte;
     if (!read(byte, calls)) {
-      unread_.pop_back();
+      if (!unread_.empty()) unread_.pop_back();  // it is, where a number before the byte was reported
       place_ = place::end;
       end_.begin_malformed(held_arguments_ + unread_, calls);
       return end_.step(byte, calls);

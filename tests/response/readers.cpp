@@ -91,6 +91,7 @@ BOOST_AUTO_TEST_CASE(malformed_calls_are_reported_with_their_text) {
              only_call(malformed("f", R"({"a": 1})")));
   BOOST_TEST(read(qwen(), in_tags(R"({"name": "f", "arguments": {}}})")) == only_call(malformed("f", "{}}")));
   BOOST_TEST(read(qwen(), in_tags(R"({"arguments": {}})")) == only_call(malformed("", "{}}")));
+  BOOST_TEST(read(qwen(), in_tags(R"({"name": 2|})")) == only_call(malformed("2", "|}")));
   BOOST_TEST(read(qwen(), in_tags(R"({"name": "f", "arguments": [1]})")).tool_calls.at(0).status ==
              tool_call_status::malformed);
   BOOST_TEST(read(qwen(), in_tags(R"({"name": "f", "name": "g"})")).tool_calls.at(0).status ==
