@@ -270,11 +270,6 @@ bool are_equal(const json::value& left, const json::value& right) {
   return left == right;
 }
 
-const json::value* member(const json::value& schema, std::string_view key) {
-  const auto* members = schema.if_object();
-  return members ? members->if_contains(key) : nullptr;
-}
-
 const json::value* item_schema(const json::value& schema, std::size_t index) {
   const auto* first = member(schema, "prefixItems");
   const auto* rest = member(schema, "items");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "json/member.hpp"
+
 #include <boost/json/value.hpp>
 
 #include <deque>
@@ -43,8 +45,7 @@ bool are_equal(const boost::json::value& left, const boost::json::value& right);
 long double number_of(const boost::json::value& value);
 bool is_integer(const boost::json::value& value);
 
-/// The member of an object; null if it has none or is none.
-const boost::json::value* member(const boost::json::value& schema, std::string_view key);
+using cogen::json::member;
 
 /// What a schema asks of the element at an index of an array, by itself; null: nothing.
 const boost::json::value* item_schema(const boost::json::value& schema, std::size_t index);

@@ -1,5 +1,6 @@
 #include "response/parameter_types.hpp"
 
+#include "json/member.hpp"
 #include "json/parse.hpp"
 #include "response/delimiter.hpp"
 
@@ -12,9 +13,7 @@
 namespace cogen::response {
 namespace {
 
-const boost::json::value* member(const boost::json::value& from, std::string_view key) {
-  return from.is_object() ? from.get_object().if_contains(key) : nullptr;
-}
+using cogen::json::member;
 
 void add_types(const boost::json::value& schema, std::vector<std::string>& types) {
   if (const auto* type = member(schema, "type")) {

@@ -29,7 +29,7 @@ class guide {
   /// Takes back the last `tokens` accepted ones. Throws std::invalid_argument if there are fewer.
   virtual void roll_back(int tokens) = 0;
 
-  /// An independent guide at the same place. Several threads may clone a guide that nobody changes meanwhile.
+  /// An independent guide at the same place. Threads may clone a guide at once while it is not changed.
   virtual std::unique_ptr<guide> clone() const = 0;
 
   /// Whether the text may end here.
