@@ -42,16 +42,6 @@ struct sampling_engine : toy_engine {
   }
 };
 
-/// Rounds in which as many steps are on their way as may be.
-void go_on(toy_engine& toy, net::io_context& context, int rounds) {
-  for (int i = 0; i < rounds; ++i) {
-    for (int launched = 0; launched < 3; ++launched) toy.running.poll_one();
-    toy.control->release();
-    context.restart();
-    context.poll();
-  }
-}
-
 struct ending {
   std::vector<token> tokens;
   error_code code;

@@ -52,16 +52,6 @@ struct guided_engine : toy_engine {
   int chained = 0;  // rows
 };
 
-/// Rounds in which as many steps are in flight as may be.
-void go_on(toy_engine& toy, net::io_context& context, int rounds) {
-  for (int i = 0; i < rounds; ++i) {
-    for (int launched = 0; launched < 3; ++launched) toy.running.poll_one();
-    toy.control->release();
-    context.restart();
-    context.poll();
-  }
-}
-
 struct outcome {
   std::vector<token> tokens;
   std::optional<finish_reason> reason;

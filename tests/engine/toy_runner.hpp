@@ -250,6 +250,16 @@ struct toy_engine {
   engine running;
 };
 
+/// Rounds in which as many steps are in flight as may be.
+inline void go_on(toy_engine& toy, net::io_context& context, int rounds) {
+  for (int i = 0; i < rounds; ++i) {
+    for (int launched = 0; launched < 3; ++launched) toy.running.poll_one();
+    toy.control->release();
+    context.restart();
+    context.poll();
+  }
+}
+
 inline std::vector<token> ids_of(const std::vector<sampled_token>& choices) {
   std::vector<token> ids;
   for (const auto& each : choices) ids.push_back(each.id);

@@ -40,13 +40,26 @@ bool accepts(const compiled_grammar& grammar, std::string_view text) {
 
 bool accepts(const response_format& format, std::string_view text) { return accepts(*compiled(format), text); }
 
-std::vector<token> allowed(guide& place) {
-  const auto size = small_vocabulary().size();
+std::vector<token> allowed(guide& place, const text::tokenizer& tokens) {
+  const auto size = tokens.size();
   std::vector<std::uint64_t> words((size + 63) / 64);
   const bool limited = place.allow(words);
   std::vector<token> ids;
   for (std::size_t id = 0; id < size; ++id)
     if (!limited || (words[id / 64] >> id % 64 & 1)) ids.push_back(static_cast<token>(id));
+  return ids;
+}
+
+std::vector<token> allowed_by_trying(const guide& place, const text::tokenizer& tokens) {
+  std::vector<token> ids;
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    const auto trial = place.clone();
+    try {
+      trial->accept(static_cast<token>(id));
+      ids.push_back(static_cast<token>(id));
+    } catch (const std::invalid_argument&) {
+    }
+  }
   return ids;
 }
 

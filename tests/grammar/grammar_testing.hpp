@@ -23,7 +23,10 @@ bool accepts(const compiled_grammar& grammar, std::string_view text);
 bool accepts(const response_format& format, std::string_view text);
 
 /// The tokens that allow() allows, ascending.
-std::vector<token> allowed(guide& place);
+std::vector<token> allowed(guide& place, const text::tokenizer& tokens = small_vocabulary());
+
+/// What allow() has to say, by trying each token.
+std::vector<token> allowed_by_trying(const guide& place, const text::tokenizer& tokens = small_vocabulary());
 
 /// Goes on by a token for each byte.
 void accept_bytes(guide& place, std::string_view text);

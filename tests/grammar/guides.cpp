@@ -28,20 +28,6 @@ std::vector<response_format> formats() {
           choice({"true", "tru", "name", "na\"me", "é"})};
 }
 
-/// What allow() has to say, by trying each token.
-std::vector<token> allowed_by_trying(const guide& place) {
-  std::vector<token> ids;
-  for (std::size_t id = 0; id < small_vocabulary().size(); ++id) {
-    const auto trial = place.clone();
-    try {
-      trial->accept(static_cast<token>(id));
-      ids.push_back(static_cast<token>(id));
-    } catch (const std::invalid_argument&) {
-    }
-  }
-  return ids;
-}
-
 /// What allow() has to say, by trying the bytes of each token one by one.
 std::vector<token> allowed_by_bytes(const guide& place) {
   const auto& tokens = small_vocabulary();

@@ -3,6 +3,7 @@
 #include "grammar/compiler.hpp"
 #include "grammar/grammar_error.hpp"
 #include "grammar/response_guide.hpp"
+#include "grammar_testing.hpp"
 #include "response/control_tokens.hpp"
 #include "response/families.hpp"
 #include "response/reader.hpp"
@@ -76,25 +77,6 @@ std::unique_ptr<guide> automatic(const response::response_syntax& syntax) {
   return guide_response(marks_of(syntax), {.calls = calls_of(syntax, false)});
 }
 
-std::vector<token> allowed_tokens(guide& place) {
-  std::vector<std::uint64_t> words((vocabulary().size() + 63) / 64);
-  const bool limited = place.allow(words);
-  std::vector<token> ids;
-  for (std::size_t id = 0; id < vocabulary().size(); ++id)
-    if (!limited || (words[id / 64] >> id % 64 & 1)) ids.push_back(static_cast<token>(id));
-  return ids;
-}
-
-std::vector<token> accepted_tokens(const guide& place) {
-  std::vector<token> ids;
-  for (std::size_t id = 0; id < vocabulary().size(); ++id) try {
-      place.clone()->accept(static_cast<token>(id));
-      ids.push_back(static_cast<token>(id));
-    } catch (const std::invalid_argument&) {
-    }
-  return ids;
-}
-
 void accept(guide& place, std::string_view text) {
   for (const auto id : vocabulary().encode(text, {.parse_special = true})) place.accept(id);
 }
@@ -118,7 +100,7 @@ bool is_ascii(token id) {
 std::string walk(guide& place, std::mt19937& random, int steps = 4000) {
   std::string text;
   for (int step = 0; step < steps; ++step) {
-    auto ids = allowed_tokens(place);
+    auto ids = allowed(place, vocabulary());
     if (std::ranges::any_of(ids, is_ascii)) std::erase_if(ids, [](token id) { return !is_ascii(id); });
     BOOST_REQUIRE(!ids.empty());
     const bool ends = std::ranges::binary_search(ids, end()) && (ids.size() == 1 || random() % 2 == 0);
@@ -210,12 +192,13 @@ BOOST_AUTO_TEST_CASE(masks_say_what_is_accepted) {
     const auto place = automatic(syntax);
     const auto opening = call_triggers(*syntax.calls).front();
     for (const auto id : vocabulary().encode("a" + opening.substr(0, opening.size() - 1))) {
-      BOOST_TEST(allowed_tokens(*place) == accepted_tokens(*place), boost::test_tools::per_element());
+      BOOST_TEST(allowed(*place, vocabulary()) == allowed_by_trying(*place, vocabulary()),
+                 boost::test_tools::per_element());
       place->accept(id);
     }
     for (int step = 0; step < 12; ++step) {
-      const auto ids = allowed_tokens(*place);
-      BOOST_TEST(ids == accepted_tokens(*place), boost::test_tools::per_element());
+      const auto ids = allowed(*place, vocabulary());
+      BOOST_TEST(ids == allowed_by_trying(*place, vocabulary()), boost::test_tools::per_element());
       place->accept(ids[random() % ids.size()]);
     }
   }
@@ -224,7 +207,7 @@ BOOST_AUTO_TEST_CASE(masks_say_what_is_accepted) {
 BOOST_AUTO_TEST_CASE(a_token_may_go_beyond_an_opening_only_as_the_call_does) {
   const auto place = automatic(response::syntax_of_template("<tool_call>"));
   accept_each_byte(*place, "a<tool_call");
-  const auto ids = allowed_tokens(*place);
+  const auto ids = allowed(*place, vocabulary());
   BOOST_TEST(std::ranges::binary_search(ids, *vocabulary().find(">{")));
   BOOST_TEST(!std::ranges::binary_search(ids, *vocabulary().find(">x")));
   place->accept(*vocabulary().find(">{"));
@@ -249,7 +232,7 @@ BOOST_AUTO_TEST_CASE(no_call_opens_where_none_may) {
   const auto place = guide_response(marks_of(syntax), {.forbids_calls = true});
   accept_each_byte(*place, "a<tool_call");
   for (const auto* text : {">", ">{", ">x", "l>"})
-    BOOST_TEST(std::ranges::binary_search(allowed_tokens(*place), *vocabulary().find(text)) ==
+    BOOST_TEST(std::ranges::binary_search(allowed(*place, vocabulary()), *vocabulary().find(text)) ==
                (std::string(text) == "l>"));
   BOOST_TEST(refuses(*place, ">"));
   accept_each_byte(*place, "_>");
@@ -278,11 +261,11 @@ BOOST_AUTO_TEST_CASE(reasoning_ends_with_its_budget) {
     BOOST_TEST(closing == vocabulary().encode(syntax.reasoning->close.front().text, {.parse_special = true}),
                boost::test_tools::per_element());
     for (const auto id : closing) {
-      BOOST_TEST(allowed_tokens(*place) == std::vector{id}, boost::test_tools::per_element());
+      BOOST_TEST(allowed(*place, vocabulary()) == std::vector{id}, boost::test_tools::per_element());
       BOOST_TEST(!place->is_complete());
       place->accept(id);
     }
-    BOOST_TEST(allowed_tokens(*place).size() == vocabulary().size());
+    BOOST_TEST(allowed(*place, vocabulary()).size() == vocabulary().size());
     BOOST_TEST(place->forced().empty());
   }
 }
@@ -292,7 +275,7 @@ BOOST_AUTO_TEST_CASE(reasoning_that_ends_before_its_budget_is_left_alone) {
   const auto place = guide_response(marks_of(syntax), {.in_reasoning = true, .reasoning_budget = 20});
   accept(*place, "hm</think>");
   accept_each_byte(*place, "a text that is longer than the budget");
-  BOOST_TEST(allowed_tokens(*place).size() == vocabulary().size());
+  BOOST_TEST(allowed(*place, vocabulary()).size() == vocabulary().size());
 }
 
 BOOST_AUTO_TEST_CASE(no_reasoning_where_the_budget_is_nothing) {
@@ -310,12 +293,12 @@ BOOST_AUTO_TEST_CASE(a_guided_answer_begins_after_the_reasoning) {
   const auto place = guide_response(marks_of(syntax), {.in_reasoning = true, .answer = answer()});
   accept_each_byte(*place, "xyz</thin");
   BOOST_TEST(!place->is_complete());
-  const auto ids = allowed_tokens(*place);
-  BOOST_TEST(ids == accepted_tokens(*place), boost::test_tools::per_element());
+  const auto ids = allowed(*place, vocabulary());
+  BOOST_TEST(ids == allowed_by_trying(*place, vocabulary()), boost::test_tools::per_element());
   BOOST_TEST(!std::ranges::binary_search(ids, end()));
   BOOST_TEST(!std::ranges::binary_search(ids, *vocabulary().find("k>a")));
   place->accept(*vocabulary().find("k>Ċ"));
-  BOOST_TEST(allowed_tokens(*place) == std::vector<token>{'a'}, boost::test_tools::per_element());
+  BOOST_TEST(allowed(*place, vocabulary()) == std::vector<token>{'a'}, boost::test_tools::per_element());
   accept_each_byte(*place, "abc");
   BOOST_TEST(place->is_complete());
 }
@@ -325,7 +308,8 @@ BOOST_AUTO_TEST_CASE(a_guided_answer_may_come_after_reasoning_that_the_model_ope
   for (const bool thinks : {true, false}) {
     const auto place =
         guide_response(marks_of(syntax), {.answer = shared_compiler().compile(choice({"abc"}))->start()});
-    BOOST_TEST(allowed_tokens(*place) == accepted_tokens(*place), boost::test_tools::per_element());
+    BOOST_TEST(allowed(*place, vocabulary()) == allowed_by_trying(*place, vocabulary()),
+               boost::test_tools::per_element());
     if (thinks) accept(*place, "[THINK]hm[/THINK]");
     accept_each_byte(*place, "abc");
     BOOST_TEST(place->is_complete());
@@ -349,7 +333,7 @@ BOOST_AUTO_TEST_CASE(rolled_back_responses_are_as_if_never_accepted) {
     place->roll_back(static_cast<int>(back));
     const auto fresh = make();
     for (std::size_t i = 0; i < length - back; ++i) fresh->accept(all[i]);
-    BOOST_TEST(allowed_tokens(*place) == allowed_tokens(*fresh), boost::test_tools::per_element());
+    BOOST_TEST(allowed(*place, vocabulary()) == allowed(*fresh, vocabulary()), boost::test_tools::per_element());
     BOOST_TEST(place->is_complete() == fresh->is_complete());
     for (std::size_t i = length - back; i < all.size(); ++i) place->accept(all[i]);
     for (std::size_t i = length; i < all.size(); ++i) other->accept(all[i]);
