@@ -1,0 +1,22 @@
+"""Runs cogen-server for a test."""
+import subprocess
+
+
+class CogenServer:
+    """The program, ready to answer at `address`; killed at the end where it has not gone by itself."""
+
+    def __init__(self, program, model, *options):
+        self.command = [program, "--model", model, "--port", "0", *options]
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True)
+        for line in self.process.stdout:
+            if line.startswith("ready on "):
+                self.address = line.split()[-1]
+                return self
+        raise RuntimeError(f"{self.command} ended with {self.process.wait()} before it was ready")
+
+    def __exit__(self, *ignored):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
