@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""usage: check_server.py PROGRAM MODEL: asks the server example as clients do, some of which go away in the middle, and
+"""usage: check_tcp_server.py PROGRAM MODEL: asks the server example as clients do, some of which go away in the middle, and
 sends it signals while it answers."""
 import socket
 import subprocess
