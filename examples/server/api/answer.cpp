@@ -1,0 +1,122 @@
+#include "api/answer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <utility>
+
+namespace server::api {
+namespace {
+
+namespace json = boost::json;
+
+json::object logprob_of(cogen::token id, float logprob, const cogen::text::tokenizer& vocabulary) {
+  json::array bytes;
+  for (const char byte : vocabulary.token_bytes(id)) bytes.push_back(static_cast<unsigned char>(byte));
+  return {{"id", id}, {"token", vocabulary.token_text(id)}, {"bytes", std::move(bytes)}, {"logprob", logprob}};
+}
+
+double milliseconds(std::chrono::nanoseconds time) { return std::chrono::duration<double, std::milli>(time).count(); }
+
+double ratio(double of, double by) { return by > 0 ? of / by : 0; }
+
+}  // namespace
+
+json::object answer_head::with(json::array choices) const {
+  return {{"id", id}, {"object", object}, {"created", created}, {"model", model}, {"choices", std::move(choices)}};
+}
+
+std::string new_id(std::string_view prefix) {
+  thread_local std::mt19937_64 random(std::random_device{}());
+  return fmt::format("{}{:016x}{:08x}", prefix, random(), static_cast<std::uint32_t>(random()));
+}
+
+std::int64_t unix_time() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+std::string_view finish_of(cogen::finish_reason reason, bool has_calls) noexcept {
+  switch (reason) {
+    case cogen::finish_reason::length:
+    case cogen::finish_reason::deadline_exceeded:
+      return "length";
+    default:
+      return has_calls ? "tool_calls" : "stop";
+  }
+}
+
+void usage_sum::add_prompt(const cogen::usage& one) {
+  prompt_ += one.prompt_tokens;
+  cached_ += one.cached_tokens;
+  add(one);
+}
+
+void usage_sum::add(const cogen::usage& one) {
+  generated_ += one.generated_tokens;
+  drafts_ += one.draft_tokens;
+  accepted_drafts_ += one.accepted_draft_tokens;
+}
+
+json::object usage_sum::json() const {
+  return {
+      {"prompt_tokens", prompt_},
+      {"completion_tokens", generated_},
+      {"total_tokens", prompt_ + generated_},
+      {"prompt_tokens_details", {{"cached_tokens", cached_}}},
+      {"completion_tokens_details",
+       {{"accepted_prediction_tokens", accepted_drafts_}, {"rejected_prediction_tokens", drafts_ - accepted_drafts_}}}};
+}
+
+json::array chat_logprobs(std::span<const cogen::sampled_token> tokens, const cogen::text::tokenizer& vocabulary) {
+  json::array result;
+  for (const auto& each : tokens) {
+    auto one = logprob_of(each.id, each.logprob, vocabulary);
+    json::array top;
+    for (const auto& other : each.top) top.push_back(logprob_of(other.id, other.logprob, vocabulary));
+    one["top_logprobs"] = std::move(top);
+    result.push_back(std::move(one));
+  }
+  return result;
+}
+
+json::array prompt_logprobs(std::span<const cogen::sampled_token> tokens, const cogen::text::tokenizer& vocabulary) {
+  json::array result;
+  for (const auto& each : tokens) {
+    if (result.empty()) {
+      result.push_back(nullptr);
+      continue;
+    }
+    json::object place;
+    const auto add = [&](cogen::token id, float logprob, json::value rank) {
+      place[std::to_string(id)] = {
+          {"logprob", logprob}, {"rank", std::move(rank)}, {"decoded_token", vocabulary.token_text(id)}};
+    };
+    add(each.id, each.logprob, nullptr);
+    for (std::size_t i = 0; i < each.top.size(); ++i) add(each.top[i].id, each.top[i].logprob, i + 1);
+    result.push_back(std::move(place));
+  }
+  return result;
+}
+
+json::object timings_of(const cogen::usage& usage, const cogen::request_metrics& times) {
+  const double prompt = milliseconds(usage.time_to_first_token);
+  const double predicted = milliseconds(times.first_token && times.last_token ? *times.last_token - *times.first_token
+                                                                              : std::chrono::nanoseconds(0));
+  const int run = usage.prompt_tokens - usage.cached_tokens, after_first = std::max(0, usage.generated_tokens - 1);
+  return {{"cache_n", usage.cached_tokens},
+          {"prompt_n", run},
+          {"prompt_ms", prompt},
+          {"prompt_per_token_ms", ratio(prompt, run)},
+          {"prompt_per_second", ratio(1000.0 * run, prompt)},
+          {"predicted_n", usage.generated_tokens},
+          {"predicted_ms", predicted},
+          {"predicted_per_token_ms", ratio(predicted, after_first)},
+          {"predicted_per_second", ratio(1000.0 * after_first, predicted)},
+          {"draft_n", usage.draft_tokens},
+          {"draft_n_accepted", usage.accepted_draft_tokens},
+          {"preemptions", times.preemptions}};
+}
+
+}  // namespace server::api

@@ -1,0 +1,83 @@
+#include "api/completion_fields.hpp"
+
+#include "api/error.hpp"
+#include "api/format_fields.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace server::api {
+namespace {
+
+namespace json = boost::json;
+
+bool is_id(const json::value& value) {
+  const auto* id = value.if_int64();
+  return id && *id >= 0 && *id <= std::numeric_limits<cogen::token>::max();
+}
+
+constexpr auto a_prompt = "a string, an array of token ids, or an array of prompts";
+
+/// One prompt of an array: its texts become tokens, beside those that are ids already.
+cogen::token_ids joined(const field_reader& body, std::string_view name, const json::array& parts,
+                        const cogen::text::tokenizer* tokens) {
+  cogen::token_ids result;
+  for (const auto& part : parts) {
+    if (is_id(part)) {
+      result.push_back(static_cast<cogen::token>(part.get_int64()));
+    } else if (const auto* text = part.if_string(); text && tokens) {
+      const auto more = tokens->encode(std::string_view(*text), {.add_special = result.empty(), .parse_special = true});
+      result.insert(result.end(), more.begin(), more.end());
+    } else {
+      body.refuse(name, a_prompt);
+    }
+  }
+  if (result.empty()) body.refuse(name, "at least one token");
+  return result;
+}
+
+cogen::prompt one_prompt(const field_reader& body, std::string_view name, const json::value& value,
+                         const cogen::text::tokenizer* tokens) {
+  if (const auto* text = value.if_string(); text && !tokens) return std::string(*text);
+  if (const auto* text = value.if_string())
+    return tokens->encode(std::string_view(*text), {.add_special = true, .parse_special = true});
+  if (const auto* parts = value.if_array()) return joined(body, name, *parts, tokens);
+  body.refuse(name, a_prompt);
+}
+
+}  // namespace
+
+std::vector<cogen::prompt> read_prompts(const field_reader& body, std::string_view name,
+                                        const cogen::text::tokenizer* tokens) {
+  const auto* value = body.find(name);
+  if (!value) body.refuse(name, a_prompt);
+  std::vector<cogen::prompt> result;
+  const auto* several = value->if_array();
+  if (several && several->empty()) body.refuse(name, "at least one token");
+  const bool one = !several || std::any_of(several->begin(), several->end(), is_id);
+  if (one) {
+    result.push_back(one_prompt(body, name, *value, tokens));
+  } else {
+    for (const auto& each : *several) result.push_back(one_prompt(body, name, each, tokens));
+  }
+  return result;
+}
+
+int read_completion(const field_reader& body, generation& into) {
+  auto& request = into.request;
+  request.echo = body.flag("echo").value_or(false);
+  if (const auto top = body.integer("logprobs", 0, cogen::sampling_params::max_logprobs)) {
+    request.sampling.logprobs = *top;
+    if (request.echo) request.prompt_logprobs = static_cast<int>(*top);
+  }
+  if (const auto top = body.count("prompt_logprobs")) request.prompt_logprobs = *top;
+  if (auto format = read_format(body)) request.response_format = std::move(*format);
+  const int best_of = static_cast<int>(body.integer("best_of", into.n, 128).value_or(into.n));
+  if (best_of > into.n && into.stream) body.refuse("best_of", fmt::format("n ({}) in a stream", into.n));
+  return best_of;
+}
+
+}  // namespace server::api

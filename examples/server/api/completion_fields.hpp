@@ -1,0 +1,20 @@
+#pragma once
+
+#include "api/field_reader.hpp"
+#include "api/generation.hpp"
+
+#include <cogen/text/tokenizer.hpp>
+
+#include <vector>
+
+namespace server::api {
+
+/// The prompts of a field: a text, token ids, both in an array, or an array of several prompts; at least one. Control
+/// tokens count in texts, since clients apply templates of their own. `tokens` may be null. Throws api::error.
+std::vector<cogen::prompt> read_prompts(const field_reader& body, std::string_view name,
+                                        const cogen::text::tokenizer* tokens);
+
+/// What /v1/completions has besides: `logprobs`, `echo`, `best_of` and the format. Returns `best_of`.
+int read_completion(const field_reader& body, generation& into);
+
+}  // namespace server::api

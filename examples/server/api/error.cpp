@@ -1,0 +1,117 @@
+#include "api/error.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include <new>
+#include <utility>
+
+namespace server::api {
+namespace {
+
+namespace json = boost::json;
+
+constexpr auto invalid_request = "invalid_request_error";
+constexpr auto unavailable = "unavailable_error";
+constexpr auto server_error = "server_error";
+
+std::string_view anthropic_type(int status) {
+  switch (status) {
+    case 401:
+      return "authentication_error";
+    case 403:
+      return "permission_error";
+    case 404:
+      return "not_found_error";
+    case 413:
+      return "request_too_large";
+    case 429:
+      return "rate_limit_error";
+    case 503:
+      return "overloaded_error";
+    default:
+      return status < 500 ? "invalid_request_error" : "api_error";
+  }
+}
+
+json::value null_if_empty(const std::string& text) { return text.empty() ? json::value() : json::value(text); }
+
+}  // namespace
+
+error::error(int status, std::string type, const std::string& sentence, std::string parameter, std::string code)
+    : std::runtime_error(sentence),
+      status_(status),
+      type_(std::move(type)),
+      parameter_(std::move(parameter)),
+      code_(std::move(code)) {}
+
+error invalid(std::string parameter, const std::string& sentence) {
+  return {400, invalid_request, sentence, std::move(parameter)};
+}
+
+error error_of(const cogen::diagnostics& why) {
+  using code = cogen::error;
+  if (why.code().category() != cogen::category()) return {500, server_error, why.message()};
+  switch (static_cast<code>(why.code().value())) {
+    case code::invalid_request:
+      return {400, invalid_request, why.message()};
+    case code::bad_session:
+      return {400, invalid_request, why.message(), "filename"};
+    case code::does_not_fit:
+      return {400, "exceed_context_size_error", why.message(), "", "context_length_exceeded"};
+    case code::queue_full:
+      return {429, "rate_limit_error", why.message(), "", "queue_full"};
+    case code::draining:
+      return {503, unavailable, why.message(), "", "draining"};
+    case code::deadline_unreachable:
+      return {503, unavailable, why.message(), "", "deadline_unreachable"};
+    case code::deadline_exceeded:
+      return {504, "timeout_error", why.message(), "", "deadline_exceeded"};
+    case code::out_of_memory:
+      return {503, unavailable, why.message(), "", "out_of_memory"};
+    case code::engine_stopped:
+      return {503, unavailable, why.message(), "", "engine_stopped"};
+    default:
+      return {500, server_error, why.message()};
+  }
+}
+
+error error_of(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const error& e) {
+    return e;
+  } catch (const cogen::generation_error& e) {
+    return error_of(e.why());
+  } catch (const std::bad_alloc&) {
+    return {503, unavailable, "the server is out of memory", "", "out_of_memory"};
+  } catch (const std::exception& e) {
+    return {500, server_error, e.what()};
+  }
+}
+
+std::string body_of(const error& what, dialect clients) {
+  switch (clients) {
+    case dialect::anthropic:
+      return json::serialize(json::value{
+          {"type", "error"}, {"error", {{"type", anthropic_type(what.status())}, {"message", what.what()}}}});
+    case dialect::llama:
+      return json::serialize(
+          json::value{{"error", {{"code", what.status()}, {"message", what.what()}, {"type", what.type()}}}});
+    default:
+      return json::serialize(json::value{{"error",
+                                          {{"message", what.what()},
+                                           {"type", what.type()},
+                                           {"param", null_if_empty(what.parameter())},
+                                           {"code", null_if_empty(what.code())}}}});
+  }
+}
+
+http::response response_of(const error& what, dialect clients) {
+  http::response answer{.status = what.status(), .body = body_of(what, clients)};
+  if (what.status() == 429 || what.status() == 503) answer.headers.emplace_back("Retry-After", "1");
+  if (what.status() == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return answer;
+}
+
+}  // namespace server::api

@@ -1,0 +1,143 @@
+#include "api/field_reader.hpp"
+
+#include "api/error.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+namespace server::api {
+
+namespace json = boost::json;
+
+json::object parse_body(std::string_view body) {
+  json::error_code error;
+  const json::parse_options options{.max_depth = 64};
+  auto value = json::parse({body.data(), body.size()}, error, {}, options);
+  if (error == json::error::too_deep) throw invalid("", "the body is nested deeper than 64");
+  if (error) throw invalid("", "the body is not valid JSON: " + error.message());
+  if (!value.is_object()) throw invalid("", fmt::format("the body is {}; it must be a JSON object", shown(value)));
+  return std::move(value.as_object());
+}
+
+std::string shown(const json::value& value) {
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return fmt::format("an array of {}", value.get_array().size());
+  constexpr std::size_t most = 60;
+  if (value.is_string() && value.get_string().size() > most)
+    return fmt::format("a string of {} bytes", value.get_string().size());
+  return json::serialize(value);
+}
+
+field_reader::field_reader(const json::object& object, std::string path) : object_(&object), path_(std::move(path)) {}
+
+const json::value* field_reader::find(std::string_view name) const {
+  const auto* found = object_->if_contains({name.data(), name.size()});
+  return found && !found->is_null() ? found : nullptr;
+}
+
+std::string field_reader::path_of(std::string_view name) const {
+  return path_.empty() ? std::string(name) : fmt::format("{}.{}", path_, name);
+}
+
+void field_reader::refuse(std::string_view name, std::string_view what) const {
+  const auto* value = object_->if_contains({name.data(), name.size()});
+  throw invalid(path_of(name), value ? fmt::format("{} is {}; it must be {}", path_of(name), shown(*value), what)
+                                     : fmt::format("{} is missing; it must be {}", path_of(name), what));
+}
+
+std::optional<bool> field_reader::flag(std::string_view name) const {
+  const auto* value = find(name);
+  if (!value) return std::nullopt;
+  if (!value->is_bool()) refuse(name, "true or false");
+  return value->get_bool();
+}
+
+std::optional<std::int64_t> field_reader::integer(std::string_view name, std::int64_t least, std::int64_t most) const {
+  const auto* value = find(name);
+  if (!value) return std::nullopt;
+  constexpr auto lowest = std::numeric_limits<std::int64_t>::min();
+  constexpr auto highest = std::numeric_limits<std::int64_t>::max();
+  const auto wanted = least == lowest && most == highest ? std::string("an integer")
+                      : most == highest                  ? fmt::format("an integer of at least {}", least)
+                                                         : fmt::format("an integer between {} and {}", least, most);
+  std::int64_t result = 0;
+  if (const auto* plain = value->if_int64())
+    result = *plain;
+  else if (const auto* real = value->if_double(); real && std::trunc(*real) == *real && std::abs(*real) < 9e15)
+    result = static_cast<std::int64_t>(*real);
+  else
+    refuse(name, wanted);
+  if (result < least || result > most) refuse(name, wanted);
+  return result;
+}
+
+std::optional<int> field_reader::count(std::string_view name, int least) const {
+  const auto value = integer(name, least, std::numeric_limits<int>::max());
+  if (!value) return std::nullopt;
+  return static_cast<int>(*value);
+}
+
+std::optional<double> field_reader::number(std::string_view name) const {
+  const auto* value = find(name);
+  if (!value) return std::nullopt;
+  if (!value->is_number()) refuse(name, "a number");
+  const auto result = value->to_number<double>();
+  if (!std::isfinite(result)) refuse(name, "a finite number");
+  return result;
+}
+
+std::optional<std::string> field_reader::text(std::string_view name) const {
+  const auto* value = find(name);
+  if (!value) return std::nullopt;
+  if (!value->is_string()) refuse(name, "a string");
+  return std::string(value->get_string());
+}
+
+std::string field_reader::required_text(std::string_view name) const {
+  auto value = text(name);
+  if (!value) refuse(name, "a string");
+  return std::move(*value);
+}
+
+const json::array* field_reader::array(std::string_view name) const {
+  const auto* value = find(name);
+  if (!value) return nullptr;
+  if (!value->is_array()) refuse(name, "an array");
+  return &value->get_array();
+}
+
+const json::object* field_reader::object(std::string_view name) const {
+  const auto* value = find(name);
+  if (!value) return nullptr;
+  if (!value->is_object()) refuse(name, "an object");
+  return &value->get_object();
+}
+
+const json::array& field_reader::required_array(std::string_view name) const {
+  const auto* value = array(name);
+  if (!value || value->empty()) refuse(name, "an array of at least one");
+  return *value;
+}
+
+std::optional<field_reader> field_reader::fields(std::string_view name) const {
+  const auto* value = object(name);
+  if (!value) return std::nullopt;
+  return field_reader(*value, path_of(name));
+}
+
+void field_reader::each(std::string_view name, const std::function<void(const field_reader&)>& read) const {
+  const auto* values = array(name);
+  if (!values) return;
+  for (std::size_t i = 0; i < values->size(); ++i) {
+    const auto path = fmt::format("{}[{}]", path_of(name), i);
+    if (!(*values)[i].is_object())
+      throw invalid(path, fmt::format("{} is {}; it must be an object", path, shown((*values)[i])));
+    read(field_reader((*values)[i].get_object(), path));
+  }
+}
+
+}  // namespace server::api

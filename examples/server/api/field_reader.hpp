@@ -1,0 +1,58 @@
+#pragma once
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/value.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace server::api {
+
+/// Parses a body. Throws api::error for what is not one JSON object, or nested deeper than 64.
+boost::json::object parse_body(std::string_view body);
+
+/// Reads the fields of a JSON object and checks their types and ranges. A field that is null counts as missing. All
+/// throw api::error, with status 400, naming the field, its value and what it must be. The object must outlive it.
+class field_reader {
+ public:
+  explicit field_reader(const boost::json::object& object, std::string path = {});
+
+  const boost::json::value* find(std::string_view name) const;
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+
+  std::optional<bool> flag(std::string_view name) const;
+  std::optional<std::int64_t> integer(std::string_view name,
+                                      std::int64_t least = std::numeric_limits<std::int64_t>::min(),
+                                      std::int64_t most = std::numeric_limits<std::int64_t>::max()) const;
+  std::optional<int> count(std::string_view name, int least = 0) const;  ///< an integer of at least that
+  std::optional<double> number(std::string_view name) const;             ///< finite
+  std::optional<std::string> text(std::string_view name) const;
+  std::string required_text(std::string_view name) const;
+  const boost::json::array* array(std::string_view name) const;    ///< null if missing
+  const boost::json::object* object(std::string_view name) const;  ///< null if missing
+  const boost::json::array& required_array(std::string_view name) const;
+
+  /// The fields of an object in this one.
+  std::optional<field_reader> fields(std::string_view name) const;
+  /// Calls `read` with the fields of each object in an array, in order.
+  void each(std::string_view name, const std::function<void(const field_reader&)>& read) const;
+
+  std::string path_of(std::string_view name) const;
+  const boost::json::object& source() const noexcept { return *object_; }
+  /// Throws "`path` is `value`; it must be `what`".
+  [[noreturn]] void refuse(std::string_view name, std::string_view what) const;
+
+ private:
+  const boost::json::object* object_;
+  std::string path_;
+};
+
+/// A value as a message shows it, cut where it is long.
+std::string shown(const boost::json::value& value);
+
+}  // namespace server::api

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "http/request.hpp"
+
+#include <cogen/request.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace server::api {
+
+/// What a client asks to be generated.
+struct generation {
+  cogen::request request;
+  int n = 1;                   ///< answers
+  bool stream = false;         ///< as events, while it is generated
+  bool include_usage = false;  ///< a last event with what it took
+};
+
+/// What a request has besides its body.
+struct sender {
+  std::uint64_t tenant = 0;
+  int priority = 0;
+  std::optional<cogen::clock::duration> start_within = {};
+  std::optional<cogen::clock::duration> finish_within = {};
+};
+
+/// Reads the headers `x-priority`, `x-start-within-ms` and `x-finish-within-ms`. Throws api::error.
+sender sender_of(const http::request& request, std::uint64_t tenant);
+
+}  // namespace server::api

@@ -1,0 +1,67 @@
+#include "api/merged_streams.hpp"
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <deque>
+#include <utility>
+
+namespace server::api {
+
+struct merged_streams::state {
+  explicit state(const net::any_io_executor& executor) : wake(executor) {}
+
+  struct arrival {
+    stream_event event;
+    bool failed = false;
+  };
+
+  net::steady_timer wake;
+  std::deque<arrival> arrived;
+  std::size_t open = 0;
+};
+
+merged_streams::merged_streams(std::vector<cogen::token_stream> streams, net::any_io_executor executor)
+    : streams_(std::move(streams)), state_(std::make_shared<state>(executor)) {
+  state_->open = streams_.size();
+  for (std::size_t i = 0; i < streams_.size(); ++i) ask(i);
+}
+
+merged_streams::~merged_streams() = default;
+
+/// The handler shares the state: it may run after the streams are gone.
+void merged_streams::ask(std::size_t stream) {
+  streams_[stream].async_next(
+      net::bind_executor(state_->wake.get_executor(),
+                         [shared = state_, stream](const cogen::error_code& error, std::optional<cogen::piece> piece) {
+                           shared->arrived.push_back({{stream, std::move(piece)}, error.failed()});
+                           shared->wake.cancel();
+                         }));
+}
+
+net::awaitable<std::optional<stream_event>> merged_streams::next(std::chrono::milliseconds patience) {
+  if (state_->arrived.empty()) {
+    state_->wake.expires_after(patience);
+    boost::system::error_code woken;
+    co_await state_->wake.async_wait(net::redirect_error(net::use_awaitable, woken));
+    const auto cancelled = co_await net::this_coro::cancellation_state;
+    if (cancelled.cancelled() != net::cancellation_type::none)
+      throw boost::system::system_error(net::error::operation_aborted);
+  }
+  if (state_->arrived.empty()) co_return std::nullopt;
+  auto [event, failed] = std::move(state_->arrived.front());
+  state_->arrived.pop_front();
+  if (failed) throw cogen::generation_error(streams_[event.stream].error());
+  if (event.piece)
+    ask(event.stream);
+  else
+    --state_->open;
+  co_return std::move(event);
+}
+
+bool merged_streams::ended() const noexcept { return state_->open == 0; }
+
+}  // namespace server::api

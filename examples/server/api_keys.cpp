@@ -1,0 +1,39 @@
+#include "api_keys.hpp"
+
+#include "api/error.hpp"
+
+namespace server {
+namespace {
+
+std::string_view key_in(const http::request& request) {
+  if (const auto key = request.header("x-api-key")) return *key;
+  constexpr std::string_view scheme = "bearer ";
+  const auto header = request.header("authorization").value_or("");
+  if (header.size() < scheme.size()) return {};
+  for (std::size_t i = 0; i < scheme.size(); ++i)
+    if ((header[i] | 0x20) != scheme[i]) return {};
+  return header.substr(scheme.size());
+}
+
+}  // namespace
+
+bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept {
+  if (a.size() != b.size()) return false;
+  volatile unsigned char difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    difference =
+        static_cast<unsigned char>(difference | (static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i])));
+  return difference == 0;
+}
+
+std::uint64_t tenant_of(const http::request& request, std::span<const std::string> keys) {
+  if (keys.empty()) return 0;
+  const auto key = key_in(request);
+  std::uint64_t found = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    if (equal_in_constant_time(key, keys[i])) found = i + 1;
+  if (found == 0) throw api::error(401, "authentication_error", "Invalid API Key", "", "invalid_api_key");
+  return found;
+}
+
+}  // namespace server

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "api/answer.hpp"
+#include "api/error.hpp"
+#include "http/exchange.hpp"
+#include "models.hpp"
+#include "options.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace server {
+
+namespace net = boost::asio;
+
+/// What all routes share. For the thread that runs the context.
+struct application {
+  explicit application(const options& chosen) : settings(chosen) {}
+
+  options settings;
+  net::io_context context{1};
+  net::thread_pool workers{1};  ///< for what would keep other clients waiting, such as large bodies
+  model_table models;
+  std::int64_t started = api::unix_time();
+};
+
+/// One request on its way through a route.
+struct call {
+  application& app;
+  http::exchange& client;
+  std::string id;
+  std::uint64_t tenant = 0;
+  api::dialect errors = api::dialect::openai;
+  http::fields matched = {};  ///< what stands for the `{names}` of the route
+  std::string model = {};     ///< that answers it, for the log
+  api::usage_sum usage = {};  ///< for the log
+
+  const http::request& request() const { return client.request(); }
+};
+
+}  // namespace server

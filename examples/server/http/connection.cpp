@@ -1,0 +1,175 @@
+#include "http/connection.hpp"
+
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/system/system_error.hpp>
+
+#include <array>
+#include <utility>
+
+namespace server::http {
+
+connection::connection(std::unique_ptr<transport> bytes, net::any_io_executor executor, const connection_limits& limits,
+                       const request_handler& handler, const refusal& refuse)
+    : bytes_(std::move(bytes)), timer_(std::move(executor)), limits_(limits), handler_(handler), refuse_(refuse) {}
+
+net::awaitable<void> connection::run() {
+  try {
+    co_await serve();
+  } catch (const std::exception&) {
+    // The client is gone, or its time is over: there is nobody to tell.
+  }
+  timer_.cancel();
+  bytes_->close();
+}
+
+net::awaitable<void> connection::serve() {
+  expire_after(limits_.receive);
+  co_await bytes_->handshake();
+  while (keep_alive_ && co_await read_request()) co_await answer();
+  co_await linger();
+}
+
+net::awaitable<bool> connection::read_request() {
+  request_parser parser(limits_.request);
+  expire_after(received_.empty() ? limits_.idle : limits_.receive);
+  bool told = false, started = !received_.empty();
+  while (!parser.is_done()) {
+    received_.erase(0, parser.put(received_));
+    if (parser.error()) {
+      co_await refuse(*parser.error());
+      co_return false;
+    }
+    if (parser.is_done()) break;
+    if (parser.has_header() && !told && parser.wants_continue()) {
+      told = true;
+      co_await send("HTTP/1.1 100 Continue\r\n\r\n");
+      expire_after(limits_.receive);
+    }
+    if (!co_await read_more()) co_return false;
+    if (!std::exchange(started, true)) expire_after(limits_.receive);
+  }
+  timer_.cancel();
+  request_ = parser.release();
+  if (parser.error()) {
+    co_await refuse(*parser.error());
+    co_return false;
+  }
+  keep_alive_ = keep_alive_ && request_.keep_alive;
+  co_return true;
+}
+
+net::awaitable<bool> connection::read_more() {
+  std::array<char, 4 << 10> space;
+  const auto read = co_await bytes_->read_some(net::buffer(space));
+  received_.append(space.data(), read);
+  co_return read > 0;
+}
+
+/// The one of both that ends first cancels the other: a client that goes away ends what makes its answer.
+net::awaitable<void> connection::answer() {
+  using namespace net::experimental::awaitable_operators;
+  headers_.clear();
+  status_ = 0;
+  ended_ = false;
+  answering_ = true;
+  const auto first = co_await (handle() || watch());
+  answering_ = false;
+  if (first.index() == 1 || !ended_) throw boost::system::system_error(net::error::connection_reset);
+}
+
+net::awaitable<void> connection::handle() {
+  try {
+    co_await handler_(*this);
+  } catch (const std::exception&) {
+    // What was begun cannot be finished; the connection ends.
+  }
+}
+
+/// Returns when the client has closed its side. Bytes of its next requests are kept.
+net::awaitable<void> connection::watch() {
+  try {
+    while (received_.size() < limits_.read_ahead && co_await read_more()) {
+    }
+    if (received_.size() < limits_.read_ahead) co_return;
+  } catch (const boost::system::system_error&) {
+    co_return;
+  }
+  net::steady_timer forever(timer_.get_executor(), net::steady_timer::time_point::max());
+  co_await forever.async_wait(net::use_awaitable);
+}
+
+void connection::add_header(std::string name, std::string value) {
+  headers_.emplace_back(std::move(name), std::move(value));
+}
+
+void connection::take_headers(response& answer) {
+  status_ = answer.status;
+  answer.headers.insert(answer.headers.end(), headers_.begin(), headers_.end());
+}
+
+net::awaitable<void> connection::respond(response answer) {
+  take_headers(answer);
+  auto bytes = head_of(answer, answer.body.size(), keep_alive_, false);
+  if (request_.method != "HEAD") bytes += answer.body;
+  co_await send(std::move(bytes));
+  ended_ = true;
+}
+
+net::awaitable<void> connection::begin(response head) {
+  take_headers(head);
+  chunked_ = request_.chunked_answer;
+  keep_alive_ = keep_alive_ && chunked_;
+  co_await send(head_of(head, std::nullopt, keep_alive_, chunked_));
+}
+
+net::awaitable<void> connection::write(std::string_view bytes) {
+  if (bytes.empty()) co_return;  // an empty chunk would end the answer
+  co_await send(chunked_ ? chunk_of(bytes) : std::string(bytes));
+}
+
+net::awaitable<void> connection::end() {
+  if (chunked_) co_await send(std::string(last_chunk));
+  ended_ = true;
+}
+
+net::awaitable<void> connection::send(std::string bytes) {
+  expire_after(limits_.send);
+  co_await bytes_->write(net::buffer(bytes));
+  timer_.cancel();
+}
+
+net::awaitable<void> connection::refuse(parse_error why) {
+  keep_alive_ = false;
+  request_ = {};
+  co_await respond(refuse_(why));
+}
+
+/// Reads for a moment what the client still sends: closing before that would reset the connection, and the client might
+/// not see the answer.
+net::awaitable<void> connection::linger() {
+  if (!ended_) co_return;
+  expire_after(std::chrono::seconds(1));
+  co_await bytes_->shutdown();
+  for (std::size_t read = 0; read < limits_.request.body; read += received_.size()) {
+    received_.clear();
+    if (!co_await read_more()) break;
+  }
+}
+
+void connection::finish() noexcept {
+  keep_alive_ = false;
+  if (!answering_) close();
+}
+
+void connection::close() noexcept { bytes_->close(); }
+
+void connection::expire_after(std::chrono::milliseconds time) {
+  timer_.expires_after(time);
+  timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& cancelled) {
+    const auto self = weak.lock();
+    if (!cancelled && self && self->timer_.expiry() <= net::steady_timer::clock_type::now()) self->close();
+  });
+}
+
+}  // namespace server::http

@@ -1,0 +1,79 @@
+#pragma once
+
+#include "http/exchange.hpp"
+#include "http/request_parser.hpp"
+#include "http/transport.hpp"
+
+#include <boost/asio/steady_timer.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace server::http {
+
+/// Limits of a connection.
+struct connection_limits {
+  request_limits request = {};
+  std::chrono::milliseconds idle{75'000};     ///< between two requests
+  std::chrono::milliseconds receive{30'000};  ///< from a request's first byte to its last
+  std::chrono::milliseconds send{600'000};    ///< in which a client has to take what is written to it
+  std::size_t read_ahead = 64 << 10;          ///< bytes of later requests that are read while one is answered
+};
+
+/// Answers one request; lets no exception out.
+using request_handler = std::function<net::awaitable<void>(exchange&)>;
+
+/// Answers a request that is not HTTP, or too large.
+using refusal = std::function<response(const parse_error&)>;
+
+/// Serves the requests of one client, one after the other. For one thread.
+class connection final : public exchange, public std::enable_shared_from_this<connection> {
+ public:
+  connection(std::unique_ptr<transport> bytes, net::any_io_executor executor, const connection_limits& limits,
+             const request_handler& handler, const refusal& refuse);
+
+  net::awaitable<void> run();  ///< to the connection's end; throws nothing
+
+  void finish() noexcept;  ///< ends after the answer that has begun, at once if there is none
+  void close() noexcept;   ///< ends at once
+
+  const http::request& request() const override { return request_; }
+  net::awaitable<void> respond(response answer) override;
+  net::awaitable<void> begin(response head) override;
+  net::awaitable<void> write(std::string_view bytes) override;
+  net::awaitable<void> end() override;
+  void add_header(std::string name, std::string value) override;
+  int status() const override { return status_; }
+
+ private:
+  net::awaitable<void> serve();
+  net::awaitable<bool> read_request();
+  net::awaitable<void> answer();
+  net::awaitable<void> handle();
+  net::awaitable<void> watch();
+  net::awaitable<bool> read_more();
+  void take_headers(response& answer);
+  net::awaitable<void> send(std::string bytes);
+  net::awaitable<void> refuse(parse_error why);
+  net::awaitable<void> linger();
+  void expire_after(std::chrono::milliseconds time);
+
+  std::unique_ptr<transport> bytes_;
+  net::steady_timer timer_;
+  const connection_limits& limits_;
+  const request_handler& handler_;
+  const refusal& refuse_;
+  http::request request_;
+  std::string received_;
+  fields headers_;
+  bool answering_ = false;
+  int status_ = 0;
+  bool ended_ = false;
+  bool keep_alive_ = true;
+  bool chunked_ = false;
+};
+
+}  // namespace server::http

@@ -1,0 +1,29 @@
+#pragma once
+
+#include "http/request.hpp"
+#include "http/response.hpp"
+
+#include <boost/asio/awaitable.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace server::http {
+
+namespace net = boost::asio;
+
+/// One request and its answer. Writing throws boost::system::system_error if the client is gone; while the answer is
+/// made, a client that goes away cancels the coroutine that makes it.
+class exchange {
+ public:
+  virtual ~exchange() = default;
+  virtual const http::request& request() const = 0;
+  virtual net::awaitable<void> respond(response answer) = 0;         ///< answers at once and whole
+  virtual net::awaitable<void> begin(response head) = 0;             ///< begins an answer that comes in parts
+  virtual net::awaitable<void> write(std::string_view bytes) = 0;    ///< a part of it
+  virtual net::awaitable<void> end() = 0;                            ///< there are no more parts
+  virtual void add_header(std::string name, std::string value) = 0;  ///< to the answer that is still to begin
+  virtual int status() const = 0;                                    ///< of the answer; 0: nothing was answered yet
+};
+
+}  // namespace server::http

@@ -1,0 +1,101 @@
+// An HTTP server for the clients of OpenAI's API and of llama-server: see README.md beside this file.
+#include "application.hpp"
+#include "http/listener.hpp"
+#include "http/tcp_transport.hpp"
+#include "loading.hpp"
+#include "options.hpp"
+#include "routes/table.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <fmt/core.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <optional>
+
+namespace {
+
+using namespace server;
+
+http::response refused(const http::parse_error& why) {
+  return api::response_of({why.status, "invalid_request_error", why.message}, api::dialect::openai);
+}
+
+void say(const std::string& line) {
+  fmt::print("{}\n", line);
+  std::fflush(stdout);
+}
+
+std::string address(const options& settings, unsigned short port) {
+  const auto host = settings.host.find(':') == std::string::npos ? settings.host : "[" + settings.host + "]";
+  return fmt::format("{}://{}:{}", settings.tls_key.empty() ? "http" : "https", host, port);
+}
+
+/// Ends the server by the first signal when what has begun is over, and by the second one at once.
+net::awaitable<void> end_at_a_signal(application& app, http::listener& listener) {
+  net::signal_set signals(app.context, SIGINT, SIGTERM);
+  co_await signals.async_wait(net::use_awaitable);
+  say("draining");
+  listener.finish();
+  net::steady_timer late(app.context);
+  if (app.settings.drain.count() > 0) {
+    late.expires_after(app.settings.drain);
+    late.async_wait([&app](const boost::system::error_code& cancelled) {
+      if (!cancelled) app.context.stop();
+    });
+  }
+  signals.async_wait([&app](const boost::system::error_code& cancelled, int) {
+    if (!cancelled) app.context.stop();
+  });
+  net::steady_timer again(app.context);
+  while (listener.connections() > 0) {
+    again.expires_after(std::chrono::milliseconds(10));
+    co_await again.async_wait(net::use_awaitable);
+  }
+  app.context.stop();
+}
+
+int serve(const options& settings) {
+  application app(settings);
+  std::exception_ptr failed;
+  http::listener listener(
+      app.context, settings.host, settings.port, settings.max_connections, settings.connections,
+      [](net::ip::tcp::socket socket) { return std::make_unique<http::tcp_transport>(std::move(socket)); },
+      [&app](http::exchange& client) { return dispatch(app, client); }, refused);
+  listener.start();
+  say(fmt::format("loading; listening on {}", address(settings, listener.port())));
+  loading models(app, [&](std::exception_ptr why) {
+    failed = why;
+    if (why)
+      app.context.stop();
+    else
+      say(fmt::format("ready on {}", address(settings, listener.port())));
+  });
+  net::co_spawn(app.context, end_at_a_signal(app, listener), [&](std::exception_ptr why) {
+    if (why) failed = why;
+    app.context.stop();
+  });
+  app.context.run();
+  if (failed) std::rethrow_exception(failed);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::optional<server::options> settings;
+  try {
+    settings = server::read_options(argc, argv);
+  } catch (const std::invalid_argument& e) {
+    fmt::print(stderr, "cogen-server: {}\n", e.what());
+    return 2;
+  }
+  return settings ? serve(*settings) : 0;
+} catch (const std::exception& e) {
+  fmt::print(stderr, "cogen-server: {}\n", e.what());
+  return 1;
+}

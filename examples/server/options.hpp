@@ -1,0 +1,51 @@
+#pragma once
+
+#include "http/connection.hpp"
+
+#include <cogen/engine_options.hpp>
+#include <cogen/load_model.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace server {
+
+/// Whose names the metrics have.
+enum class metrics_names : std::uint8_t { cogen, vllm, llamacpp };
+
+/// A model to serve.
+struct model_option {
+  std::string name;
+  std::filesystem::path path;
+};
+
+/// What the command line says.
+struct options {
+  std::vector<model_option> models;
+  std::string host = "127.0.0.1";
+  unsigned short port = 8080;
+  std::vector<std::string> api_keys;  ///< empty: anyone may ask
+  std::filesystem::path tls_certificate, tls_key;
+  std::string cors;  ///< the origin that pages may come from, or "*"; empty: none
+  int max_connections = 4096;
+  http::connection_limits connections = {};
+  std::chrono::milliseconds ping{15'000};  ///< between two signs of life in a stream
+  std::chrono::seconds drain{0};           ///< how long draining may take; 0: as long as it takes
+  cogen::load_options loading = {};
+  cogen::engine_options engine = {};
+  server::metrics_names names = metrics_names::cogen;
+  std::filesystem::path slot_save_path;  ///< where states of prompts are saved; empty: nowhere
+  std::filesystem::path trace;           ///< empty: none
+  bool log_requests = false;
+};
+
+/// Reads the command line; nothing if it asks for help, which is then printed. Throws std::invalid_argument with a
+/// sentence for what is wrong.
+std::optional<options> read_options(int argc, const char* const* argv);
+
+}  // namespace server

@@ -1,0 +1,120 @@
+#include "api/chat_answer.hpp"
+#include "api/chat_fields.hpp"
+#include "api/sampling_fields.hpp"
+#include "routes/generate.hpp"
+#include "routes/routes.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <utility>
+
+namespace server {
+namespace {
+
+namespace json = boost::json;
+
+class chat_events final : public event_writer {
+ public:
+  chat_events(call& client, const api::merged_streams& streams, const api::answer_head& head,
+              const cogen::text::tokenizer& vocabulary, bool logprobs, bool include_usage)
+      : call_(client), streams_(streams), head_(head), vocabulary_(vocabulary), include_usage_(include_usage) {
+    for (std::size_t i = 0; i < streams.streams().size(); ++i) choices_.emplace_back(i, logprobs);
+  }
+
+  std::vector<event> on(const api::stream_event& what) override {
+    auto& choice = choices_[what.stream];
+    if (what.piece) return chunks_of(choice.on(*what.piece, vocabulary_));
+    const auto& stream = streams_.streams()[what.stream];
+    auto result = chunks_of(choice.on_end(*stream.finish()), &stream);
+    what.stream == 0 ? call_.usage.add_prompt(stream.usage()) : call_.usage.add(stream.usage());
+    return result;
+  }
+
+  std::vector<event> last() override {
+    std::vector<event> result;
+    if (include_usage_) {
+      auto chunk = head_.with({});
+      chunk["usage"] = call_.usage.json();
+      result.push_back({json::serialize(chunk)});
+    }
+    result.push_back({"[DONE]"});
+    return result;
+  }
+
+  std::vector<event> failed(const api::error& why) override {
+    return {{api::body_of(why, api::dialect::openai)}, {"[DONE]"}};
+  }
+
+ private:
+  std::vector<event> chunks_of(std::vector<json::object> choices, const cogen::token_stream* ended = nullptr) const {
+    std::vector<event> result;
+    for (auto& choice : choices) {
+      auto chunk = head_.with({std::move(choice)});
+      if (include_usage_) chunk["usage"] = nullptr;
+      if (ended && &choice == &choices.back())
+        chunk["timings"] = api::timings_of(ended->usage(), ended->request_metrics());
+      result.push_back({json::serialize(chunk)});
+    }
+    return result;
+  }
+
+  call& call_;
+  const api::merged_streams& streams_;
+  const api::answer_head& head_;
+  const cogen::text::tokenizer& vocabulary_;
+  bool include_usage_;
+  std::vector<api::chat_choice_writer> choices_;
+};
+
+net::awaitable<void> send_chat(call& client, api::merged_streams& streams, const api::answer_head& head,
+                               const cogen::text::tokenizer& vocabulary, bool logprobs) {
+  const auto answers = co_await collect(streams);
+  json::array choices;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    i == 0 ? client.usage.add_prompt(answers[i].usage) : client.usage.add(answers[i].usage);
+    choices.push_back(api::chat_choice(i, answers[i], logprobs, vocabulary));
+  }
+  auto answer = head.with(std::move(choices));
+  answer["usage"] = client.usage.json();
+  const auto& first = streams.streams().front();
+  answer["timings"] = api::timings_of(first.usage(), first.request_metrics());
+  if (const auto tokens = first.prompt_logprobs(); !tokens.empty())
+    answer["prompt_logprobs"] = api::prompt_logprobs(tokens, vocabulary);
+  co_await client.client.respond({.body = json::serialize(answer)});
+}
+
+api::generation read(const http::request& request, std::uint64_t tenant, const json::object& source,
+                     const cogen::text::tokenizer& tokens) {
+  const api::field_reader body(source);
+  api::generation wanted;
+  api::read_generation(body, api::sender_of(request, tenant), {}, &tokens, wanted);
+  api::read_chat(body, wanted);
+  return wanted;
+}
+
+}  // namespace
+
+net::awaitable<void> chat_completions(call& client) {
+  const auto& request = client.request();
+  const auto body = co_await off_loop(client.app, request.body.size(), [&] { return api::parse_body(request.body); });
+  const auto named = api::field_reader(body).text("model");
+  const auto model = client.app.models.named(named);
+  const auto& vocabulary = model->tokenizer();
+  auto wanted = read(request, client.tenant, body, vocabulary);
+  client.model = model->name;
+  const bool logprobs = wanted.request.sampling.logprobs.has_value();
+  const bool stream = wanted.stream, include_usage = wanted.include_usage;
+  const api::answer_head head{.id = api::new_id("chatcmpl-"),
+                              .object = stream ? "chat.completion.chunk" : "chat.completion",
+                              .created = api::unix_time(),
+                              .model = named.value_or(model->name)};
+  api::merged_streams streams(begin(*model, std::move(wanted)), client.app.context.get_executor());
+  if (stream) {
+    chat_events writer(client, streams, head, vocabulary, logprobs, include_usage);
+    co_await send_events(client, streams, writer);
+  } else {
+    co_await send_chat(client, streams, head, vocabulary, logprobs);
+  }
+}
+
+}  // namespace server

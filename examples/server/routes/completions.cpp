@@ -1,0 +1,177 @@
+#include "api/completion_fields.hpp"
+#include "api/sampling_fields.hpp"
+#include "api/text_answer.hpp"
+#include "routes/generate.hpp"
+#include "routes/routes.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace server {
+namespace {
+
+namespace json = boost::json;
+
+/// What a client asks for, read.
+struct completion_request {
+  api::generation each;  ///< of one prompt
+  std::vector<cogen::prompt> prompts;
+  int n = 1;
+  int best_of = 1;
+  bool logprobs = false;
+};
+
+completion_request read(const http::request& request, std::uint64_t tenant, const json::object& source,
+                        const cogen::text::tokenizer* tokens) {
+  const api::field_reader body(source);
+  completion_request wanted;
+  api::read_generation(body, api::sender_of(request, tenant), {}, tokens, wanted.each);
+  wanted.n = wanted.each.n;
+  wanted.best_of = api::read_completion(body, wanted.each);
+  if (wanted.best_of < wanted.n) body.refuse("best_of", "at least n");
+  wanted.prompts = api::read_prompts(body, "prompt", tokens);
+  wanted.logprobs = wanted.each.request.sampling.logprobs.has_value();
+  wanted.each.n = wanted.best_of;
+  if (wanted.best_of > wanted.n && !wanted.logprobs) wanted.each.request.sampling.logprobs = 0;
+  if (!wanted.each.request.max_tokens) wanted.each.request.max_tokens = 16;  // as in OpenAI's API
+  return wanted;
+}
+
+std::vector<cogen::token_stream> begin_all(served_model& model, completion_request& wanted) {
+  std::vector<cogen::token_stream> all;
+  for (auto& prompt : wanted.prompts) {
+    auto one = wanted.each;
+    one.request.prompt = std::move(prompt);
+    for (auto& stream : begin(model, std::move(one))) all.push_back(std::move(stream));
+  }
+  return all;
+}
+
+json::object choice_of(std::size_t index, std::string text) {
+  return {{"index", index}, {"text", std::move(text)}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
+}
+
+class text_events final : public event_writer {
+ public:
+  text_events(call& client, const api::merged_streams& streams, const api::answer_head& head,
+              const cogen::text::tokenizer& vocabulary, const completion_request& wanted)
+      : call_(client), streams_(streams), head_(head), wanted_(wanted) {
+    logprobs_.assign(streams.streams().size(), api::text_logprobs(vocabulary));
+    begun_.resize(streams.streams().size());
+  }
+
+  std::vector<event> on(const api::stream_event& what) override {
+    if (!what.piece) return on_end(what.stream);
+    const auto& piece = *what.piece;
+    const bool first = !std::exchange(begun_[what.stream], char{1});
+    if (piece.text.empty() && !wanted_.logprobs) return {};
+    auto choice = choice_of(what.stream, piece.text);
+    if (wanted_.logprobs)
+      choice["logprobs"] = logprobs_[what.stream].of(piece.tokens, first && wanted_.each.request.echo);
+    return {{chunk_of(std::move(choice))}};
+  }
+
+  std::vector<event> last() override {
+    std::vector<event> result;
+    if (wanted_.each.include_usage) {
+      auto chunk = head_.with({});
+      chunk["usage"] = call_.usage.json();
+      result.push_back({json::serialize(chunk)});
+    }
+    result.push_back({"[DONE]"});
+    return result;
+  }
+
+  std::vector<event> failed(const api::error& why) override {
+    return {{api::body_of(why, api::dialect::openai)}, {"[DONE]"}};
+  }
+
+ private:
+  std::vector<event> on_end(std::size_t index) {
+    const auto& stream = streams_.streams()[index];
+    const bool first_of_prompt = index % static_cast<std::size_t>(wanted_.n) == 0;
+    first_of_prompt ? call_.usage.add_prompt(stream.usage()) : call_.usage.add(stream.usage());
+    auto choice = choice_of(index, "");
+    choice["finish_reason"] = api::finish_of(*stream.finish(), false);
+    return {{chunk_of(std::move(choice))}};
+  }
+
+  std::string chunk_of(json::object choice) const {
+    auto chunk = head_.with({std::move(choice)});
+    if (wanted_.each.include_usage) chunk["usage"] = nullptr;
+    return json::serialize(chunk);
+  }
+
+  call& call_;
+  const api::merged_streams& streams_;
+  const api::answer_head& head_;
+  const completion_request& wanted_;
+  std::vector<api::text_logprobs> logprobs_;
+  std::vector<char> begun_;
+};
+
+/// The best of the answers to each prompt, as many as were asked for.
+std::vector<std::size_t> chosen(const std::vector<cogen::completion>& answers, const completion_request& wanted) {
+  std::vector<std::size_t> all;
+  for (std::size_t begin = 0; begin < answers.size(); begin += static_cast<std::size_t>(wanted.best_of)) {
+    std::vector<std::size_t> some;
+    for (int i = 0; i < wanted.best_of; ++i) some.push_back(begin + static_cast<std::size_t>(i));
+    if (wanted.best_of > wanted.n)
+      std::stable_sort(some.begin(), some.end(), [&](std::size_t a, std::size_t b) {
+        return api::mean_logprob(answers[a]) > api::mean_logprob(answers[b]);
+      });
+    all.insert(all.end(), some.begin(), some.begin() + wanted.n);
+  }
+  return all;
+}
+
+net::awaitable<void> send_texts(call& client, api::merged_streams& streams, const api::answer_head& head,
+                                const cogen::text::tokenizer& vocabulary, const completion_request& wanted) {
+  const auto answers = co_await collect(streams);
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    i % static_cast<std::size_t>(wanted.best_of) == 0 ? client.usage.add_prompt(answers[i].usage)
+                                                      : client.usage.add(answers[i].usage);
+  json::array choices;
+  for (const auto index : chosen(answers, wanted)) {
+    const auto& answer = answers[index];
+    auto choice = choice_of(choices.size(), answer.text);
+    if (wanted.logprobs)
+      choice["logprobs"] = api::text_logprobs(vocabulary).of(answer.tokens, wanted.each.request.echo);
+    if (const auto tokens = streams.streams()[index].prompt_logprobs(); !tokens.empty())
+      choice["prompt_logprobs"] = api::prompt_logprobs(tokens, vocabulary);
+    choice["finish_reason"] = api::finish_of(answer.reason, false);
+    choices.push_back(std::move(choice));
+  }
+  auto body = head.with(std::move(choices));
+  body["usage"] = client.usage.json();
+  co_await client.client.respond({.body = json::serialize(body)});
+}
+
+}  // namespace
+
+net::awaitable<void> completions(call& client) {
+  const auto& request = client.request();
+  const auto body = co_await off_loop(client.app, request.body.size(), [&] { return api::parse_body(request.body); });
+  const auto named = api::field_reader(body).text("model");
+  const auto model = client.app.models.named(named);
+  const auto& vocabulary = model->tokenizer();
+  auto wanted = co_await off_loop(client.app, request.body.size(),
+                                  [&] { return read(request, client.tenant, body, &vocabulary); });
+  client.model = model->name;
+  const api::answer_head head{.id = api::new_id("cmpl-"),
+                              .object = "text_completion",
+                              .created = api::unix_time(),
+                              .model = named.value_or(model->name)};
+  api::merged_streams streams(begin_all(*model, wanted), client.app.context.get_executor());
+  if (wanted.each.stream) {
+    text_events writer(client, streams, head, vocabulary, wanted);
+    co_await send_events(client, streams, writer);
+  } else {
+    co_await send_texts(client, streams, head, vocabulary, wanted);
+  }
+}
+
+}  // namespace server

@@ -1,0 +1,72 @@
+#include "routes/generate.hpp"
+
+#include "http/event_stream.hpp"
+
+#include <exception>
+
+namespace server {
+namespace {
+
+net::awaitable<void> send(http::event_stream& events, std::vector<event> several) {
+  for (const auto& each : several) co_await events.send(each.data, each.name);
+}
+
+net::awaitable<void> send_all(call& client, http::event_stream& events, api::merged_streams& streams,
+                              event_writer& writer) {
+  while (!streams.ended()) {
+    const auto next = co_await streams.next(client.app.settings.ping);
+    if (next)
+      co_await send(events, writer.on(*next));
+    else
+      co_await events.ping();
+  }
+  co_await send(events, writer.last());
+}
+
+}  // namespace
+
+std::vector<cogen::token_stream> begin(served_model& model, api::generation what) {
+  std::vector<cogen::token_stream> streams;
+  if (what.n == 1)
+    streams.push_back(model.engine->generate(std::move(what.request)));
+  else
+    streams = model.engine->generate_n(std::move(what.request), what.n);
+  if (const auto why = streams.front().error()) throw cogen::generation_error(why);
+  return streams;
+}
+
+net::awaitable<std::vector<cogen::completion>> collect(api::merged_streams& streams) {
+  std::vector<cogen::completion> all(streams.streams().size());
+  constexpr auto long_time = std::chrono::hours(1);
+  while (!streams.ended()) {
+    auto next = co_await streams.next(long_time);
+    if (!next) continue;
+    auto& one = all[next->stream];
+    if (auto& piece = next->piece) {
+      one.text += piece->text;
+      one.reasoning += piece->reasoning;
+      one.tokens.insert(one.tokens.end(), piece->tokens.begin(), piece->tokens.end());
+      append(one.tool_calls, std::move(piece->tool_calls));
+    } else {
+      const auto& stream = streams.streams()[next->stream];
+      one.reason = *stream.finish();
+      one.usage = stream.usage();
+    }
+  }
+  co_return all;
+}
+
+net::awaitable<void> send_events(call& client, api::merged_streams& streams, event_writer& writer) {
+  http::event_stream events(client.client);
+  std::exception_ptr failed;
+  try {
+    co_await send_all(client, events, streams, writer);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  if (failed && client.client.status() == 0) std::rethrow_exception(failed);
+  if (failed) co_await send(events, writer.failed(api::error_of(failed)));
+  co_await events.end();
+}
+
+}  // namespace server

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "api/generation.hpp"
+#include "api/merged_streams.hpp"
+#include "application.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace server {
+
+/// Calls `work` on the thread of a worker where it concerns so many bytes that other clients would notice.
+template <class Work>
+net::awaitable<std::invoke_result_t<Work>> off_loop(application& app, std::size_t bytes, Work work) {
+  constexpr std::size_t many = 32 << 10;
+  if (bytes < many) co_return work();
+  auto apart = [](Work job) -> net::awaitable<std::invoke_result_t<Work>> { co_return job(); };
+  co_return co_await net::co_spawn(app.workers, apart(std::move(work)), net::use_awaitable);
+}
+
+/// Begins the generations. Throws generation_error if they are refused at once.
+std::vector<cogen::token_stream> begin(served_model& model, api::generation what);
+
+/// Reads streams to their ends.
+net::awaitable<std::vector<cogen::completion>> collect(api::merged_streams& streams);
+
+/// A server-sent event.
+struct event {
+  std::string data;
+  std::string name = {};
+};
+
+/// Writes what is generated as events, in the words of one API.
+class event_writer {
+ public:
+  virtual ~event_writer() = default;
+  virtual std::vector<event> on(const api::stream_event& what) = 0;  ///< of a piece, or of a stream's end
+  virtual std::vector<event> last() = 0;                             ///< when all streams have ended
+  virtual std::vector<event> failed(const api::error& why) = 0;      ///< instead of what would have come
+};
+
+/// Sends streams as events. Until the first one is sent, failures are thrown.
+net::awaitable<void> send_events(call& client, api::merged_streams& streams, event_writer& writer);
+
+}  // namespace server

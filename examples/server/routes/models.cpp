@@ -1,0 +1,63 @@
+#include "page.hpp"
+#include "routes/routes.hpp"
+
+#include <cogen/version.hpp>
+
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+namespace server {
+namespace {
+
+namespace json = boost::json;
+
+json::object model_object(const served_model& one) {
+  const auto limit = one.engine->estimate({.prompt = cogen::token_ids{0}, .max_tokens = {}}).most_tokens;
+  const auto& config = one.model->config();
+  return {{"id", one.name},
+          {"object", "model"},
+          {"created", one.created},
+          {"owned_by", "cogen"},
+          {"root", one.path},
+          {"parent", nullptr},
+          {"max_model_len", limit},
+          {"meta",
+           {{"n_vocab", config.vocabulary},
+            {"n_ctx_train", config.max_positions},
+            {"n_embd", config.hidden},
+            {"size", one.model->weight_bytes()}}}};
+}
+
+}  // namespace
+
+http::response health(call& client) {
+  if (!client.app.models.ready()) throw api::error(503, "unavailable_error", "Loading model", "", "loading");
+  for (const auto& one : client.app.models.all())
+    if (const auto why = one->engine->error())
+      throw api::error(503, "unavailable_error", one->name + ": " + why.message(), "", "engine_failed");
+  return {.body = R"({"status":"ok"})"};
+}
+
+http::response list_models(call& client) {
+  static_cast<void>(client.app.models.named({}));
+  json::array all;
+  for (const auto& one : client.app.models.all()) all.push_back(model_object(*one));
+  return {.body = json::serialize(json::value{{"object", "list"}, {"data", all}})};
+}
+
+http::response one_model(call& client) {
+  static_cast<void>(client.app.models.named({}));
+  const auto& id = client.matched.front().second;
+  for (const auto& one : client.app.models.all())
+    if (one->name == id) return {.body = json::serialize(model_object(*one))};
+  throw api::error(404, "not_found_error", "the model \"" + id.substr(0, 100) + "\" does not exist", "model",
+                   "model_not_found");
+}
+
+http::response chat_page(call&) {
+  return {.type = "text/html; charset=utf-8", .body = std::string(page()), .headers = {{"Cache-Control", "no-cache"}}};
+}
+
+http::response version(call&) { return {.body = json::serialize(json::value{{"version", cogen::version}})}; }
+
+}  // namespace server

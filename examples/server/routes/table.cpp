@@ -1,0 +1,110 @@
+#include "routes/table.hpp"
+
+#include "api_keys.hpp"
+#include "http/router.hpp"
+#include "request_log.hpp"
+#include "routes/routes.hpp"
+
+#include <boost/asio/this_coro.hpp>
+#include <fmt/format.h>
+
+#include <exception>
+#include <utility>
+#include <vector>
+
+namespace server {
+namespace {
+
+using plain_route = http::response (*)(call&);
+
+/// A route that answers without waiting.
+auto plain(plain_route answer) {
+  return [answer](call& client) -> net::awaitable<void> { co_await client.client.respond(answer(client)); };
+}
+
+std::vector<route> make_table() {
+  using enum access;
+  return {
+      {"GET", "/", plain(chat_page), anyone},
+      {"GET", "/health", plain(health), anyone},          {"GET", "/v1/health", plain(health), anyone},
+      {"GET", "/models", plain(list_models), anyone},     {"GET", "/v1/models", plain(list_models), anyone},
+      {"GET", "/v1/models/{id...}", plain(one_model)},    {"GET", "/version", plain(version)},
+      {"POST", "/v1/chat/completions", chat_completions}, {"POST", "/chat/completions", chat_completions},
+      {"POST", "/v1/completions", completions},
+  };
+}
+
+/// The route of a request. Throws api::error if there is none.
+const route& route_of(const http::request& request, http::fields& matched) {
+  std::string methods;
+  for (const auto& each : all_routes()) {
+    auto found = http::matched(each.pattern, request.path);
+    if (!found) continue;
+    if (each.method == request.method || (each.method == "GET" && request.method == "HEAD")) {
+      matched = std::move(*found);
+      return each;
+    }
+    methods += (methods.empty() ? "" : ", ") + std::string(each.method);
+  }
+  const auto path = request.path.substr(0, 200);
+  if (methods.empty()) throw api::error(404, "not_found_error", fmt::format("there is no {}", path));
+  throw api::error(405, "invalid_request_error",
+                   fmt::format("{} takes {}, not {}", path, methods, request.method.substr(0, 20)));
+}
+
+/// The client's own `x-request-id`, if it is one that a log can hold; else a new one.
+std::string id_of(const http::request& request) {
+  const auto given = request.header("x-request-id");
+  if (given && !given->empty() && given->size() <= 128 && http::is_header_text(*given)) return std::string(*given);
+  return api::new_id("req-");
+}
+
+/// Lets pages of the chosen origin read the answer.
+void allow_origin(const application& app, http::exchange& client) {
+  if (app.settings.cors.empty()) return;
+  client.add_header("Access-Control-Allow-Origin", app.settings.cors);
+  client.add_header("Access-Control-Expose-Headers", "x-request-id");
+}
+
+/// What a browser asks before it sends a request of another origin.
+http::response preflight() {
+  return {.status = 204,
+          .type = "",
+          .headers = {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+                      {"Access-Control-Allow-Headers", "*, Authorization"},
+                      {"Access-Control-Max-Age", "86400"}}};
+}
+
+net::awaitable<void> answer(call& one) {
+  if (one.request().method == "OPTIONS" && !one.app.settings.cors.empty()) {
+    co_await one.client.respond(preflight());
+    co_return;
+  }
+  const auto& found = route_of(one.request(), one.matched);
+  one.errors = found.errors;
+  if (found.who == access::with_key) one.tenant = tenant_of(one.request(), one.app.settings.api_keys);
+  co_await found.answer(one);
+}
+
+}  // namespace
+
+std::span<const route> all_routes() {
+  static const auto table = make_table();
+  return table;
+}
+
+net::awaitable<void> dispatch(application& app, http::exchange& client) {
+  call one{app, client, id_of(client.request())};
+  client.add_header("x-request-id", one.id);
+  allow_origin(app, client);
+  request_log log(one);
+  std::exception_ptr failed;
+  try {
+    co_await answer(one);
+  } catch (...) {
+    failed = std::current_exception();
+  }
+  if (failed && client.status() == 0) co_await client.respond(api::response_of(api::error_of(failed), one.errors));
+}
+
+}  // namespace server
