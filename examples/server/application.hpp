@@ -39,6 +39,12 @@ struct call {
   api::usage_sum usage = {};  ///< for the log
 
   const http::request& request() const { return client.request(); }
+
+  /// The model that the query names, or the first one, for routes without a body.
+  std::shared_ptr<served_model> queried_model() const {
+    const auto named = request().query.find("model");
+    return app.models.named(named == request().query.end() ? std::nullopt : std::optional(named->second));
+  }
 };
 
 }  // namespace server

@@ -1,15 +1,19 @@
 #include "loading.hpp"
 
+#include <cogen/model.hpp>
+
 #include <boost/asio/post.hpp>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace server {
 namespace {
 
 std::shared_ptr<served_model> load(const model_option& wanted, cogen::load_options loading,
-                                   cogen::engine_options engine, const std::atomic<bool>& stopped) {
+                                   cogen::engine_options engine, const std::shared_ptr<cogen::event_sink>& trace,
+                                   const std::atomic<bool>& stopped) {
   loading.progress = [&stopped](const cogen::load_progress&) { return !stopped; };
   auto one = std::make_shared<served_model>();
   one->name = wanted.name;
@@ -18,7 +22,14 @@ std::shared_ptr<served_model> load(const model_option& wanted, cogen::load_optio
   one->slots = engine.batching.slots;
   one->model = cogen::load_model(wanted.path, loading);
   engine.log = [name = wanted.name](std::string_view line) { fmt::print(stderr, "{}: {}\n", name, line); };
+  one->meter = std::make_shared<metrics::meter>(one->slots, trace);
+  engine.events = one->meter;
+  const auto limit = engine.kv.bytes;
   one->engine = std::make_unique<cogen::engine>(one->model, std::move(engine));
+  const auto whole = one->engine->estimate({.prompt = cogen::token_ids{0}});
+  one->max_length = whole.most_tokens;
+  one->cache_capacity = whole.cache_bytes * one->slots;
+  if (limit) one->cache_capacity = std::min(one->cache_capacity, *limit);
   return one;
 }
 
@@ -34,9 +45,11 @@ loading::~loading() {
 
 void loading::run() {
   try {
+    std::shared_ptr<cogen::event_sink> trace;  // of the first model: a trace is for one engine
+    if (!app_.settings.trace.empty()) trace = std::make_shared<cogen::chrome_trace>(app_.settings.trace);
     for (const auto& wanted : app_.settings.models) {
       auto engine = app_.settings.engine;
-      auto one = load(wanted, app_.settings.loading, std::move(engine), stopped_);
+      auto one = load(wanted, app_.settings.loading, std::move(engine), std::exchange(trace, nullptr), stopped_);
       net::post(app_.context, [this, one] { app_.models.add(one); });
     }
     net::post(app_.context, [this] {

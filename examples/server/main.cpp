@@ -2,6 +2,7 @@
 #include "application.hpp"
 #include "http/listener.hpp"
 #include "http/tcp_transport.hpp"
+#include "http/tls.hpp"
 #include "loading.hpp"
 #include "options.hpp"
 #include "routes/table.hpp"
@@ -34,6 +35,11 @@ std::string address(const options& settings, unsigned short port) {
   return fmt::format("{}://{}:{}", settings.tls_key.empty() ? "http" : "https", host, port);
 }
 
+http::transport_factory transport_of(const options& settings) {
+  if (!settings.tls_key.empty()) return http::tls(settings.tls_certificate, settings.tls_key);
+  return [](net::ip::tcp::socket socket) { return std::make_unique<http::tcp_transport>(std::move(socket)); };
+}
+
 /// Ends the server by the first signal when what has begun is over, and by the second one at once.
 net::awaitable<void> end_at_a_signal(application& app, http::listener& listener) {
   net::signal_set signals(app.context, SIGINT, SIGTERM);
@@ -62,8 +68,7 @@ int serve(const options& settings) {
   application app(settings);
   std::exception_ptr failed;
   http::listener listener(
-      app.context, settings.host, settings.port, settings.max_connections, settings.connections,
-      [](net::ip::tcp::socket socket) { return std::make_unique<http::tcp_transport>(std::move(socket)); },
+      app.context, settings.host, settings.port, settings.max_connections, settings.connections, transport_of(settings),
       [&app](http::exchange& client) { return dispatch(app, client); }, refused);
   listener.start();
   say(fmt::format("loading; listening on {}", address(settings, listener.port())));
@@ -87,14 +92,11 @@ int serve(const options& settings) {
 
 int main(int argc, char** argv) try {
   std::signal(SIGPIPE, SIG_IGN);
-  std::optional<server::options> settings;
-  try {
-    settings = server::read_options(argc, argv);
-  } catch (const std::invalid_argument& e) {
-    fmt::print(stderr, "cogen-server: {}\n", e.what());
-    return 2;
-  }
+  const auto settings = server::read_options(argc, argv);
   return settings ? serve(*settings) : 0;
+} catch (const std::invalid_argument& e) {
+  fmt::print(stderr, "cogen-server: {}\n", e.what());
+  return 2;
 } catch (const std::exception& e) {
   fmt::print(stderr, "cogen-server: {}\n", e.what());
   return 1;

@@ -2,7 +2,12 @@
 
 #include "api/error.hpp"
 
+#include <cogen/model.hpp>
+
 #include <fmt/format.h>
+
+#include <utility>
+#include <vector>
 
 namespace server {
 
@@ -13,6 +18,19 @@ const cogen::text::tokenizer* served_model::tokenizer_or_null() const {
 const cogen::text::tokenizer& served_model::tokenizer() const {
   if (const auto* tokens = tokenizer_or_null()) return *tokens;
   throw api::error(501, "not_supported_error", fmt::format("the model {} has no tokenizer", name), "model");
+}
+
+running_answer::running_answer(served_model& of, std::string id, const api::merged_streams& streams)
+    : model_(of), id_(std::move(id)), streams_(streams) {
+  model_.running.push_back(this);
+}
+
+running_answer::~running_answer() { std::erase(model_.running, this); }
+
+const cogen::token_stream* running_answer::stream_of(std::uint64_t sequence) const {
+  for (const auto& stream : streams_.streams())
+    if (stream.id() == sequence) return &stream;
+  return nullptr;
 }
 
 std::shared_ptr<served_model> model_table::named(const std::optional<std::string>& name) const {

@@ -1,9 +1,14 @@
 #pragma once
 
+#include "api/merged_streams.hpp"
+#include "metrics/meter.hpp"
+
 #include <cogen/engine.hpp>
-#include <cogen/model.hpp>
+#include <cogen/fwd.hpp>
+#include <cogen/text/tokenizer.hpp>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +16,8 @@
 #include <vector>
 
 namespace server {
+
+class running_answer;
 
 /// A model that is loaded, and its engine.
 struct served_model {
@@ -20,9 +27,32 @@ struct served_model {
   int slots = 0;
   std::shared_ptr<const cogen::model> model;
   std::unique_ptr<cogen::engine> engine;
+  std::shared_ptr<metrics::meter> meter;
+  int max_length = 0;               ///< tokens of a sequence
+  std::int64_t cache_capacity = 0;  ///< bytes that its caches may take
+  std::vector<const running_answer*> running = {};
+  std::map<int, cogen::token_ids> slot_tokens = {};  ///< of the last answer with each `id_slot`, for /slots/{id}
 
   const cogen::text::tokenizer* tokenizer_or_null() const;
   const cogen::text::tokenizer& tokenizer() const;  ///< throws api::error if there is none
+};
+
+/// An answer that is generated, while it lives, as /slots shows it.
+class running_answer {
+ public:
+  running_answer(served_model& of, std::string id, const api::merged_streams& streams);
+  running_answer(const running_answer&) = delete;
+  running_answer& operator=(const running_answer&) = delete;
+  ~running_answer();
+
+  const std::string& id() const noexcept { return id_; }
+  /// Its stream that is this sequence of the engine; null if it has none.
+  const cogen::token_stream* stream_of(std::uint64_t sequence) const;
+
+ private:
+  served_model& model_;
+  std::string id_;
+  const api::merged_streams& streams_;
 };
 
 /// The models of the server. For one thread.

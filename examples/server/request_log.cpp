@@ -1,5 +1,7 @@
 #include "request_log.hpp"
 
+#include "api/valid_text.hpp"
+
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <fmt/chrono.h>
@@ -18,7 +20,7 @@ request_log::~request_log() try {
       {"id", call_.id},
       {"tenant", call_.tenant},
       {"method", call_.request().method},
-      {"path", call_.request().path},
+      {"path", api::valid_text(call_.request().path)},
       {"status", call_.client.status() == 0 ? 499 : call_.client.status()},  // 499: the client went away
       {"ms", took.count()},
       {"model", call_.model},

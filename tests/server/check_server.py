@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -224,6 +225,7 @@ def check_errors(server):
     refused("/v1/completions", {"prompt": [10**6]}, 400, "vocabulary")
     refused("/v1/completions", {"prompt": []}, 400, "prompt")
     refused("/v1/nothing", {}, 404, "/v1/nothing")
+    refused("/v1/%ff%00%c3%a4", {}, 404, "/v1/")
     refused("/health", {}, 405, "GET")
     assert server.get("/v1/models/none").status == 404
     late = server.post(chat, {"messages": STORY}, headers={"x-finish-within-ms": "soon"})
@@ -293,6 +295,246 @@ def check_leaving(server):
     assert all(answer.text.split('"choices"')[1].split('"usage"')[0] == alone for answer in staying)
 
 
+def check_formats(server):
+    schema = {"type": "object", "properties": {"capital": {"enum": ["Paris", "Rome"]}}, "required": ["capital"],
+              "additionalProperties": False}
+    named = {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
+    for body in ({"response_format": named}, {"guided_json": schema}, {"structured_outputs": {"json": schema}},
+                 {"response_format": {"type": "json_object", "schema": schema}}, {"json_schema": schema}):
+        text = server.chat(**body, max_tokens=40).json["choices"][0]["message"]["content"]
+        assert json.loads(text)["capital"] in ("Paris", "Rome"), text
+    assert server.chat(guided_regex="[0-9]{3}").json["choices"][0]["message"]["content"].isdigit()
+    assert server.chat(guided_choice=["yes", "no"]).json["choices"][0]["message"]["content"] in ("yes", "no")
+    assert server.chat(grammar='root ::= "a" "b"').json["choices"][0]["message"]["content"] == "ab"
+    both = server.chat(guided_regex="a", grammar='root ::= "a"')
+    assert both.status == 400 and "one format" in both.text
+    assert server.chat(response_format={"type": "json_schema", "json_schema": {"schema": {"type": "poem"}}}).status == 400
+
+
+TOOL = {"type": "function", "function": {"name": "temperature", "description": "The temperature in a town now.", "parameters": {
+    "type": "object", "properties": {"town": {"enum": ["Oslo", "Bergen"]}}, "required": ["town"]}}}
+
+
+def check_tools(server):
+    question = [{"role": "user", "content": "How warm is it in Oslo?"}]
+    wanted = {"tools": [TOOL], "tool_choice": {"type": "function", "function": {"name": "temperature"}}, "max_tokens": 100}
+    choice = server.chat(question, **wanted).json["choices"][0]
+    call = choice["message"]["tool_calls"][0]
+    assert choice["finish_reason"] == "tool_calls" and call["type"] == "function" and call["id"], choice
+    assert call["function"]["name"] == "temperature" and json.loads(call["function"]["arguments"])["town"]
+    name, arguments, ids = "", "", set()
+    for chunk in server.chat(question, **wanted, stream=True).events:
+        for part in chunk["choices"][0]["delta"].get("tool_calls", []):
+            assert part["index"] == 0
+            ids |= {part["id"]} if "id" in part else set()
+            name += part["function"].get("name", "")
+            arguments += part["function"]["arguments"]
+    assert (name, arguments, len(ids)) == ("temperature", call["function"]["arguments"], 1)
+    told = question + [{"role": "assistant", "content": None, "tool_calls": [call]},
+                       {"role": "tool", "tool_call_id": call["id"], "content": "21 degrees"}]
+    assert server.chat(told, tools=[TOOL]).status == 200
+    assert server.chat(question, tools=[{"type": "function"}]).status == 400
+
+
+def check_tokens(server):
+    text = "Hello <|im_end|> w\u00f6rld \U0001f600"
+    tokens = server.ask("/tokenize", content=text)["tokens"]
+    assert server.ask("/detokenize", tokens=tokens)["content"] == text
+    assert len(server.ask("/tokenize", content=text, parse_special=False)["tokens"]) > len(tokens)
+    pieces = server.ask("/tokenize", content=text, with_pieces=True)["tokens"]
+    assert [piece["id"] for piece in pieces] == tokens
+    spelled = b"".join(piece["piece"].encode() if isinstance(piece["piece"], str) else bytes(piece["piece"]) for piece in pieces)
+    assert spelled.decode() == text
+    assert server.ask("/tokenize", prompt=text)["count"] == len(tokens)
+    prompt = server.ask("/apply-template", messages=CAPITAL)["prompt"]
+    assert CAPITAL[0]["content"] in prompt and prompt.endswith("assistant\n"), prompt
+    templated = server.ask("/tokenize", messages=CAPITAL)["tokens"]
+    assert templated == server.ask("/tokenize", content=prompt)["tokens"]
+    assert server.chat().json["usage"]["prompt_tokens"] == len(templated)
+    assert server.post("/detokenize", {"tokens": [10**6]}).status == 400
+    info = server.get("/tokenizer_info").json
+    assert info["eos_token"] == "<|im_end|>" and info["chat_template"]
+
+
+def check_llama(server):
+    asked = {"prompt": "The sea is", "n_predict": 8, "temperature": 0}
+    answer = server.ask("/completion", **asked, return_tokens=True, n_probs=2)
+    assert answer["stop"] and answer["stop_type"] == "limit" and answer["tokens_predicted"] == 8, answer
+    assert answer["content"] == server.ask("/v1/completions", prompt="The sea is", max_tokens=8, temperature=0)["choices"][0]["text"]
+    assert server.ask("/detokenize", tokens=answer["tokens"])["content"] == answer["content"]
+    assert len(answer["completion_probabilities"]) == 8 and answer["timings"]["predicted_n"] == 8
+    assert answer["generation_settings"]["n_predict"] == 8 and answer["prompt"] == "The sea is"
+    several = server.ask("/completion", **asked | {"prompt": ["The sea is", [1, 2, 3], ["Cats", 5]]})
+    assert [one["index"] for one in several] == [0, 1, 2] and several[0]["content"] == answer["content"]
+    streamed = server.post("/completion", asked | {"stream": True}).text
+    parts = [json.loads(line[6:]) for line in streamed.split("\n") if line.startswith("data: ")]
+    assert "".join(part["content"] for part in parts) == answer["content"]
+    assert [part["stop"] for part in parts] == [False] * (len(parts) - 1) + [True]
+    refused = server.post("/completion", asked | {"n_predict": "many"})
+    assert refused.status == 400 and refused.json["error"]["code"] == 400, refused.text
+    words = server.ask("/completion", prompt="1 2 3 4 5", n_predict=16, temperature=0, stop=[" 8"])
+    assert words["stop_type"] == "word" and words["stopping_word"] == " 8", words
+
+
+def check_messages(server):
+    asked = {"messages": CAPITAL, "max_tokens": 16, "temperature": 0, "system": "Be brief."}
+    answer = server.ask("/v1/messages", **asked)
+    assert answer["type"] == "message" and answer["role"] == "assistant" and answer["stop_reason"] == "end_turn", answer
+    text = answer["content"][0]["text"]
+    assert "Paris" in text and answer["usage"]["output_tokens"] > 0
+    counted = server.ask("/v1/messages/count_tokens", messages=CAPITAL, system="Be brief.")["input_tokens"]
+    used = answer["usage"]
+    assert used["input_tokens"] + used["cache_read_input_tokens"] == counted, (used, counted)
+    events = [json.loads(line[6:]) for line in server.post("/v1/messages", asked | {"stream": True}).text.split("\n")
+              if line.startswith("data: ")]
+    kinds = [event["type"] for event in events]
+    assert kinds[:2] == ["message_start", "content_block_start"], kinds
+    assert kinds[-3:] == ["content_block_stop", "message_delta", "message_stop"], kinds
+    assert "".join(event["delta"]["text"] for event in events if event["type"] == "content_block_delta") == text
+    tool = {"name": "temperature", "input_schema": TOOL["function"]["parameters"]}
+    called = server.ask("/v1/messages", messages=[{"role": "user", "content": "How warm is it in Oslo?"}], max_tokens=100,
+                        tools=[tool], tool_choice={"type": "tool", "name": "temperature"}, temperature=0)
+    use = called["content"][0]
+    assert called["stop_reason"] == "tool_use" and use["type"] == "tool_use" and use["input"]["town"], called
+    result = {"type": "tool_result", "tool_use_id": use["id"], "content": [{"type": "text", "text": "21 degrees"}]}
+    told = [{"role": "user", "content": "How warm is it in Oslo?"}, {"role": "assistant", "content": [use]},
+            {"role": "user", "content": [result, {"type": "text", "text": "Well?"}]}]
+    assert server.ask("/v1/messages", messages=told, tools=[tool], max_tokens=8)["stop_reason"]
+    refused = server.post("/v1/messages", {"messages": CAPITAL})
+    assert refused.status == 400 and refused.json["type"] == "error" and "max_tokens" in refused.json["error"]["message"]
+
+
+def check_responses(server):
+    asked = {"input": CAPITAL[0]["content"], "max_output_tokens": 16, "temperature": 0}
+    answer = server.ask("/v1/responses", **asked)
+    assert answer["object"] == "response" and answer["status"] == "completed", answer
+    text = answer["output"][0]["content"][0]["text"]
+    assert answer["output"][0]["type"] == "message" and "Paris" in text, answer
+    assert server.ask("/v1/responses", **asked | {"input": [{"role": "user", "content": [
+        {"type": "input_text", "text": CAPITAL[0]["content"]}]}]})["output"][0]["content"][0]["text"] == text
+    events = [json.loads(line[6:]) for line in server.post("/v1/responses", asked | {"stream": True}).text.split("\n")
+              if line.startswith("data: ")]
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    assert events[0]["type"] == "response.created" and events[-1]["type"] == "response.completed"
+    assert "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta") == text
+    assert events[-1]["response"]["output"][0]["content"][0]["text"] == text
+    cut = server.ask("/v1/responses", input="Tell me a long story.", max_output_tokens=4)
+    assert cut["status"] == "incomplete" and cut["incomplete_details"] == {"reason": "max_output_tokens"}, cut
+    tool = {"type": "function"} | TOOL["function"]
+    called = server.ask("/v1/responses", input="How warm is it in Oslo?", tools=[tool], tool_choice={"type": "function", "name": "temperature"},
+                        max_output_tokens=100, temperature=0)["output"]
+    call = called[0]
+    assert call["type"] == "function_call" and json.loads(call["arguments"])["town"], called
+    told = [{"role": "user", "content": "How warm is it in Oslo?"}, call,
+            {"type": "function_call_output", "call_id": call["call_id"], "output": "21 degrees"}]
+    assert server.ask("/v1/responses", input=told, tools=[tool], max_output_tokens=8)["output"]
+    shaped = server.ask("/v1/responses", **asked | {"text": {"format": {
+        "type": "json_schema", "name": "x", "schema": {"enum": ["Paris", "Rome"]}}}})
+    assert json.loads(shaped["output"][0]["content"][0]["text"]) in ("Paris", "Rome")
+    assert server.post("/v1/responses", asked | {"previous_response_id": "resp_1"}).status == 400
+
+
+def check_state(server):
+    def metric(name):
+        lines = server.get("/metrics").text.split("\n")
+        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith((name + "{", name + " ")))
+
+    before = metric("cogen:generation_tokens_total")
+    story = server.send("/v1/chat/completions", {"messages": STORY, "max_tokens": 4000, "ignore_eos": True, "stream": True})
+    read_until(story, '"content":"')
+    assert metric("cogen:requests_running") == 1 and metric("cogen:generation_tokens_total") > before
+    busy = [slot for slot in server.get("/slots").json if slot["is_processing"]]
+    assert len(busy) == 1 and busy[0]["state"] == "decode" and busy[0]["n_tokens"] > 0, busy
+    assert busy[0]["request_id"].startswith("chatcmpl-")
+    story.close()
+    while metric("cogen:requests_running") > 0:
+        pass
+    assert not any(slot["is_processing"] for slot in server.get("/slots").json)
+    assert metric("cogen:finished_total") > 0 and metric("cogen:time_to_first_token_seconds_count") > 0
+    props = server.get("/props").json
+    assert props["total_slots"] == 8 and props["default_generation_settings"]["params"]["temperature"] == 1, props
+    assert server.post("/v1/embeddings", {"input": "x"}).status == 501
+
+
+def check_limits():
+    with Server("--slots", "1", "--queue", "1", "--metrics-names", "vllm", "--max-length", "512") as server:
+        body = {"prompt": "Once", "max_tokens": 400, "ignore_eos": True, "stream": True}
+        running = server.send("/v1/completions", body)
+        read_until(running, "data: ")
+        waiting = server.send("/v1/completions", body)
+        while 'vllm:num_requests_waiting{model_name="SmolLM2-135M-Instruct.Q4_1"} 1' not in server.get("/metrics").text:
+            pass
+        full = server.post("/v1/completions", {"prompt": "x"})
+        assert full.status == 429 and int(full.headers["retry-after"]) > 0 and "queue" in full.text, full.text
+        late = server.post("/v1/completions", {"prompt": "x"}, headers={"x-start-within-ms": "1"})
+        assert late.status in (429, 503, 504), late.text
+        running.close()
+        assert "[DONE]" in read_until(waiting, "[DONE]")
+        assert "vllm:e2e_request_latency_seconds_bucket" in server.get("/metrics").text
+
+
+def check_pings():
+    with Server("--slots", "1", "--ping-interval", "0.02") as server:
+        first = server.send("/v1/completions", {"prompt": "Once", "max_tokens": 4000, "ignore_eos": True, "stream": True})
+        read_until(first, "data: ")
+        second = server.send("/v1/completions", {"prompt": "Once", "max_tokens": 4, "stream": True})
+        assert ": ping" in read_until(second, ": ping")
+        first.close()
+        read_until(second, "[DONE]")
+
+
+def check_several_models():
+    with Server("--model", "other=" + sys.argv[2], "--log-requests") as server:
+        names = [model["id"] for model in server.get("/v1/models").json["data"]]
+        assert len(names) == 2 and names[1] == "other", names
+        texts = [server.chat(model=name).json["choices"][0]["message"]["content"] for name in names]
+        assert texts[0] == texts[1]
+        assert server.chat(model="none").status == 404
+
+
+def check_slot_files():
+    with tempfile.TemporaryDirectory() as folder:
+        words = " ".join(f"word{i}" for i in range(60))
+        asked = {"prompt": words, "n_predict": 4, "temperature": 0, "id_slot": 1}
+        with Server("--slot-save-path", folder) as server:
+            answer = server.ask("/completion", **asked)
+            assert server.post("/slots/9?action=save", {"filename": "a"}).status == 400
+            assert server.post("/slots/1?action=save", {"filename": "../a"}).status == 400
+            saved = server.ask("/slots/1?action=save", filename="one")
+            assert saved["n_saved"] == answer["tokens_evaluated"] + 4 and saved["n_written"] > 0, saved
+        with Server("--slot-save-path", folder) as server:
+            restored = server.ask("/slots/0?action=restore", filename="one")
+            assert restored["n_restored"] == saved["n_saved"], restored
+            again = server.ask("/completion", **asked)
+            assert again["content"] == answer["content"] and again["timings"]["cache_n"] > 100, again["timings"]
+            assert server.ask("/slots/0?action=erase")["n_erased"] == saved["n_saved"]
+            assert server.post("/slots/1?action=restore", {"filename": "none"}).status == 400
+
+
+def check_tls():
+    with tempfile.TemporaryDirectory() as folder:
+        certificate, key = folder + "/cert.pem", folder + "/key.pem"
+        made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "1",
+                               "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate], capture_output=True)
+        assert made.returncode == 0, made
+        with Server("--tls-cert", certificate, "--tls-key", key) as server:
+            trust = ssl.create_default_context(cafile=certificate)
+            connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=300, context=trust)
+            for _ in range(2):
+                connection.request("POST", "/v1/completions", json.dumps({"prompt": "x", "max_tokens": 4, "stream": True}))
+                assert Answer(connection.getresponse()).events
+            story = trust.wrap_socket(server.connect(), server_hostname="127.0.0.1")
+            story.sendall(post("/v1/completions", {"prompt": "Once", "max_tokens": 4000, "ignore_eos": True, "stream": True}))
+            read_until(story, "data: ")
+            story.close()
+            connection.close()
+            with contextlib.closing(server.connect()) as plain:
+                plain.sendall(b"GET /health HTTP/1.1\r\n\r\n")
+                assert "200" not in read_to_end(plain)
+            server.terminate()
+            assert server.exit_code() == 0
+
+
 def check_signals():
     with Server() as server:
         idle = server.connect()
@@ -341,9 +583,10 @@ def check_command_line():
 
 with Server("--slots", "8") as shared:
     for check in (check_models, check_chat, check_stream, check_choices, check_logprobs, check_completions, check_stops,
-                  check_errors, check_connections, check_leaving):
+                  check_errors, check_connections, check_formats, check_tools, check_tokens, check_llama,
+                  check_messages, check_responses, check_state, check_leaving):
         check(shared)
         print(check.__name__, "passed", flush=True)
-for check in (check_signals, check_keys, check_command_line):
+for check in (check_limits, check_pings, check_several_models, check_slot_files, check_tls, check_signals, check_keys, check_command_line):
     check()
     print(check.__name__, "passed", flush=True)

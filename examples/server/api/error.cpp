@@ -1,5 +1,7 @@
 #include "api/error.hpp"
 
+#include "api/valid_text.hpp"
+
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
@@ -91,16 +93,17 @@ error error_of(const std::exception_ptr& thrown) {
 }
 
 std::string body_of(const error& what, dialect clients) {
+  const auto message = valid_text(what.what());
   switch (clients) {
     case dialect::anthropic:
-      return json::serialize(json::value{
-          {"type", "error"}, {"error", {{"type", anthropic_type(what.status())}, {"message", what.what()}}}});
+      return json::serialize(
+          json::value{{"type", "error"}, {"error", {{"type", anthropic_type(what.status())}, {"message", message}}}});
     case dialect::llama:
       return json::serialize(
-          json::value{{"error", {{"code", what.status()}, {"message", what.what()}, {"type", what.type()}}}});
+          json::value{{"error", {{"code", what.status()}, {"message", message}, {"type", what.type()}}}});
     default:
       return json::serialize(json::value{{"error",
-                                          {{"message", what.what()},
+                                          {{"message", message},
                                            {"type", what.type()},
                                            {"param", null_if_empty(what.parameter())},
                                            {"code", null_if_empty(what.code())}}}});

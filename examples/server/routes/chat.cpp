@@ -109,6 +109,7 @@ net::awaitable<void> chat_completions(call& client) {
                               .created = api::unix_time(),
                               .model = named.value_or(model->name)};
   api::merged_streams streams(begin(*model, std::move(wanted)), client.app.context.get_executor());
+  const running_answer shown(*model, head.id, streams);
   if (stream) {
     chat_events writer(client, streams, head, vocabulary, logprobs, include_usage);
     co_await send_events(client, streams, writer);

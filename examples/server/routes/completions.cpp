@@ -166,6 +166,7 @@ net::awaitable<void> completions(call& client) {
                               .created = api::unix_time(),
                               .model = named.value_or(model->name)};
   api::merged_streams streams(begin_all(*model, wanted), client.app.context.get_executor());
+  const running_answer shown(*model, head.id, streams);
   if (wanted.each.stream) {
     text_events writer(client, streams, head, vocabulary, wanted);
     co_await send_events(client, streams, writer);

@@ -1,6 +1,7 @@
 #include "page.hpp"
 #include "routes/routes.hpp"
 
+#include <cogen/model.hpp>
 #include <cogen/version.hpp>
 
 #include <boost/json/serialize.hpp>
@@ -12,7 +13,6 @@ namespace {
 namespace json = boost::json;
 
 json::object model_object(const served_model& one) {
-  const auto limit = one.engine->estimate({.prompt = cogen::token_ids{0}, .max_tokens = {}}).most_tokens;
   const auto& config = one.model->config();
   return {{"id", one.name},
           {"object", "model"},
@@ -20,7 +20,7 @@ json::object model_object(const served_model& one) {
           {"owned_by", "cogen"},
           {"root", one.path},
           {"parent", nullptr},
-          {"max_model_len", limit},
+          {"max_model_len", one.max_length},
           {"meta",
            {{"n_vocab", config.vocabulary},
             {"n_ctx_train", config.max_positions},

@@ -12,9 +12,27 @@ http::response list_models(call& client);
 http::response one_model(call& client);
 http::response version(call& client);
 http::response chat_page(call& client);
+http::response show_metrics(call& client);
+http::response show_slots(call& client);
+http::response show_props(call& client);
+http::response tokenizer_info(call& client);
 
 // OpenAI's API.
 net::awaitable<void> chat_completions(call& client);
 net::awaitable<void> completions(call& client);
+net::awaitable<void> responses(call& client);
+net::awaitable<void> embeddings(call& client);
+net::awaitable<void> rerank(call& client);
+
+// Anthropic's.
+net::awaitable<void> messages(call& client);
+net::awaitable<void> count_tokens(call& client);
+
+// llama-server's.
+net::awaitable<void> llama_completion(call& client);
+net::awaitable<void> slot_action(call& client);
+net::awaitable<void> tokenize(call& client);
+net::awaitable<void> detokenize(call& client);
+net::awaitable<void> apply_template(call& client);
 
 }  // namespace server

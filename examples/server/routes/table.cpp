@@ -24,14 +24,41 @@ auto plain(plain_route answer) {
 
 std::vector<route> make_table() {
   using enum access;
+  using enum api::dialect;
+  // clang-format off
   return {
       {"GET", "/", plain(chat_page), anyone},
-      {"GET", "/health", plain(health), anyone},          {"GET", "/v1/health", plain(health), anyone},
-      {"GET", "/models", plain(list_models), anyone},     {"GET", "/v1/models", plain(list_models), anyone},
-      {"GET", "/v1/models/{id...}", plain(one_model)},    {"GET", "/version", plain(version)},
-      {"POST", "/v1/chat/completions", chat_completions}, {"POST", "/chat/completions", chat_completions},
+      {"GET", "/health", plain(health), anyone},
+      {"GET", "/v1/health", plain(health), anyone},
+      {"GET", "/models", plain(list_models), anyone},
+      {"GET", "/v1/models", plain(list_models), anyone},
+      {"GET", "/v1/models/{id...}", plain(one_model)},
+      {"GET", "/version", plain(version)},
+      {"GET", "/metrics", plain(show_metrics)},
+      {"GET", "/slots", plain(show_slots), with_key, llama},
+      {"GET", "/props", plain(show_props), with_key, llama},
+      {"GET", "/tokenizer_info", plain(tokenizer_info)},
+
+      {"POST", "/v1/chat/completions", chat_completions},
+      {"POST", "/chat/completions", chat_completions},
       {"POST", "/v1/completions", completions},
+      {"POST", "/v1/responses", responses},
+      {"POST", "/v1/embeddings", embeddings},
+      {"POST", "/embeddings", embeddings},
+      {"POST", "/v1/rerank", rerank},
+      {"POST", "/rerank", rerank},
+
+      {"POST", "/v1/messages", messages, with_key, anthropic},
+      {"POST", "/v1/messages/count_tokens", count_tokens, with_key, anthropic},
+
+      {"POST", "/slots/{id}", slot_action, with_key, llama},
+      {"POST", "/completion", llama_completion, with_key, llama},
+      {"POST", "/completions", llama_completion, with_key, llama},
+      {"POST", "/tokenize", tokenize, with_key, llama},
+      {"POST", "/detokenize", detokenize, with_key, llama},
+      {"POST", "/apply-template", apply_template, with_key, llama},
   };
+  // clang-format on
 }
 
 /// The route of a request. Throws api::error if there is none.

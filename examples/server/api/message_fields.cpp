@@ -1,0 +1,138 @@
+#include "api/message_fields.hpp"
+
+#include "api/error.hpp"
+#include "api/sampling_fields.hpp"
+
+#include <boost/json/value.hpp>
+
+#include <utility>
+
+namespace server::api {
+namespace {
+
+namespace json = boost::json;
+
+void append_text(std::string& to, const std::string& text) {
+  if (!to.empty() && !text.empty()) to += '\n';
+  to += text;
+}
+
+/// A text, or an array of text blocks.
+std::string text_of(const field_reader& fields, std::string_view name) {
+  const auto* value = fields.find(name);
+  if (!value) return {};
+  if (const auto* text = value->if_string()) return std::string(*text);
+  if (!value->is_array()) fields.refuse(name, "a string or an array of text blocks");
+  std::string result;
+  fields.each(name, [&](const field_reader& part) {
+    if (part.required_text("type") != "text") part.refuse("type", "\"text\"; the model reads nothing else");
+    append_text(result, part.required_text("text"));
+  });
+  return result;
+}
+
+json::object call_of(const field_reader& part) {
+  const auto* input = part.object("input");
+  return {{"id", part.required_text("id")},
+          {"type", "function"},
+          {"function", {{"name", part.required_text("name")}, {"arguments", input ? *input : json::object()}}}};
+}
+
+/// One message of Anthropic's may be several of a template's: results of tools are messages of their own.
+void read_message(const field_reader& message, cogen::chat_messages& into) {
+  const auto role = message.required_text("role");
+  if (role != "user" && role != "assistant" && role != "system") message.refuse("role", "user or assistant");
+  const auto* content = message.find("content");
+  if (!content) message.refuse("content", "a string or an array of blocks");
+  if (!content->is_array()) {
+    into.push_back({role, text_of(message, "content")});
+    return;
+  }
+  std::string text, reasoning;
+  json::array calls;
+  bool has_results = false;
+  message.each("content", [&](const field_reader& part) {
+    const auto type = part.required_text("type");
+    if (type == "text") {
+      append_text(text, part.required_text("text"));
+    } else if (type == "thinking") {
+      append_text(reasoning, part.required_text("thinking"));
+    } else if (type == "tool_use") {
+      calls.push_back(call_of(part));
+    } else if (type == "tool_result") {
+      has_results = true;
+      into.push_back({"tool", text_of(part, "content"), {{"tool_call_id", part.required_text("tool_use_id")}}});
+    } else if (type != "redacted_thinking") {
+      part.refuse("type", "text, thinking, tool_use or tool_result");
+    }
+  });
+  if (has_results && text.empty()) return;
+  json::object extra;
+  if (!reasoning.empty()) extra["reasoning_content"] = reasoning;
+  if (!calls.empty()) extra["tool_calls"] = std::move(calls);
+  into.push_back({role, std::move(text), std::move(extra)});
+}
+
+cogen::chat_messages read_messages(const field_reader& body) {
+  static_cast<void>(body.required_array("messages"));
+  cogen::chat_messages messages;
+  if (auto system = text_of(body, "system"); !system.empty()) messages.push_back({"system", std::move(system)});
+  body.each("messages", [&](const field_reader& message) { read_message(message, messages); });
+  return messages;
+}
+
+json::array read_tools(const field_reader& body) {
+  json::array tools;
+  body.each("tools", [&](const field_reader& tool) {
+    json::object function{{"name", tool.required_text("name")}};
+    if (const auto description = tool.text("description")) function["description"] = *description;
+    const auto* schema = tool.object("input_schema");
+    function["parameters"] = schema ? *schema : json::object{{"type", "object"}, {"properties", json::object()}};
+    tools.push_back({{"type", "function"}, {"function", std::move(function)}});
+  });
+  return tools;
+}
+
+cogen::tool_choice read_tool_choice(const field_reader& body) {
+  using kind = cogen::tool_choice::kind;
+  const auto choice = body.fields("tool_choice");
+  if (!choice) return {};
+  const auto type = choice->required_text("type");
+  if (type == "auto") return {kind::automatic, {}};
+  if (type == "none") return {kind::none, {}};
+  if (type == "any") return {kind::required, {}};
+  if (type == "tool") return {kind::function, choice->required_text("name")};
+  choice->refuse("type", "auto, any, tool or none");
+}
+
+void read_thinking(const field_reader& body, cogen::request& into) {
+  const auto thinking = body.fields("thinking");
+  if (!thinking) return;
+  const auto type = thinking->required_text("type");
+  if (type != "enabled" && type != "disabled" && type != "adaptive")
+    thinking->refuse("type", "enabled, disabled or adaptive");
+  into.chat_template_kwargs["enable_thinking"] = type != "disabled";
+  if (const auto budget = thinking->count("budget_tokens")) into.reasoning_budget = *budget;
+}
+
+}  // namespace
+
+generation read_message_request(const field_reader& body, const sender& from, const cogen::text::tokenizer& tokens,
+                                bool needs_limit) {
+  generation wanted;
+  read_generation(body, from, {}, &tokens, wanted);
+  if (needs_limit && !wanted.request.max_tokens) body.refuse("max_tokens", "an integer of at least 1");
+  wanted.n = 1;
+  wanted.request.prompt = read_messages(body);
+  wanted.request.tools = read_tools(body);
+  wanted.request.tool_choice = read_tool_choice(body);
+  read_thinking(body, wanted.request);
+  if (const auto* texts = body.array("stop_sequences"))
+    for (const auto& each : *texts) {
+      if (!each.is_string()) body.refuse("stop_sequences", "an array of strings");
+      wanted.request.stop.emplace_back(each.get_string());
+    }
+  return wanted;
+}
+
+}  // namespace server::api

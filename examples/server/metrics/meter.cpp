@@ -1,0 +1,74 @@
+#include "metrics/meter.hpp"
+
+#include <utility>
+
+namespace server::metrics {
+namespace {
+
+double seconds(cogen::clock::duration time) { return std::chrono::duration<double>(time).count(); }
+
+}  // namespace
+
+meter::meter(int slots, std::shared_ptr<cogen::event_sink> trace) : trace_(std::move(trace)) {
+  counts_.slots.resize(static_cast<std::size_t>(slots));
+}
+
+counts meter::now() const {
+  const std::lock_guard lock(mutex_);
+  return counts_;
+}
+
+void meter::on_step(const cogen::step_event& step) {
+  {
+    const std::lock_guard lock(mutex_);
+    counts_.prefilled_tokens += static_cast<std::uint64_t>(step.prefilled);
+    (step.prefilled == step.tokens ? counts_.prefill_seconds : counts_.decode_seconds) +=
+        seconds(step.end - step.begin);
+  }
+  if (trace_) trace_->on_step(step);
+}
+
+void meter::on_sequence(const cogen::sequence_event& event) {
+  using kind = cogen::sequence_event::kind;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto slot = static_cast<std::size_t>(event.slot);
+    const bool has_slot = event.slot >= 0 && slot < counts_.slots.size();
+    if (has_slot && (event.what == kind::scheduled || event.what == kind::resumed))
+      counts_.slots[slot] = {true, !event.request_metrics.first_token, event.id};
+    else if (has_slot && event.what == kind::first_token)
+      counts_.slots[slot].prefilling = false;
+    else if (event.what == kind::preempted)
+      leave(event.slot, event.id);
+    else if (event.what == kind::cancelled || event.what == kind::finished)
+      count_end(event);
+  }
+  if (trace_) trace_->on_sequence(event);
+}
+
+void meter::on_end(const cogen::diagnostics& why, cogen::clock::time_point at) {
+  if (trace_) trace_->on_end(why, at);
+}
+
+void meter::count_end(const cogen::sequence_event& event) {
+  leave(event.slot, event.id);
+  const bool cancelled = event.what == cogen::sequence_event::kind::cancelled;
+  ++counts_.finished[static_cast<std::size_t>(cancelled ? cogen::finish_reason::aborted : event.reason)];
+  const auto& times = event.request_metrics;
+  const auto held = static_cast<std::uint64_t>(event.usage.prompt_tokens + event.usage.generated_tokens);
+  counts_.largest_sequence = std::max(counts_.largest_sequence, held);
+  if (times.scheduled) counts_.queued.add(seconds(times.waiting));
+  if (cancelled || !times.first_token) return;
+  counts_.first_token.add(seconds(*times.first_token - times.opened));
+  counts_.total.add(seconds(event.at - times.opened));
+  if (const int gaps = event.usage.generated_tokens - 1; gaps > 0 && times.last_token)
+    counts_.inter_token.add(seconds(*times.last_token - *times.first_token) / gaps, static_cast<std::uint64_t>(gaps));
+}
+
+void meter::leave(int slot, std::uint64_t sequence) {
+  if (slot < 0 || static_cast<std::size_t>(slot) >= counts_.slots.size()) return;
+  auto& one = counts_.slots[static_cast<std::size_t>(slot)];
+  if (one.sequence == sequence) one = {};
+}
+
+}  // namespace server::metrics

@@ -1,0 +1,207 @@
+// llama-server's own /completion.
+#include "api/completion_fields.hpp"
+#include "api/format_fields.hpp"
+#include "api/sampling_fields.hpp"
+#include "api/text_answer.hpp"
+#include "routes/generate.hpp"
+#include "routes/routes.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include <utility>
+
+namespace server {
+namespace {
+
+namespace json = boost::json;
+
+struct wanted_completion {
+  api::generation each;
+  std::vector<cogen::token_ids> prompts;
+  bool several = false;  ///< the prompt is an array of prompts, and so is the answer
+  bool return_tokens = false;
+  int id_slot = -1;  ///< under which number the tokens are remembered, to be saved; -1: they are not
+};
+
+wanted_completion read(const http::request& request, std::uint64_t tenant, const json::object& source,
+                       const cogen::text::tokenizer& tokens) {
+  const api::field_reader body(source);
+  wanted_completion wanted;
+  constexpr api::sampling_defaults defaults{.temperature = .8, .top_k = 40, .top_p = .95, .min_p = .05};
+  api::read_generation(body, api::sender_of(request, tenant), defaults, &tokens, wanted.each);
+  if (const auto probabilities = body.integer("n_probs", 0, cogen::sampling_params::max_logprobs);
+      probabilities.value_or(0) > 0)
+    wanted.each.request.sampling.logprobs = *probabilities;
+  if (auto format = api::read_format(body)) wanted.each.request.response_format = std::move(*format);
+  for (auto& prompt : api::read_prompts(body, "prompt", &tokens))
+    wanted.prompts.push_back(std::get<cogen::token_ids>(std::move(prompt)));
+  const auto* list = body.find("prompt")->if_array();
+  wanted.several = wanted.prompts.size() > 1 || (list && list->size() == 1 && !list->front().is_int64());
+  wanted.id_slot = static_cast<int>(body.integer("id_slot", -1, 1'000'000).value_or(-1));
+  wanted.return_tokens = body.flag("return_tokens").value_or(false);
+  return wanted;
+}
+
+std::vector<cogen::token_stream> begin_all(served_model& model, const wanted_completion& wanted) {
+  std::vector<cogen::token_stream> all;
+  for (const auto& prompt : wanted.prompts) {
+    auto one = wanted.each;
+    one.request.prompt = prompt;
+    for (auto& stream : begin(model, std::move(one))) all.push_back(std::move(stream));
+  }
+  return all;
+}
+
+json::object settings_of(const cogen::request& request, const served_model& model) {
+  const auto& how = request.sampling;
+  json::array stop;
+  for (const auto& text : request.stop) stop.emplace_back(text);
+  return {{"n_ctx", model.max_length},
+          {"n_predict", request.max_tokens.value_or(-1)},
+          {"temperature", how.temperature},
+          {"top_k", how.top_k},
+          {"top_p", how.top_p},
+          {"min_p", how.min_p},
+          {"repeat_penalty", how.repetition_penalty},
+          {"presence_penalty", how.presence_penalty},
+          {"frequency_penalty", how.frequency_penalty},
+          {"seed", how.seed ? json::value(*how.seed) : json::value(-1)},
+          {"min_keep", 0},
+          {"n_probs", how.logprobs.value_or(0)},
+          {"ignore_eos", request.ignore_eos},
+          {"stop", std::move(stop)}};
+}
+
+std::string_view stop_type(cogen::finish_reason reason) {
+  switch (reason) {
+    case cogen::finish_reason::eos:
+      return "eos";
+    case cogen::finish_reason::stop_string:
+      return "word";
+    case cogen::finish_reason::length:
+    case cogen::finish_reason::deadline_exceeded:
+      return "limit";
+    default:
+      return "none";
+  }
+}
+
+template <class Tokens>
+json::array ids_of(const Tokens& tokens) {
+  json::array ids;
+  for (const auto& each : tokens) ids.push_back(each.id);
+  return ids;
+}
+
+/// Writes the answers of one request.
+class completion_writer final : public event_writer {
+ public:
+  completion_writer(call& client, served_model& model, const wanted_completion& wanted,
+                    const api::merged_streams& streams)
+      : call_(client), model_(model), wanted_(wanted), streams_(streams) {}
+
+  /// A whole answer, or the last part of a streamed one, whose text came before.
+  json::object whole(std::size_t index, const std::string& text, json::array tokens) {
+    const auto& stream = streams_.streams()[index];
+    const auto usage = stream.usage();
+    const auto prompt = index / static_cast<std::size_t>(wanted_.each.n);
+    index % static_cast<std::size_t>(wanted_.each.n) == 0 ? call_.usage.add_prompt(usage) : call_.usage.add(usage);
+    const auto& request = wanted_.each.request;
+    const bool by_word = stream.finish() == cogen::finish_reason::stop_string && request.stop.size() == 1;
+    return {{"index", index},
+            {"content", text},
+            {"tokens", std::move(tokens)},
+            {"id_slot", -1},
+            {"stop", true},
+            {"model", model_.name},
+            {"tokens_predicted", usage.generated_tokens},
+            {"tokens_evaluated", usage.prompt_tokens},
+            {"tokens_cached", usage.prompt_tokens + usage.generated_tokens - 1},
+            {"generation_settings", settings_of(request, model_)},
+            {"prompt", model_.tokenizer().decode(wanted_.prompts[prompt])},
+            {"has_new_line", text.find('\n') != std::string::npos},
+            {"truncated", false},
+            {"stop_type", stop_type(*stream.finish())},
+            {"stopping_word", by_word ? request.stop.front() : std::string()},
+            {"timings", api::timings_of(usage, stream.request_metrics())}};
+  }
+
+  /// Remembers the tokens of the first answer, if its client has named a slot.
+  template <class Tokens>
+  void remember(const api::stream_event* what, const Tokens& tokens) {
+    if (wanted_.id_slot < 0 || (what && what->stream != 0)) return;
+    auto& all = model_.slot_tokens[wanted_.id_slot];
+    if (!std::exchange(remembers_, true)) all = wanted_.prompts.front();
+    for (const auto& each : tokens) all.push_back(each.id);
+  }
+
+  template <class Tokens>
+  void add_probabilities(json::object& to, const Tokens& tokens) const {
+    if (wanted_.each.request.sampling.logprobs)
+      to["completion_probabilities"] = api::chat_logprobs(tokens, model_.tokenizer());
+  }
+
+  std::vector<event> on(const api::stream_event& what) override {
+    if (!what.piece) return {{json::serialize(whole(what.stream, "", {}))}};
+    const auto& piece = *what.piece;
+    remember(&what, piece.tokens);
+    if (piece.text.empty() && !wanted_.each.request.sampling.logprobs && !wanted_.return_tokens) return {};
+    const auto usage = streams_.streams()[what.stream].usage();
+    json::object part{{"index", what.stream},
+                      {"content", piece.text},
+                      {"tokens", ids_of(piece.tokens)},
+                      {"stop", false},
+                      {"id_slot", -1},
+                      {"tokens_predicted", usage.generated_tokens},
+                      {"tokens_evaluated", usage.prompt_tokens}};
+    add_probabilities(part, piece.tokens);
+    return {{json::serialize(part)}};
+  }
+
+  std::vector<event> last() override { return {}; }
+
+  std::vector<event> failed(const api::error& why) override { return {{api::body_of(why, api::dialect::llama)}}; }
+
+ private:
+  call& call_;
+  served_model& model_;
+  const wanted_completion& wanted_;
+  const api::merged_streams& streams_;
+  bool remembers_ = false;
+};
+
+net::awaitable<void> send_whole(call& client, api::merged_streams& streams, completion_writer& writer,
+                                const wanted_completion& wanted) {
+  const auto answers = co_await collect(streams);
+  writer.remember(nullptr, answers.front().tokens);
+  json::array all;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    auto one = writer.whole(i, answers[i].text, wanted.return_tokens ? ids_of(answers[i].tokens) : json::array());
+    writer.add_probabilities(one, answers[i].tokens);
+    all.push_back(std::move(one));
+  }
+  const bool one = all.size() == 1 && !wanted.several;
+  co_await client.client.respond({.body = one ? json::serialize(all.front()) : json::serialize(all)});
+}
+
+}  // namespace
+
+net::awaitable<void> llama_completion(call& client) {
+  const auto& request = client.request();
+  const auto body = co_await off_loop(client.app, request.body.size(), [&] { return api::parse_body(request.body); });
+  const auto model = client.app.models.named(api::field_reader(body).text("model"));
+  const auto& tokens = model->tokenizer();
+  const auto wanted =
+      co_await off_loop(client.app, request.body.size(), [&] { return read(request, client.tenant, body, tokens); });
+  client.model = model->name;
+  api::merged_streams streams(begin_all(*model, wanted), client.app.context.get_executor());
+  const running_answer shown(*model, client.id, streams);
+  completion_writer writer(client, *model, wanted, streams);
+  if (wanted.each.stream)
+    co_await send_events(client, streams, writer);
+  else
+    co_await send_whole(client, streams, writer, wanted);
+}
+
+}  // namespace server

@@ -1,0 +1,192 @@
+// Anthropic's Messages API.
+#include "api/blocks.hpp"
+#include "api/message_fields.hpp"
+#include "routes/generate.hpp"
+#include "routes/routes.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include <utility>
+
+namespace server {
+namespace {
+
+namespace json = boost::json;
+
+/// Why an answer ended, in Anthropic's words, and the text that did it.
+json::object ending_of(cogen::finish_reason reason, bool has_calls, const std::vector<std::string>& stop) {
+  json::object ending{{"stop_reason", "end_turn"}, {"stop_sequence", nullptr}};
+  if (reason == cogen::finish_reason::length || reason == cogen::finish_reason::deadline_exceeded)
+    ending["stop_reason"] = "max_tokens";
+  else if (reason == cogen::finish_reason::stop_string)
+    ending = {{"stop_reason", "stop_sequence"},
+              {"stop_sequence", stop.size() == 1 ? json::value(stop.front()) : nullptr}};
+  else if (has_calls)
+    ending["stop_reason"] = "tool_use";
+  return ending;
+}
+
+json::object usage_of(const cogen::usage& usage) {
+  return {{"input_tokens", usage.prompt_tokens - usage.cached_tokens},
+          {"cache_creation_input_tokens", 0},
+          {"cache_read_input_tokens", usage.cached_tokens},
+          {"output_tokens", usage.generated_tokens}};
+}
+
+json::value input_of(const std::string& arguments) {
+  json::error_code error;
+  auto value = json::parse(arguments, error);
+  return error ? json::value(json::object()) : value;
+}
+
+json::object block_object(const api::block& block, bool whole) {
+  switch (block.type) {
+    case api::block::kind::reasoning:
+      return {{"type", "thinking"}, {"thinking", whole ? block.text : std::string()}, {"signature", ""}};
+    case api::block::kind::call:
+      return {{"type", "tool_use"},
+              {"id", block.id},
+              {"name", block.name},
+              {"input", whole ? input_of(block.text) : json::value(json::object())}};
+    default:
+      return {{"type", "text"}, {"text", whole ? block.text : std::string()}};
+  }
+}
+
+json::object delta_of(const api::block_change& change) {
+  switch (change.block.type) {
+    case api::block::kind::reasoning:
+      return {{"type", "thinking_delta"}, {"thinking", change.added}};
+    case api::block::kind::call:
+      return {{"type", "input_json_delta"}, {"partial_json", change.added}};
+    default:
+      return {{"type", "text_delta"}, {"text", change.added}};
+  }
+}
+
+json::object message_object(const std::string& id, const std::string& model, json::array content,
+                            const json::object& ending, const cogen::usage& usage) {
+  return {{"id", id},
+          {"type", "message"},
+          {"role", "assistant"},
+          {"model", model},
+          {"content", std::move(content)},
+          {"stop_reason", ending.at("stop_reason")},
+          {"stop_sequence", ending.at("stop_sequence")},
+          {"usage", usage_of(usage)}};
+}
+
+class message_events final : public event_writer {
+ public:
+  message_events(call& client, const cogen::token_stream& stream, std::string id, std::string model,
+                 std::vector<std::string> stop)
+      : call_(client), stream_(stream), id_(std::move(id)), model_(std::move(model)), stop_(std::move(stop)) {}
+
+  std::vector<event> on(const api::stream_event& what) override {
+    std::vector<event> events;
+    if (!std::exchange(begun_, true)) {
+      auto usage = stream_.usage();
+      usage.generated_tokens = 0;
+      const json::object open{{"stop_reason", nullptr}, {"stop_sequence", nullptr}};
+      add(events, {{"type", "message_start"}, {"message", message_object(id_, model_, {}, open, usage)}});
+    }
+    for (const auto& change : what.piece ? blocks_.on(*what.piece) : blocks_.end()) add(events, object_of(change));
+    return events;
+  }
+
+  std::vector<event> last() override {
+    std::vector<event> events;
+    const auto usage = stream_.usage();
+    call_.usage.add_prompt(usage);
+    bool has_calls = false;
+    for (const auto& block : blocks_.blocks()) has_calls = has_calls || block.type == api::block::kind::call;
+    add(events, {{"type", "message_delta"},
+                 {"delta", ending_of(*stream_.finish(), has_calls, stop_)},
+                 {"usage", usage_of(usage)}});
+    add(events, {{"type", "message_stop"}});
+    return events;
+  }
+
+  std::vector<event> failed(const api::error& why) override {
+    return {{api::body_of(why, api::dialect::anthropic), "error"}};
+  }
+
+ private:
+  static void add(std::vector<event>& to, const json::object& one) {
+    to.push_back({json::serialize(one), std::string(one.at("type").as_string())});
+  }
+
+  static json::object object_of(const api::block_change& change) {
+    const auto index = change.block.index;
+    switch (change.what) {
+      case api::block_change::kind::begin:
+        return {
+            {"type", "content_block_start"}, {"index", index}, {"content_block", block_object(change.block, false)}};
+      case api::block_change::kind::add:
+        return {{"type", "content_block_delta"}, {"index", index}, {"delta", delta_of(change)}};
+      default:
+        return {{"type", "content_block_stop"}, {"index", index}};
+    }
+  }
+
+  call& call_;
+  const cogen::token_stream& stream_;
+  std::string id_, model_;
+  std::vector<std::string> stop_;
+  api::block_splitter blocks_;
+  bool begun_ = false;
+};
+
+net::awaitable<void> send_message(call& client, api::merged_streams& streams, const std::string& id,
+                                  const std::string& model, const std::vector<std::string>& stop) {
+  const auto answers = co_await collect(streams);
+  const auto& answer = answers.front();
+  client.usage.add_prompt(answer.usage);
+  json::array content;
+  for (const auto& block : api::blocks_of(answer)) content.push_back(block_object(block, true));
+  const auto ending = ending_of(answer.reason, !answer.tool_calls.empty(), stop);
+  co_await client.client.respond(
+      {.body = json::serialize(message_object(id, model, std::move(content), ending, answer.usage))});
+}
+
+}  // namespace
+
+net::awaitable<void> messages(call& client) {
+  const auto& request = client.request();
+  const auto source = co_await off_loop(client.app, request.body.size(), [&] { return api::parse_body(request.body); });
+  const api::field_reader body(source);
+  const auto named = body.text("model");
+  const auto model = client.app.models.named(named);
+  auto wanted = api::read_message_request(body, api::sender_of(request, client.tenant), model->tokenizer(), true);
+  client.model = model->name;
+  const auto id = api::new_id("msg_");
+  const auto name = named.value_or(model->name);
+  const bool stream = wanted.stream;
+  const auto stop = wanted.request.stop;
+  api::merged_streams streams(begin(*model, std::move(wanted)), client.app.context.get_executor());
+  const running_answer shown(*model, id, streams);
+  if (stream) {
+    message_events writer(client, streams.streams().front(), id, name, stop);
+    co_await send_events(client, streams, writer);
+  } else {
+    co_await send_message(client, streams, id, name, stop);
+  }
+}
+
+net::awaitable<void> count_tokens(call& client) {
+  const auto& request = client.request();
+  const auto answer = co_await off_loop(client.app, request.body.size(), [&] {
+    const auto source = api::parse_body(request.body);
+    const api::field_reader body(source);
+    const auto model = client.app.models.named(body.text("model"));
+    auto wanted = api::read_message_request(body, {}, model->tokenizer(), false);
+    const auto found = model->engine->estimate(wanted.request);
+    if (found.why_not && found.prompt_tokens == 0) throw api::error_of(found.why_not);
+    return json::serialize(json::object{{"input_tokens", found.prompt_tokens}});
+  });
+  co_await client.client.respond({.body = answer});
+}
+
+}  // namespace server

@@ -1,0 +1,222 @@
+// OpenAI's Responses API.
+#include "api/blocks.hpp"
+#include "api/response_fields.hpp"
+#include "routes/generate.hpp"
+#include "routes/routes.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include <utility>
+
+namespace server {
+namespace {
+
+namespace json = boost::json;
+
+json::object usage_of(const cogen::usage& usage) {
+  return {{"input_tokens", usage.prompt_tokens},
+          {"input_tokens_details", {{"cached_tokens", usage.cached_tokens}}},
+          {"output_tokens", usage.generated_tokens},
+          {"output_tokens_details", {{"reasoning_tokens", 0}}},
+          {"total_tokens", usage.prompt_tokens + usage.generated_tokens}};
+}
+
+json::object text_part(const std::string& text) {
+  return {{"type", "output_text"}, {"text", text}, {"annotations", json::array()}, {"logprobs", json::array()}};
+}
+
+json::object reasoning_part(const std::string& text) { return {{"type", "reasoning_text"}, {"text", text}}; }
+
+/// The name of a block in the answer with this id.
+std::string item_id(const api::block& block, const std::string& answer) {
+  const char* const prefix = block.type == api::block::kind::reasoning ? "rs_"
+                             : block.type == api::block::kind::text    ? "msg_"
+                                                                       : "fc_";
+  return prefix + answer.substr(answer.find('_') + 1) + "_" + std::to_string(block.index);
+}
+
+json::object item_of(const api::block& block, const std::string& answer, bool whole) {
+  json::object item{{"id", item_id(block, answer)}, {"status", whole ? "completed" : "in_progress"}};
+  switch (block.type) {
+    case api::block::kind::reasoning:
+      item["type"] = "reasoning";
+      item["summary"] = json::array();
+      item["content"] = whole ? json::array{reasoning_part(block.text)} : json::array();
+      return item;
+    case api::block::kind::call:
+      item["type"] = "function_call";
+      item["call_id"] = block.id;
+      item["name"] = block.name;
+      item["arguments"] = whole ? block.text : std::string();
+      return item;
+    default:
+      item["type"] = "message";
+      item["role"] = "assistant";
+      item["content"] = whole ? json::array{text_part(block.text)} : json::array();
+      return item;
+  }
+}
+
+/// What an answer says of itself, before and after it is complete.
+struct response_head {
+  std::string id, model;
+  std::int64_t created = 0;
+  json::object asked;  ///< fields of the request that the answer repeats
+
+  json::object object(std::string_view status) const {
+    json::object all = asked;
+    all["id"] = id;
+    all["object"] = "response";
+    all["created_at"] = created;
+    all["model"] = model;
+    all["status"] = status;
+    all["error"] = nullptr;
+    all["incomplete_details"] = nullptr;
+    all["output"] = json::array();
+    all["usage"] = nullptr;
+    return all;
+  }
+
+  json::object ended(const std::vector<api::block>& blocks, cogen::finish_reason reason,
+                     const cogen::usage& usage) const {
+    const bool cut = reason == cogen::finish_reason::length || reason == cogen::finish_reason::deadline_exceeded;
+    auto all = object(cut ? "incomplete" : "completed");
+    if (cut) all["incomplete_details"] = {{"reason", "max_output_tokens"}};
+    for (const auto& block : blocks) all["output"].as_array().push_back(item_of(block, id, true));
+    all["usage"] = usage_of(usage);
+    return all;
+  }
+};
+
+response_head head_of(const api::field_reader& body, const std::string& model) {
+  response_head head{.id = api::new_id("resp_"), .model = model, .created = api::unix_time(), .asked = {}};
+  head.asked = {{"instructions", nullptr},
+                {"max_output_tokens", nullptr},
+                {"temperature", 1.0},
+                {"top_p", 1.0},
+                {"metadata", json::object()},
+                {"tools", json::array()},
+                {"tool_choice", "auto"},
+                {"parallel_tool_calls", true},
+                {"previous_response_id", nullptr}};
+  for (auto& field : head.asked)
+    if (const auto* given = body.find(std::string_view(field.key().data(), field.key().size()))) field.value() = *given;
+  return head;
+}
+
+class response_events final : public event_writer {
+ public:
+  response_events(call& client, const cogen::token_stream& stream, const response_head& head)
+      : call_(client), stream_(stream), head_(head) {}
+
+  std::vector<event> on(const api::stream_event& what) override {
+    if (!std::exchange(begun_, true)) {
+      add("response.created", {{"response", head_.object("in_progress")}});
+      add("response.in_progress", {{"response", head_.object("in_progress")}});
+    }
+    for (const auto& change : what.piece ? blocks_.on(*what.piece) : blocks_.end()) add(change);
+    return std::exchange(events_, {});
+  }
+
+  std::vector<event> last() override {
+    const auto usage = stream_.usage();
+    call_.usage.add_prompt(usage);
+    const auto ended = head_.ended(blocks_.blocks(), *stream_.finish(), usage);
+    add("response." + std::string(ended.at("status").as_string()), {{"response", ended}});
+    return std::exchange(events_, {});
+  }
+
+  std::vector<event> failed(const api::error& why) override {
+    add("error", {{"code", why.code()}, {"message", why.what()}, {"param", nullptr}});
+    return std::exchange(events_, {});
+  }
+
+ private:
+  void add(const std::string& type, json::object fields) {
+    fields["type"] = type;
+    fields["sequence_number"] = number_++;
+    events_.push_back({json::serialize(fields), type});
+  }
+
+  /// Every event of a block says which it is.
+  json::object with(const api::block& block, json::object fields) const {
+    fields["output_index"] = block.index;
+    fields["item_id"] = item_id(block, head_.id);
+    if (block.type != api::block::kind::call) fields["content_index"] = 0;
+    return fields;
+  }
+
+  static std::string prefix_of(const api::block& block) {
+    switch (block.type) {
+      case api::block::kind::reasoning:
+        return "response.reasoning_text";
+      case api::block::kind::call:
+        return "response.function_call_arguments";
+      default:
+        return "response.output_text";
+    }
+  }
+
+  static json::object part_of(const api::block& block) {
+    return block.type == api::block::kind::reasoning ? reasoning_part(block.text) : text_part(block.text);
+  }
+
+  void add(const api::block_change& change) {
+    const auto& block = change.block;
+    const bool has_parts = block.type != api::block::kind::call;
+    switch (change.what) {
+      case api::block_change::kind::begin:
+        add("response.output_item.added", {{"output_index", block.index}, {"item", item_of(block, head_.id, false)}});
+        if (has_parts) add("response.content_part.added", with(block, {{"part", part_of(block)}}));
+        return;
+      case api::block_change::kind::add:
+        add(prefix_of(block) + ".delta", with(block, {{"delta", change.added}}));
+        return;
+      case api::block_change::kind::end:
+        add(prefix_of(block) + ".done", with(block, {{has_parts ? "text" : "arguments", block.text}}));
+        if (has_parts) add("response.content_part.done", with(block, {{"part", part_of(block)}}));
+        add("response.output_item.done", {{"output_index", block.index}, {"item", item_of(block, head_.id, true)}});
+    }
+  }
+
+  call& call_;
+  const cogen::token_stream& stream_;
+  const response_head& head_;
+  api::block_splitter blocks_;
+  std::vector<event> events_;
+  int number_ = 0;
+  bool begun_ = false;
+};
+
+net::awaitable<void> send_response(call& client, api::merged_streams& streams, const response_head& head) {
+  const auto answers = co_await collect(streams);
+  const auto& answer = answers.front();
+  client.usage.add_prompt(answer.usage);
+  const auto whole = head.ended(api::blocks_of(answer), answer.reason, answer.usage);
+  co_await client.client.respond({.body = json::serialize(whole)});
+}
+
+}  // namespace
+
+net::awaitable<void> responses(call& client) {
+  const auto& request = client.request();
+  const auto source = co_await off_loop(client.app, request.body.size(), [&] { return api::parse_body(request.body); });
+  const api::field_reader body(source);
+  const auto named = body.text("model");
+  const auto model = client.app.models.named(named);
+  auto wanted = api::read_response_request(body, api::sender_of(request, client.tenant), model->tokenizer());
+  client.model = model->name;
+  const auto head = head_of(body, named.value_or(model->name));
+  const bool stream = wanted.stream;
+  api::merged_streams streams(begin(*model, std::move(wanted)), client.app.context.get_executor());
+  const running_answer shown(*model, head.id, streams);
+  if (stream) {
+    response_events writer(client, streams.streams().front(), head);
+    co_await send_events(client, streams, writer);
+  } else {
+    co_await send_response(client, streams, head);
+  }
+}
+
+}  // namespace server

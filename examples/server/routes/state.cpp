@@ -1,0 +1,113 @@
+// What the server does: figures, slots, settings.
+#include "api/sampling_fields.hpp"
+#include "metrics/exposition.hpp"
+#include "routes/routes.hpp"
+
+#include <cogen/version.hpp>
+
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+#include <utility>
+
+namespace server {
+namespace {
+
+namespace json = boost::json;
+
+json::object slot_of(const served_model& model, std::size_t index, const metrics::slot_state& state) {
+  json::object slot{{"id", index},
+                    {"id_task", state.busy ? json::value(state.sequence) : json::value(-1)},
+                    {"n_ctx", model.max_length},
+                    {"speculative", false},
+                    {"is_processing", state.busy},
+                    {"state", !state.busy        ? "idle"
+                              : state.prefilling ? "prefill"
+                                                 : "decode"},
+                    {"n_tokens", 0},
+                    {"preemptions", 0},
+                    {"model", model.name}};
+  if (!state.busy) return slot;
+  for (const auto* answer : model.running) {
+    const auto* stream = answer->stream_of(state.sequence);
+    if (!stream) continue;
+    const auto usage = stream->usage();
+    slot["request_id"] = answer->id();
+    slot["n_tokens"] = usage.prompt_tokens + usage.generated_tokens;
+    slot["preemptions"] = stream->request_metrics().preemptions;
+    if (usage.generated_tokens > 0) slot["state"] = "decode";  // the event may be on its way
+    slot["next_token"] = {{"n_decoded", usage.generated_tokens}};
+  }
+  return slot;
+}
+
+std::string control_text(const served_model& model, std::optional<cogen::token> id) {
+  return id ? model.tokenizer().token_text(*id) : std::string();
+}
+
+std::optional<cogen::token> first_of(std::span<const cogen::token> tokens) {
+  return tokens.empty() ? std::nullopt : std::optional(tokens.front());
+}
+
+}  // namespace
+
+http::response show_metrics(call& client) {
+  std::vector<metrics::snapshot> models;
+  for (const auto& one : client.app.models.all())
+    models.push_back({one->name, one->engine->stats(), one->meter->now(), one->slots, one->cache_capacity});
+  return {.type = "text/plain; version=0.0.4; charset=utf-8",
+          .body = metrics::exposition(models, client.app.settings.names)};
+}
+
+http::response show_slots(call& client) {
+  const auto model = client.queried_model();
+  const auto now = model->meter->now();
+  if (client.request().query.contains("fail_on_no_slot") && model->engine->stats().free_slots == 0)
+    throw api::error(503, "unavailable_error", "no slot is free", "", "no_slot_available");
+  json::array slots;
+  for (std::size_t i = 0; i < now.slots.size(); ++i) slots.push_back(slot_of(*model, i, now.slots[i]));
+  return {.body = json::serialize(slots)};
+}
+
+http::response show_props(call& client) {
+  const auto model = client.queried_model();
+  const api::sampling_defaults defaults;
+  const json::object params{{"temperature", defaults.temperature},
+                            {"top_k", defaults.top_k},
+                            {"top_p", defaults.top_p},
+                            {"min_p", defaults.min_p},
+                            {"repeat_penalty", 1.0},
+                            {"presence_penalty", 0.0},
+                            {"frequency_penalty", 0.0},
+                            {"seed", -1},
+                            {"n_predict", -1}};
+  json::object props{{"default_generation_settings", {{"n_ctx", model->max_length}, {"params", params}}},
+                     {"total_slots", model->slots},
+                     {"model_alias", model->name},
+                     {"model_path", model->path},
+                     {"modalities", {{"vision", false}, {"audio", false}}},
+                     {"build_info", "cogen " + std::string(cogen::version)},
+                     {"is_sleeping", false}};
+  if (const auto* tokens = model->tokenizer_or_null()) {
+    props["chat_template"] = std::string(tokens->chat_template());
+    props["bos_token"] = control_text(*model, tokens->bos());
+    props["eos_token"] = control_text(*model, first_of(tokens->eos()));
+  }
+  return {.body = json::serialize(props)};
+}
+
+http::response tokenizer_info(call& client) {
+  const auto model = client.queried_model();
+  const auto& tokens = model->tokenizer();
+  const auto eos = control_text(*model, first_of(tokens.eos()));
+  return {.body = json::serialize(json::object{{"tokenizer_class", "cogen"},
+                                               {"vocab_size", tokens.size()},
+                                               {"model_max_length", model->max_length},
+                                               {"bos_token", control_text(*model, tokens.bos())},
+                                               {"eos_token", eos},
+                                               {"pad_token", eos},
+                                               {"unk_token", control_text(*model, tokens.unknown())},
+                                               {"chat_template", std::string(tokens.chat_template())}})};
+}
+
+}  // namespace server

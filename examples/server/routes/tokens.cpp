@@ -1,0 +1,94 @@
+// From texts to tokens and back, without a generation.
+#include "api/chat_fields.hpp"
+#include "api/completion_fields.hpp"
+#include "api/rendering.hpp"
+#include "routes/generate.hpp"
+#include "routes/routes.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+
+namespace server {
+namespace {
+
+namespace json = boost::json;
+
+/// A token and its text, or its bytes where they are only part of a character.
+json::object piece_of(cogen::token id, const cogen::text::tokenizer& tokens) {
+  const auto bytes = tokens.token_bytes(id);
+  const auto text = tokens.token_text(id);
+  if (text == bytes || tokens.is_special(id)) return {{"id", id}, {"piece", text}};
+  json::array numbers;
+  for (const char byte : bytes) numbers.push_back(static_cast<unsigned char>(byte));
+  return {{"id", id}, {"piece", std::move(numbers)}};
+}
+
+/// What vLLM's and llama-server's /tokenize take: `prompt`, `messages` or `content`.
+json::object tokenized(const served_model& model, const api::field_reader& body) {
+  const auto& tokens = model.tokenizer();
+  api::generation chat;
+  std::string text;
+  if (body.has("messages")) {
+    api::read_chat(body, chat);
+    text = api::render(model, chat.request);
+  } else {
+    text = body.has("prompt") ? body.required_text("prompt") : body.required_text("content");
+  }
+  const bool special = body.flag("add_special_tokens").value_or(body.flag("add_special").value_or(body.has("prompt")));
+  const auto ids = tokens.encode(text, {.add_special = special && !body.has("messages"),
+                                        .parse_special = body.flag("parse_special").value_or(true)});
+  json::array list;
+  const bool with_pieces = body.flag("with_pieces").value_or(false);
+  for (const auto id : ids) list.push_back(with_pieces ? json::value(piece_of(id, tokens)) : json::value(id));
+  json::object answer{{"tokens", std::move(list)}, {"count", ids.size()}, {"max_model_len", model.max_length}};
+  if (body.flag("return_token_strs").value_or(false)) {
+    json::array texts;
+    for (const auto id : ids) texts.emplace_back(tokens.token_text(id));
+    answer["token_strs"] = std::move(texts);
+  }
+  return answer;
+}
+
+json::object detokenized(const served_model& model, const api::field_reader& body) {
+  cogen::token_ids ids;
+  if (const auto* list = body.array("tokens"); list && !list->empty()) {
+    const auto prompts = api::read_prompts(body, "tokens", nullptr);
+    const auto* only = std::get_if<cogen::token_ids>(&prompts.front());
+    if (prompts.size() != 1 || !only) body.refuse("tokens", "an array of token ids");
+    ids = *only;
+  } else if (!list) {
+    body.refuse("tokens", "an array of token ids");
+  }
+  try {
+    const auto text = model.tokenizer().decode(ids);
+    return {{"content", text}, {"prompt", text}};
+  } catch (const std::out_of_range& e) {
+    throw api::invalid("tokens", e.what());
+  }
+}
+
+json::object templated(const served_model& model, const api::field_reader& body) {
+  api::generation chat;
+  api::read_chat(body, chat);
+  return {{"prompt", api::render(model, chat.request)}};
+}
+
+/// Answers with what `make` makes of the body and the model that it names.
+template <class Make>
+net::awaitable<void> answer_with(call& client, Make make) {
+  const auto& text = client.request().body;
+  const auto answer = co_await off_loop(client.app, text.size(), [&] {
+    const auto source = api::parse_body(text);
+    const api::field_reader body(source);
+    return json::serialize(make(*client.app.models.named(body.text("model")), body));
+  });
+  co_await client.client.respond({.body = answer});
+}
+
+}  // namespace
+
+net::awaitable<void> tokenize(call& client) { return answer_with(client, tokenized); }
+net::awaitable<void> detokenize(call& client) { return answer_with(client, detokenized); }
+net::awaitable<void> apply_template(call& client) { return answer_with(client, templated); }
+
+}  // namespace server

@@ -1,0 +1,130 @@
+// Vectors and scores of texts, for models that make them.
+#include "api/completion_fields.hpp"
+#include "routes/generate.hpp"
+#include "routes/routes.hpp"
+
+#include <cogen/model.hpp>
+
+#include <boost/json/serialize.hpp>
+#include <boost/json/value.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+namespace server {
+namespace {
+
+namespace json = boost::json;
+
+[[noreturn]] void refuse(const served_model& model, std::string_view what) {
+  throw api::error(501, "not_supported_error", fmt::format("the model {} does not {}", model.name, what), "model");
+}
+
+std::string base64(std::span<const float> values) {
+  static_assert(std::endian::native == std::endian::little, "OpenAI's clients read little-endian floats");
+  constexpr std::string_view alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::vector<unsigned char> bytes(values.size_bytes());
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  std::string result;
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    const auto left = std::min<std::size_t>(3, bytes.size() - at);
+    std::uint32_t bits = 0;
+    for (std::size_t i = 0; i < 3; ++i) bits = bits << 8 | (i < left ? bytes[at + i] : 0u);
+    for (std::size_t i = 0; i < 4; ++i) result += i <= left ? alphabet[bits >> (18 - 6 * i) & 63] : '=';
+  }
+  return result;
+}
+
+/// Counts the tokens of a text as the model reads it.
+struct token_counter {
+  const cogen::text::tokenizer& tokens;
+
+  std::size_t operator()(const std::string& text) const { return tokens.encode(text, {.add_special = true}).size(); }
+  std::size_t operator()(const cogen::text_pair& pair) const { return tokens.encode(pair).tokens.size(); }
+  std::size_t operator()(const cogen::encoder_text& text) const { return text.tokens.size(); }
+};
+
+json::object usage_of(const served_model& model, const std::vector<cogen::encoder_input>& texts) {
+  std::size_t count = 0;
+  for (const auto& text : texts) count += std::visit(token_counter{model.tokenizer()}, text);
+  return {{"prompt_tokens", count}, {"total_tokens", count}};
+}
+
+std::vector<cogen::encoder_input> inputs_of(const api::field_reader& body) {
+  std::vector<cogen::encoder_input> texts;
+  for (auto& prompt : api::read_prompts(body, body.has("input") ? "input" : "content", nullptr)) {
+    if (auto* ids = std::get_if<cogen::token_ids>(&prompt))
+      texts.emplace_back(cogen::encoder_text{std::move(*ids), {}});
+    else
+      texts.emplace_back(std::get<std::string>(std::move(prompt)));
+  }
+  return texts;
+}
+
+std::string text_of_document(const api::field_reader& body, const json::value& document) {
+  if (const auto* text = document.if_string()) return std::string(*text);
+  if (const auto* object = document.if_object())
+    if (const auto* text = object->if_contains("text"); text && text->is_string())
+      return std::string(text->get_string());
+  body.refuse("documents", "an array of strings, or of objects with a text");
+}
+
+double sigmoid(double value) { return 1 / (1 + std::exp(-value)); }
+
+}  // namespace
+
+net::awaitable<void> embeddings(call& client) {
+  const auto source = api::parse_body(client.request().body);
+  const api::field_reader body(source);
+  const auto model = client.app.models.named(body.text("model"));
+  if (model->model->embedding_width() == 0 || model->model->scores_pairs()) refuse(*model, "embed texts");
+  const auto format = body.text("encoding_format").value_or("float");
+  if (format != "float" && format != "base64") body.refuse("encoding_format", "float or base64");
+  if (const auto wanted = body.count("dimensions", 1); wanted && *wanted != model->model->embedding_width())
+    body.refuse("dimensions", fmt::format("{}", model->model->embedding_width()));
+  auto texts = inputs_of(body);
+  const auto usage = usage_of(*model, texts);
+  const auto vectors = co_await model->engine->async_embed(std::move(texts));
+  json::array data;
+  for (const auto& vector : vectors) {
+    json::value written =
+        format == "base64" ? json::value(base64(vector)) : json::value(json::array(vector.begin(), vector.end()));
+    data.push_back({{"object", "embedding"}, {"index", data.size()}, {"embedding", std::move(written)}});
+  }
+  const json::object answer{{"object", "list"}, {"data", std::move(data)}, {"model", model->name}, {"usage", usage}};
+  co_await client.client.respond({.body = json::serialize(answer)});
+}
+
+net::awaitable<void> rerank(call& client) {
+  const auto source = api::parse_body(client.request().body);
+  const api::field_reader body(source);
+  const auto model = client.app.models.named(body.text("model"));
+  if (!model->model->scores_pairs()) refuse(*model, "score texts");
+  const auto query = body.required_text("query");
+  std::vector<cogen::encoder_input> pairs;
+  for (const auto& document : body.required_array("documents"))
+    pairs.emplace_back(cogen::text_pair{query, text_of_document(body, document)});
+  const auto usage = usage_of(*model, pairs);
+  const auto most = static_cast<std::size_t>(body.count("top_n", 1).value_or(static_cast<int>(pairs.size())));
+  const auto scores = co_await model->engine->async_score(std::move(pairs));
+  std::vector<std::size_t> order(scores.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  order.resize(std::min(order.size(), most));
+  json::array results;
+  for (const auto index : order) {
+    json::object one{{"index", index}, {"relevance_score", sigmoid(scores[index])}};
+    if (body.flag("return_documents").value_or(false))
+      one["document"] = {{"text", text_of_document(body, body.array("documents")->at(index))}};
+    results.push_back(std::move(one));
+  }
+  const json::object answer{
+      {"object", "list"}, {"model", model->name}, {"results", std::move(results)}, {"usage", usage}};
+  co_await client.client.respond({.body = json::serialize(answer)});
+}
+
+}  // namespace server

@@ -1,0 +1,128 @@
+// What the server writes: errors, blocks, metrics; and small rules of its own.
+#include "api/blocks.hpp"
+#include "api/error.hpp"
+#include "api_keys.hpp"
+#include "http/router.hpp"
+#include "metrics/exposition.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace api = server::api;
+
+struct counted_blocks {
+  int begun = 0, ended = 0, open = 0;
+  std::string text;
+};
+
+counted_blocks count(const std::vector<api::block_change>& changes, counted_blocks so_far = {}) {
+  for (const auto& change : changes) {
+    const bool begins = change.what == api::block_change::kind::begin,
+               ends = change.what == api::block_change::kind::end;
+    so_far.begun += begins;
+    so_far.ended += ends;
+    so_far.open += begins - ends;
+    so_far.text += change.added;
+    BOOST_TEST(so_far.open <= 1);
+  }
+  return so_far;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(answers)
+
+BOOST_AUTO_TEST_CASE(errors_are_written_for_their_clients) {
+  const api::error why = api::invalid("top_p", "top_p is 2");
+  const auto openai = boost::json::parse(api::body_of(why, api::dialect::openai)).at("error");
+  BOOST_TEST(openai.at("param").as_string() == "top_p");
+  BOOST_TEST(openai.at("type").as_string() == "invalid_request_error");
+  BOOST_TEST(openai.at("code").is_null());
+  const auto llama = boost::json::parse(api::body_of(why, api::dialect::llama)).at("error");
+  BOOST_TEST(llama.at("code").as_int64() == 400);
+  const auto anthropic = boost::json::parse(api::body_of(why, api::dialect::anthropic));
+  BOOST_TEST(anthropic.at("type").as_string() == "error");
+  BOOST_TEST(anthropic.at("error").at("message").as_string() == "top_p is 2");
+}
+
+BOOST_AUTO_TEST_CASE(failures_have_their_status) {
+  const auto status = [](cogen::error code) { return api::error_of(cogen::diagnostics(code, "why")).status(); };
+  BOOST_TEST(status(cogen::error::invalid_request) == 400);
+  BOOST_TEST(status(cogen::error::does_not_fit) == 400);
+  BOOST_TEST(status(cogen::error::queue_full) == 429);
+  BOOST_TEST(status(cogen::error::draining) == 503);
+  BOOST_TEST(status(cogen::error::deadline_exceeded) == 504);
+  BOOST_TEST(status(cogen::error::bad_logits) == 500);
+  const auto full = api::response_of(api::error_of(cogen::diagnostics(cogen::error::queue_full)), api::dialect::openai);
+  BOOST_TEST(full.headers.at(0).first == "Retry-After");
+}
+
+BOOST_AUTO_TEST_CASE(one_block_is_open_at_a_time) {
+  api::block_splitter blocks;
+  cogen::piece thought{.text = "", .tokens = {}, .reasoning = "hm"}, text{.text = "so", .tokens = {}};
+  cogen::piece calls{
+      .text = "",
+      .tokens = {},
+      .reasoning = {},
+      .tool_calls = {
+          {.index = 0, .name = "f"}, {.index = 0, .arguments = "{}"}, {.index = 1, .name = "g", .arguments = "{}"}}};
+  counted_blocks all;
+  for (const auto& piece : {thought, thought, text, calls}) all = count(blocks.on(piece), all);
+  all = count(blocks.end(), all);
+  BOOST_TEST(all.begun == 4);
+  BOOST_TEST(all.ended == 4);
+  BOOST_TEST(all.text == "hmhmso{}{}");
+  BOOST_TEST(blocks.blocks().at(3).name == "g");
+  BOOST_TEST(blocks.blocks().at(2).id.starts_with("call_"));
+}
+
+BOOST_AUTO_TEST_CASE(routes_match_whole_paths) {
+  using server::http::matched;
+  BOOST_TEST(matched("/slots/{id}", "/slots/3")->at(0).second == "3");
+  BOOST_TEST(!matched("/slots/{id}", "/slots/"));
+  BOOST_TEST(!matched("/slots/{id}", "/slots/3/x"));
+  BOOST_TEST(matched("/m/{id...}", "/m/a/b")->at(0).second == "a/b");
+  BOOST_TEST(!matched("/health", "/healthy"));
+  BOOST_TEST(matched("/health", "/health")->empty());
+}
+
+BOOST_AUTO_TEST_CASE(keys_are_tenants) {
+  const std::vector<std::string> keys{"first", "second"};
+  const auto tenant = [&](std::string name, std::string value) {
+    server::http::request request;
+    request.headers = {{std::move(name), std::move(value)}};
+    return server::tenant_of(request, keys);
+  };
+  BOOST_TEST(tenant("authorization", "Bearer second") == 2U);
+  BOOST_TEST(tenant("authorization", "bearer first") == 1U);
+  BOOST_TEST(tenant("x-api-key", "first") == 1U);
+  for (const auto* value : {"Bearer secon", "Bearer second ", "second", "Bearer", ""})
+    BOOST_CHECK_THROW(tenant("authorization", value), api::error);
+  BOOST_TEST(server::tenant_of({}, {}) == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(histograms_add_up) {
+  server::metrics::snapshot one{.model = "a\"b", .stats = {}, .counted = {}, .slots = 2, .cache_capacity = 100};
+  one.stats.scheduled = 2;
+  one.stats.cache_bytes = 50;
+  one.counted.first_token.add(0.001);
+  one.counted.first_token.add(0.003);
+  one.counted.first_token.add(1000);
+  const auto text = server::metrics::exposition(std::vector{one}, server::metrics_names::vllm);
+  const auto has = [&](std::string_view line) { return text.find(line) != std::string::npos; };
+  BOOST_TEST(has("vllm:num_requests_running{model_name=\"a\\\"b\"} 2\n"));
+  BOOST_TEST(has("vllm:kv_cache_usage_perc{model_name=\"a\\\"b\"} 0.5\n"));
+  BOOST_TEST(has("vllm:time_to_first_token_seconds_bucket{le=\"0.001\",model_name=\"a\\\"b\"} 1\n"));
+  BOOST_TEST(has("vllm:time_to_first_token_seconds_bucket{le=\"0.005\",model_name=\"a\\\"b\"} 2\n"));
+  BOOST_TEST(has("vllm:time_to_first_token_seconds_bucket{le=\"+Inf\",model_name=\"a\\\"b\"} 3\n"));
+  BOOST_TEST(has("vllm:time_to_first_token_seconds_count{model_name=\"a\\\"b\"} 3\n"));
+  const auto llama = server::metrics::exposition(std::vector{one}, server::metrics_names::llamacpp);
+  BOOST_TEST(llama.find("llamacpp:requests_processing 2\n") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,226 @@
+#include "http/connection.hpp"
+
+#include "http/event_stream.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace http = server::http;
+namespace net = boost::asio;
+
+namespace {
+
+/// A client in memory.
+struct client_side {
+  explicit client_side(net::io_context& context) : changed(context) {}
+
+  void send(std::string_view bytes) {
+    sent += bytes;
+    changed.cancel();
+  }
+  void leave() {
+    gone = true;
+    changed.cancel();
+  }
+
+  net::steady_timer changed;
+  std::string sent, received;
+  bool gone = false, closed = false;
+  std::size_t reads_at_once = 4096;
+};
+
+class memory_transport final : public http::transport {
+ public:
+  explicit memory_transport(std::shared_ptr<client_side> client) : client_(std::move(client)) {}
+
+  net::awaitable<void> handshake() override { co_return; }
+  net::awaitable<std::size_t> read_some(net::mutable_buffer into) override {
+    while (client_->sent.empty() && !client_->gone && !client_->closed) {
+      boost::system::error_code woken;
+      client_->changed.expires_at(net::steady_timer::time_point::max());
+      co_await client_->changed.async_wait(net::redirect_error(net::use_awaitable, woken));
+      if ((co_await net::this_coro::cancellation_state).cancelled() != net::cancellation_type::none)
+        throw boost::system::system_error(net::error::operation_aborted);
+    }
+    if (client_->closed) throw boost::system::system_error(net::error::operation_aborted);
+    const auto count = std::min({into.size(), client_->sent.size(), client_->reads_at_once});
+    std::copy_n(client_->sent.begin(), count, static_cast<char*>(into.data()));
+    client_->sent.erase(0, count);
+    co_return count;
+  }
+  net::awaitable<void> write(net::const_buffer bytes) override {
+    if (client_->closed) throw boost::system::system_error(net::error::broken_pipe);
+    client_->received.append(static_cast<const char*>(bytes.data()), bytes.size());
+    co_return;
+  }
+  net::awaitable<void> shutdown() override { co_return; }
+  void close() noexcept override {
+    client_->closed = true;
+    client_->changed.cancel();
+  }
+
+ private:
+  std::shared_ptr<client_side> client_;
+};
+
+/// A connection whose requests are answered by their paths: /long never, /events in parts, others at once.
+struct served {
+  net::io_context context;
+  std::shared_ptr<client_side> client = std::make_shared<client_side>(context);
+  http::connection_limits limits{.request = {.header = 1024, .body = 64}, .read_ahead = 256};
+  int begun = 0, cancelled = 0;
+  bool over = false;
+  http::request_handler handler = [this](http::exchange& one) { return answer(one); };
+  http::refusal refuse = [](const http::parse_error& why) {
+    return http::response{.status = why.status, .body = why.message};
+  };
+  std::shared_ptr<http::connection> connection;
+
+  served() {
+    connection = std::make_shared<http::connection>(std::make_unique<memory_transport>(client), context.get_executor(),
+                                                    limits, handler, refuse);
+    net::co_spawn(context, connection->run(), [this](std::exception_ptr) { over = true; });
+  }
+
+  ~served() {
+    connection->close();
+    context.poll();
+    BOOST_TEST(over);
+  }
+
+  net::awaitable<void> answer(http::exchange& one) {
+    ++begun;
+    one.add_header("X-Number", std::to_string(begun));
+    if (one.request().path == "/long") {
+      boost::system::error_code ended;
+      net::steady_timer forever(context, net::steady_timer::time_point::max());
+      co_await forever.async_wait(net::redirect_error(net::use_awaitable, ended));
+      ++cancelled;
+    } else if (one.request().path == "/events") {
+      http::event_stream events(one);
+      co_await events.send("1");
+      co_await events.ping();
+      co_await events.send("2", "named");
+      co_await events.end();
+    } else {
+      http::response whole{.body = one.request().path + one.request().body};
+      co_await one.respond(std::move(whole));
+    }
+  }
+
+  const std::string& after(std::string_view bytes) {
+    client->send(bytes);
+    context.poll();
+    return client->received;
+  }
+};
+
+std::size_t count_of(std::string_view text, std::string_view part) {
+  std::size_t count = 0;
+  for (auto at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+const std::string get = "GET /x HTTP/1.1\r\n\r\n";
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(http_connections)
+
+BOOST_AUTO_TEST_CASE(requests_are_answered_in_order_however_they_are_cut) {
+  for (std::size_t part = 1; part < 60; ++part) {
+    served one;
+    one.client->reads_at_once = part;
+    const auto& answers = one.after(get + "POST /y HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc" + get);
+    BOOST_TEST(count_of(answers, "HTTP/1.1 200 OK\r\n") == 3U);
+    BOOST_TEST(count_of(answers, "X-Number: 2\r\n") == 1U);
+    BOOST_TEST(answers.find("/yabc") < answers.rfind("/x"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(events_are_chunks) {
+  served one;
+  const auto answer = one.after("GET /events HTTP/1.1\r\n\r\n");
+  BOOST_TEST(answer.find("Transfer-Encoding: chunked\r\n") != std::string::npos);
+  BOOST_TEST(
+      answer.ends_with("\r\n\r\n9\r\ndata: 1\n\n\r\n8\r\n: ping\n\n\r\n16\r\nevent: named\ndata: 2\n\n\r\n0\r\n\r\n"));
+  BOOST_TEST(one.after(get).ends_with("/x"));
+}
+
+BOOST_AUTO_TEST_CASE(old_clients_get_events_up_to_the_end) {
+  served one;
+  const auto answer = one.after("GET /events HTTP/1.0\r\n\r\n");
+  BOOST_TEST(answer.ends_with("\r\n\r\ndata: 1\n\n: ping\n\nevent: named\ndata: 2\n\n"));
+  BOOST_TEST(answer.find("chunked") == std::string::npos);
+  one.client->leave();
+  one.context.poll();
+  BOOST_TEST(one.over);
+}
+
+BOOST_AUTO_TEST_CASE(a_client_that_leaves_cancels_its_answer) {
+  served one;
+  one.after("GET /long HTTP/1.1\r\n\r\n");
+  BOOST_TEST(one.begun == 1);
+  BOOST_TEST(one.cancelled == 0);
+  one.client->leave();
+  one.context.poll();
+  BOOST_TEST(one.cancelled == 1);
+  BOOST_TEST(one.over);
+}
+
+BOOST_AUTO_TEST_CASE(a_client_that_leaves_after_another_request_is_noticed) {
+  served one;
+  one.after("GET /long HTTP/1.1\r\n\r\n" + get);
+  BOOST_TEST(one.cancelled == 0);
+  one.client->leave();
+  one.context.poll();
+  BOOST_TEST(one.cancelled == 1);
+  BOOST_TEST(one.begun == 1);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_wrong_is_said_and_ends_the_connection) {
+  served one;
+  const auto answer = one.after("POST /x HTTP/1.1\r\nContent-Length: 65\r\n\r\n" + get);
+  BOOST_TEST(answer.starts_with("HTTP/1.1 413 Payload Too Large\r\n"));
+  BOOST_TEST(answer.find("Connection: close\r\n") != std::string::npos);
+  BOOST_TEST(one.begun == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_client_may_wait_for_leave_to_send) {
+  served one;
+  BOOST_TEST(one.after("POST /x HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n") ==
+             "HTTP/1.1 100 Continue\r\n\r\n");
+  BOOST_TEST(one.after("hi").ends_with("/xhi"));
+}
+
+BOOST_AUTO_TEST_CASE(half_a_request_is_no_request) {
+  served one;
+  one.after("POST /x HTTP/1.1\r\nContent-Length: 2\r\n\r\nh");
+  one.client->leave();
+  one.context.poll();
+  BOOST_TEST(one.begun == 0);
+  BOOST_TEST(one.over);
+}
+
+BOOST_AUTO_TEST_CASE(finishing_waits_for_the_answer_that_has_begun) {
+  served idle;
+  idle.after(get);
+  idle.connection->finish();
+  idle.context.poll();
+  BOOST_TEST(idle.over);
+  served busy;
+  busy.after("GET /long HTTP/1.1\r\n\r\n");
+  busy.connection->finish();
+  busy.context.poll();
+  BOOST_TEST(!busy.over);
+}
+
+BOOST_AUTO_TEST_SUITE_END()

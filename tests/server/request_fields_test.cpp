@@ -1,0 +1,189 @@
+// How JSON becomes a cogen::request.
+#include "api/chat_fields.hpp"
+#include "api/completion_fields.hpp"
+#include "api/error.hpp"
+#include "api/format_fields.hpp"
+#include "api/sampling_fields.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <limits>
+#include <string>
+
+namespace api = server::api;
+namespace json = boost::json;
+
+namespace {
+
+struct one_body {
+  explicit one_body(std::string_view text) : object(api::parse_body(text)), reader(object) {}
+
+  json::object object;
+  api::field_reader reader;
+};
+
+api::generation generation_of(std::string_view text) {
+  const one_body body(text);
+  api::generation result;
+  api::read_generation(body.reader, {.tenant = 3, .priority = 5}, {}, nullptr, result);
+  return result;
+}
+
+api::generation chat_of(std::string_view text) {
+  const one_body body(text);
+  api::generation result;
+  api::read_chat(body.reader, result);
+  return result;
+}
+
+/// The sentence with which a body is refused.
+template <class Read>
+std::string refusal_of(Read read, std::string_view text) {
+  try {
+    static_cast<void>(read(text));
+  } catch (const api::error& e) {
+    BOOST_TEST(e.status() == 400);
+    return e.what();
+  }
+  return "";
+}
+
+bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(request_fields)
+
+BOOST_AUTO_TEST_CASE(bodies_are_objects_of_limited_depth) {
+  const auto parse = [](std::string_view text) { return api::parse_body(text); };
+  BOOST_TEST(holds(refusal_of(parse, ""), "JSON"));
+  BOOST_TEST(holds(refusal_of(parse, "[1]"), "an array of 1"));
+  BOOST_TEST(holds(refusal_of(parse, "{\"a\":1} x"), "JSON"));
+  BOOST_TEST(holds(refusal_of(parse, "{\"a\":" + std::string(100'000, '[')), "64"));
+  BOOST_TEST(holds(refusal_of(parse, "{\"a\": \"\xff\"}"), "JSON"));
+}
+
+BOOST_AUTO_TEST_CASE(sampling_has_the_names_of_all_servers) {
+  const auto read =
+      generation_of(R"({"temperature": 0.5, "top_k": -1, "top_p": 0.9, "min_p": 0.1, "repeat_penalty": 1.1,
+      "presence_penalty": 1, "frequency_penalty": 2, "seed": 7, "logit_bias": {"5": -1.5}, "stop": "end",
+      "max_tokens": 9, "stop_token_ids": [2], "ignore_eos": true, "min_tokens": 4, "n": 2, "stream": true,
+      "stream_options": {"include_usage": true}})");
+  const auto& how = read.request.sampling;
+  BOOST_TEST(how.temperature == 0.5);
+  BOOST_TEST(how.top_k == 0);
+  BOOST_TEST(how.repetition_penalty == 1.1);
+  BOOST_TEST(how.frequency_penalty == 2);
+  BOOST_TEST(how.seed.value() == 7U);
+  BOOST_TEST(how.logit_bias.at(5) == -1.5);
+  BOOST_TEST(how.min_tokens == 4);
+  BOOST_TEST(read.request.stop == std::vector<std::string>{"end"}, boost::test_tools::per_element());
+  BOOST_TEST(read.request.stop_token_ids.at(0) == 2);
+  BOOST_TEST(read.request.ignore_eos);
+  BOOST_TEST(read.request.max_tokens.value() == 9);
+  BOOST_TEST(read.request.tenant == 3U);
+  BOOST_TEST(read.request.priority == 5);
+  BOOST_TEST(read.n == 2);
+  BOOST_TEST((read.stream && read.include_usage));
+  const auto plain = generation_of(R"({"seed": -1, "max_tokens": null, "n_predict": -1, "temperature": null})");
+  BOOST_TEST(!plain.request.sampling.seed);
+  BOOST_TEST(!plain.request.max_tokens);
+  BOOST_TEST(plain.request.sampling.temperature == 1);
+  BOOST_TEST(generation_of(R"({"logit_bias": [[4, false]]})").request.sampling.logit_bias.at(4) ==
+             -std::numeric_limits<double>::infinity());
+}
+
+BOOST_AUTO_TEST_CASE(wrong_fields_are_named_with_their_values) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {R"({"temperature": "hot"})", "temperature is \"hot\"; it must be a number"},
+      {R"({"temperature": 1e400})", "temperature"},
+      {R"({"top_k": 0.5})", "top_k is 5E-1; it must be an integer"},
+      {R"({"n": 1000000000})", "n is 1000000000; it must be an integer between 1 and 128"},
+      {R"({"n": 0})", "n is 0"},
+      {R"({"max_tokens": 0})", "max_tokens is 0; it must be an integer between 1"},
+      {R"({"max_tokens": 9223372036854775808})", "max_tokens"},
+      {R"({"stop": [1]})", "stop is an array of 1; it must be a string or an array of strings"},
+      {R"({"stop_token_ids": [-1]})", "stop_token_ids"},
+      {R"({"logit_bias": {"x": 1}})", "logit_bias has the key \"x\""},
+      {R"({"logit_bias": {"1": "a"}})", "logit_bias has the value \"a\""},
+      {R"({"stream": 1})", "stream is 1; it must be true or false"},
+      {R"({"stream_options": 3})", "stream_options is 3; it must be an object"},
+      {R"({"stream_options": {"include_usage": 3}})", "stream_options.include_usage is 3"},
+  };
+  for (const auto& [text, sentence] : wrong)
+    BOOST_TEST(holds(refusal_of(generation_of, text), sentence), refusal_of(generation_of, text));
+}
+
+BOOST_AUTO_TEST_CASE(conversations_are_read) {
+  const auto read = chat_of(R"({"messages": [{"role": "developer", "content": "Be brief."},
+      {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+      {"role": "assistant", "content": null, "tool_calls": [{"id": "1", "type": "function",
+        "function": {"name": "f", "arguments": "{\"x\": 1}"}}]},
+      {"role": "tool", "tool_call_id": "1", "content": "2"}],
+      "tool_choice": {"type": "function", "function": {"name": "f"}}, "logprobs": true, "top_logprobs": 3})");
+  const auto& messages = std::get<cogen::chat_messages>(read.request.prompt);
+  BOOST_TEST_REQUIRE(messages.size() == 4U);
+  BOOST_TEST(messages[0].role == "system");
+  BOOST_TEST(messages[1].content == "a\nb");
+  const auto& call = messages[2].extra.at("tool_calls").at(0).at("function");
+  BOOST_TEST(call.at("arguments").at("x").as_int64() == 1);
+  BOOST_TEST(messages[3].extra.at("tool_call_id").as_string() == "1");
+  BOOST_TEST(read.request.tool_choice.name == "f");
+  BOOST_TEST(read.request.sampling.logprobs.value() == 3);
+}
+
+BOOST_AUTO_TEST_CASE(wrong_conversations_are_refused) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {R"({})", "messages is missing"},
+      {R"({"messages": "x"})", "messages is \"x\"; it must be an array"},
+      {R"({"messages": [1]})", "messages[0] is 1; it must be an object"},
+      {R"({"messages": [{"content": "x"}]})", "messages[0].role is missing"},
+      {R"({"messages": [{"role": "user"}]})", "messages[0].content is missing"},
+      {R"({"messages": [{"role": "user", "content": {"text": 1}}]})", "messages[0].content is an object"},
+      {R"({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})",
+       "messages[0].content[0].type is \"image_url\""},
+      {R"({"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "x"}}]}]})",
+       "messages[0].tool_calls[0].function.arguments is \"x\"; it must be a JSON object in a string"},
+      {R"({"messages": [{"role": "assistant", "tool_calls": [{"function": 5}]}]})",
+       "messages[0].tool_calls[0].function is 5"},
+      {R"({"messages": [{"role": "user", "content": "x"}], "tool_choice": "perhaps"})", "tool_choice is \"perhaps\""},
+      {R"({"messages": [{"role": "user", "content": "x"}], "top_logprobs": 2})", "top_logprobs"},
+      {R"({"messages": [{"role": "user", "content": "x"}], "logprobs": 2})", "logprobs is 2"},
+  };
+  for (const auto& [text, sentence] : wrong)
+    BOOST_TEST(holds(refusal_of(chat_of, text), sentence), refusal_of(chat_of, text));
+}
+
+BOOST_AUTO_TEST_CASE(formats_have_many_spellings) {
+  using kind = cogen::response_format::kind;
+  const auto format = [](std::string_view text) { return api::read_format(one_body(text).reader); };
+  BOOST_TEST(!format(R"({"response_format": {"type": "text"}})"));
+  BOOST_TEST((format(R"({"response_format": {"type": "json_object"}})")->type == kind::json_object));
+  for (const auto* text :
+       {R"({"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "null"}}}})",
+        R"({"response_format": {"type": "json_schema", "schema": {"type": "null"}}})",
+        R"({"response_format": {"type": "json_object", "schema": {"type": "null"}}})",
+        R"({"guided_json": {"type": "null"}})", R"({"guided_json": "{\"type\":\"null\"}"})",
+        R"({"structured_outputs": {"json": {"type": "null"}}})", R"({"json_schema": {"type": "null"}})"})
+    BOOST_TEST((format(text) == cogen::json_schema(R"({"type":"null"})")), text);
+  BOOST_TEST((format(R"({"guided_choice": ["a", "b"]})") == cogen::choice({"a", "b"})));
+  BOOST_TEST((format(R"({"guided_regex": "a+"})") == cogen::regex("a+")));
+  BOOST_TEST((format(R"({"grammar": "root ::= \"a\""})") == cogen::ebnf("root ::= \"a\"")));
+  BOOST_TEST(holds(refusal_of(format, R"({"guided_regex": "a", "guided_choice": ["a"]})"), "besides guided_regex"));
+  BOOST_TEST(holds(refusal_of(format, R"({"response_format": {"type": "poem"}})"), "response_format.type is \"poem\""));
+}
+
+BOOST_AUTO_TEST_CASE(prompts_are_texts_or_tokens_or_several) {
+  const auto prompts = [](std::string_view text) {
+    const one_body body(text);
+    return api::read_prompts(body.reader, "prompt", nullptr);
+  };
+  BOOST_TEST(std::get<std::string>(prompts(R"({"prompt": "a"})").at(0)) == "a");
+  BOOST_TEST(std::get<cogen::token_ids>(prompts(R"({"prompt": [1, 2]})").at(0)).size() == 2U);
+  BOOST_TEST(prompts(R"({"prompt": ["a", "b", [1]]})").size() == 3U);
+  for (const auto* text : {R"({})", R"({"prompt": []})", R"({"prompt": [[]]})", R"({"prompt": 5})",
+                           R"({"prompt": [-1]})", R"({"prompt": [1.5]})"})
+    BOOST_TEST(holds(refusal_of(prompts, text), "prompt"), text);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
