@@ -236,4 +236,14 @@ struct block {
   }
 };
 
+/// A layer for multi-token prediction, as in mtp_spec.
+template <class B>
+struct mtp {
+  typename B::norm embedding_norm;
+  typename B::norm hidden_norm;
+  typename B::projection projection;
+  std::vector<block<B>> blocks;
+  typename B::norm final_norm;
+};
+
 }  // namespace cogen::parts

@@ -2,17 +2,18 @@
 #include "models/latent_attention.hpp"
 #include "models/like_llama.hpp"
 #include "models/mixture.hpp"
+#include "models/mtp.hpp"
 
 #include <algorithm>
 
 namespace cogen::models {
 namespace {
 
-model_spec with_experts(const load::model_config& config, const latent_attention_spec& attention,
-                        const moe_spec& experts, std::int64_t dense) {
+model_spec with_experts(const load::config_fields& fields, const load::model_config& config,
+                        const latent_attention_spec& attention, const moe_spec& experts, std::int64_t dense) {
   auto spec = latent_decoder(config, attention);
   put_experts(spec, experts, "mlp.", [&](std::int64_t layer) { return layer >= dense; });
-  spec.unread.push_back(layer_prefix(config.layers) + "*");
+  add_mtp_layer(spec, experts, fields, config);
   return spec;
 }
 
@@ -28,7 +29,7 @@ model_spec describe_deepseek_v2(const load::config_fields& fields, const load::m
   if (method != "greedy" && method != "group_limited_greedy")
     fields.refuse("topk_method", "'greedy' and 'group_limited_greedy' are known");
   auto experts = softmax_mixture(fields, config, {.experts = 64, .width = 1407}, method != "greedy");
-  return with_experts(config, latent_attention(fields, config), experts,
+  return with_experts(fields, config, latent_attention(fields, config), experts,
                       fields.integer("first_k_dense_replace", {0, config.layers}, 0));
 }
 
@@ -36,7 +37,7 @@ model_spec describe_deepseek_v3(const load::config_fields& fields, const load::m
   if (scores_by_softmax(fields)) return deepseek_v2.describe(fields, config);
   auto experts = sigmoid_mixture(fields, config, {.experts = 256, .top_k = 8, .width = 2048});
   experts.router.renormalized = fields.boolean("norm_topk_prob", !fields.is_gguf());
-  return with_experts(config, latent_attention(fields, config), experts,
+  return with_experts(fields, config, latent_attention(fields, config), experts,
                       fields.integer("first_k_dense_replace", {0, config.layers}, 3));
 }
 
@@ -54,7 +55,7 @@ model_spec describe_glm4_moe_lite(const load::config_fields& fields, const load:
   const auto dense = std::ranges::find_if(types, [](const auto& type) { return type != "dense"; }) - types.begin();
   if (std::any_of(types.begin() + dense, types.end(), [](const auto& type) { return type != "sparse"; }))
     fields.refuse("mlp_layer_types", "'dense' for the first layers and 'sparse' for all others is read");
-  return with_experts(config, attention, experts, types.empty() ? 1 : dense);
+  return with_experts(fields, config, attention, experts, types.empty() ? 1 : dense);
 }
 
 model_spec describe_mistral4(const load::config_fields& fields, const load::model_config& config) {
@@ -69,7 +70,8 @@ model_spec describe_mistral4(const load::config_fields& fields, const load::mode
   const auto beta = fields.real("rope_parameters.llama_4_scaling_beta", {0, 1e6}, 0);
   if (beta > 0 && config.rope.original_positions > 0)
     attention.query_growth = {.beta = beta, .length = config.rope.original_positions};
-  return with_experts(config, attention, experts, fields.integer("first_k_dense_replace", {0, config.layers}, 0));
+  return with_experts(fields, config, attention, experts,
+                      fields.integer("first_k_dense_replace", {0, config.layers}, 0));
 }
 
 }  // namespace
@@ -82,7 +84,7 @@ const family deepseek_v2{
     .describe = describe_deepseek_v2};
 
 /// DeepSeek-V3 and R1 (DeepSeek-AI, arXiv:2412.19437): latent attention, and experts by sigmoids in all but the first
-/// layers. A layer more, which guesses further tokens, is not read.
+/// layers. One layer more is for multi-token prediction.
 const family deepseek_v3{.title = "DeepSeek-V3, R1",
                          .fields = {.family = "deepseek_v3",
                                     .gguf = {.architecture = "deepseek2"},

@@ -79,6 +79,15 @@ class gguf_namer {
     norm->weight_offset = 0;
   }
 
+  /// Behind the model's own layers.
+  void rename(mtp_spec& mtp) {
+    rename(mtp.blocks);
+    rename(mtp.embedding_norm, "nextn.enorm");
+    rename(mtp.hidden_norm, "nextn.hnorm");
+    mtp.projection = layer_name("nextn.eh_proj");
+    rename(mtp.final_norm, layer_name("nextn.shared_head_norm"));
+  }
+
   /// A block that mixes tokens begins a layer, and those behind it belong to the layer too. A Nemotron-H has layers of
   /// one block.
   void rename(std::vector<block_spec>& blocks) {
@@ -101,6 +110,11 @@ class gguf_namer {
   }
 
  private:
+  void rename(norm_spec& norm, std::string_view name) const {
+    norm.name = layer_name(name);
+    norm.weight_offset = 0;
+  }
+
   bool shows(std::string_view key) const { return fields_.boolean(key, false); }
 
   void begin_layer() {
@@ -280,6 +294,7 @@ model_spec as_gguf(model_spec spec, const load::config_fields& fields) {
   namer.rename(spec.blocks);
   namer.rename(spec.final_norm, fields.family().starts_with("lfm2") ? "token_embd_norm" : "output_norm");
   namer.rename(spec.head);
+  if (spec.mtp) namer.rename(*spec.mtp);
   spec.base.clear();
   std::erase_if(spec.unread, [](const auto& name) { return name.ends_with('*'); });
   std::ranges::move(prediction_layers(fields), std::back_inserter(spec.unread));

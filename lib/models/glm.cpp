@@ -1,6 +1,7 @@
 #include "models/families.hpp"
 #include "models/like_llama.hpp"
 #include "models/mixture.hpp"
+#include "models/mtp.hpp"
 
 namespace cogen::models {
 namespace {
@@ -46,7 +47,7 @@ model_spec describe_glm4_moe(const load::config_fields& fields, const load::mode
   });
   const auto dense = fields.integer("first_k_dense_replace", {0, config.layers}, 1);
   put_experts(spec, experts, "mlp.", [&](std::int64_t layer) { return layer >= dense; });
-  spec.unread.push_back(layer_prefix(config.layers) + "*");
+  add_mtp_layer(spec, experts, fields, config);
   return spec;
 }
 
@@ -76,7 +77,7 @@ const family glm4{.title = "GLM-4-0414",
                   .describe = describe_glm4};
 
 /// GLM-4.5 (GLM-4.5 Team, arXiv:2508.06471): Llama that rotates part of each head, with DeepSeek-V3's experts in all
-/// but the first layers. A layer more, which guesses further tokens, is not read.
+/// but the first layers. One layer more is for multi-token prediction.
 const family glm4_moe{.title = "GLM-4.5",
                       .fields = {.family = "glm4_moe",
                                  .gguf = {.architecture = "glm4moe"},

@@ -11,9 +11,10 @@ attention_spec latent_attention_spec::absorbed() const {
   return made;
 }
 
-std::vector<cache::kv_cache_spec> kv_cache_specs(const model_spec& spec) {
-  std::vector<cache::kv_cache_spec> specs;
-  for (const auto& block : spec.blocks) {
+namespace {
+
+void add_kv_cache_specs(const std::vector<block_spec>& blocks, std::vector<cache::kv_cache_spec>& specs) {
+  for (const auto& block : blocks) {
     std::visit(
         [&](const auto& what) {
           if constexpr (requires { what.kv(); })
@@ -23,6 +24,14 @@ std::vector<cache::kv_cache_spec> kv_cache_specs(const model_spec& spec) {
         },
         block.what);
   }
+}
+
+}  // namespace
+
+std::vector<cache::kv_cache_spec> kv_cache_specs(const model_spec& spec) {
+  std::vector<cache::kv_cache_spec> specs;
+  add_kv_cache_specs(spec.blocks, specs);
+  if (spec.mtp) add_kv_cache_specs(spec.mtp->blocks, specs);
   return specs;
 }
 

@@ -340,6 +340,18 @@ struct encoder_spec {
   std::optional<norm_spec> final_norm = {};
 };
 
+/// A layer for multi-token prediction (Liu et al., arXiv:2412.19437, section 2.2). For token i of a sequence it reads
+/// h, what the model's last norm makes of that token, and e, the embedding of token i + 1. `blocks` run over
+/// projection(embedding_norm(e) | hidden_norm(h)), at position i, and the model's head over final_norm of what they
+/// make: logits of token i + 2. Names are complete.
+struct mtp_spec {
+  norm_spec embedding_norm;
+  norm_spec hidden_norm;
+  std::string projection;  ///< [hidden, 2 * hidden]
+  std::vector<block_spec> blocks;
+  std::optional<norm_spec> final_norm;
+};
+
 /// Sizes that all blocks share are in model_config. A checkpoint of the model without its head may lack `base`, the
 /// first part of all names but the head's.
 struct model_spec {
@@ -352,11 +364,13 @@ struct model_spec {
   std::optional<layer_inputs_spec> layer_inputs = {};
   std::optional<pooling_spec> pooling = {};  ///< if it makes vectors of texts
   std::optional<streams_spec> streams = {};
+  std::optional<mtp_spec> mtp = {};  ///< a checkpoint may lack it
   std::vector<std::string> unread =
       {};  ///< tensors that a checkpoint may hold and no block reads; "mtp.*": all of these
 };
 
-/// What each layer of the cache holds: one for each block that mixes tokens, in their order, unless it reads another's.
+/// What each layer of the cache holds: one for each block that mixes tokens, in their order, those for multi-token
+/// prediction last, unless it reads another's.
 std::vector<cache::kv_cache_spec> kv_cache_specs(const model_spec& spec);
 
 /// Whether tokens attend to those behind them, so that it cannot generate.

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 namespace cogen::models {
@@ -48,6 +49,24 @@ norm_spec zero_centered(const load::model_config& config, std::string name) {
   return made;
 }
 
+/// A layer that attends, for multi-token prediction. Qwen 3-Next's configurations do not say that it is there.
+std::optional<mtp_spec> mtp_layer(const load::config_fields& fields, const load::model_config& config) {
+  const bool gguf = fields.is_gguf();
+  if (fields.integer(gguf ? "nextn_predict_layers" : "mtp_num_hidden_layers", {0, 1 << 8}, gguf ? 0 : 1) == 0)
+    return std::nullopt;
+  const auto norm = [&](const char* name) { return zero_centered(config, fmt::format("mtp.{}", name)); };
+  return mtp_spec{.embedding_norm = norm("pre_fc_norm_embedding"),
+                  .hidden_norm = norm("pre_fc_norm_hidden"),
+                  .projection = "mtp.fc",
+                  .blocks = {{.what = gated_attention(config),
+                              .prefix = "mtp.layers.0.self_attn.",
+                              .before = norm("layers.0.input_layernorm")},
+                             {.what = gated_mlp(config),
+                              .prefix = "mtp.layers.0.mlp.",
+                              .before = norm("layers.0.post_attention_layernorm")}},
+                  .final_norm = norm("norm")};
+}
+
 model_spec describe_qwen3_5_text(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Qwen 3.5's is silu");
   auto spec = decoder(config, zero_centered(config, "model.norm"));
@@ -58,6 +77,7 @@ model_spec describe_qwen3_5_text(const load::config_fields& fields, const load::
               .other_prefix = "linear_attn.",
               .mlp = gated_mlp(config),
               .weight_offset = norm_offset});
+  spec.mtp = mtp_layer(fields, config);
   spec.unread = {"mtp.*"};
   return spec;
 }

@@ -19,6 +19,11 @@ void put_experts(const load::config_fields& fields, const load::model_config& co
   });
 }
 
+/// The layer for multi-token prediction has experts, too.
+void put_experts_in_mtp_layer(const moe_spec& experts, model_spec& spec) {
+  if (spec.mtp) spec.mtp->blocks.back().what = experts;
+}
+
 /// Experts of which one is for all rows, times a sigmoid.
 moe_spec with_shared_expert(const load::config_fields& fields, const load::model_config& config,
                             const mixture_defaults& missing, std::int64_t shared_width) {
@@ -51,6 +56,7 @@ model_spec describe_qwen3_next(const load::config_fields& fields, const load::mo
   for (auto& block : spec.blocks)
     if (auto* net = std::get_if<delta_net_spec>(&block.what)) net->grouped_qkvz = net->grouped_ba = true;
   put_experts(fields, config, experts, spec);
+  put_experts_in_mtp_layer(experts, spec);
   return spec;
 }
 
@@ -59,6 +65,7 @@ model_spec describe_qwen3_5_moe_text(const load::config_fields& fields, const lo
   experts.router.renormalized = true;
   auto spec = qwen3_5_text.describe(fields, config);
   put_experts(spec, experts);
+  put_experts_in_mtp_layer(experts, spec);
   return spec;
 }
 

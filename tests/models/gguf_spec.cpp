@@ -87,6 +87,28 @@ BOOST_AUTO_TEST_CASE(a_few_norms_have_other_names) {
   BOOST_TEST(attention_of(falcon).kv_heads == 2);
 }
 
+BOOST_AUTO_TEST_CASE(a_layer_for_multi_token_prediction_follows_the_others) {
+  for (const std::string architecture : {"glm4moe", "qwen35"}) {
+    const auto predicting = [&](std::uint32_t layers) {
+      return spec_of(architecture, {entry_u32(architecture + ".nextn_predict_layers", layers)});
+    };
+    BOOST_TEST(!predicting(0).mtp);
+    const auto spec = predicting(1);
+    BOOST_TEST_REQUIRE(spec.mtp.has_value());
+    BOOST_TEST(spec.blocks.size() == 2u);  // of one layer
+    BOOST_TEST(spec.mtp->projection == "blk.1.nextn.eh_proj");
+    BOOST_TEST(spec.mtp->embedding_norm.name == "blk.1.nextn.enorm");
+    BOOST_TEST(spec.mtp->hidden_norm.name == "blk.1.nextn.hnorm");
+    BOOST_TEST(spec.mtp->final_norm->name == "blk.1.nextn.shared_head_norm");
+    for (const auto* norm : {&spec.mtp->embedding_norm, &spec.mtp->hidden_norm, &*spec.mtp->final_norm})
+      BOOST_TEST(norm->weight_offset == 0);
+    BOOST_TEST(spec.mtp->blocks.at(0).prefix == "blk.1.");
+    BOOST_TEST(spec.mtp->blocks.at(0).before->name == "blk.1.attn_norm");
+    BOOST_TEST(spec.mtp->blocks.at(1).before->name == "blk.1.post_attention_norm");
+    BOOST_TEST(std::get<attention_spec>(spec.mtp->blocks.at(0).what).output == "attn_output");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(projections_have_ggufs_names) {
   const auto llama = spec_of("llama", {}, {"output.weight"});
   BOOST_TEST(llama.base.empty());
