@@ -105,10 +105,11 @@ void put_on_cpu(engine_parts& parts, const std::shared_ptr<const model>& model, 
 
 }  // namespace detail
 
-memory_estimate estimate_memory(const std::filesystem::path& path, const engine_options& options) {
+memory_estimate estimate_memory(const std::filesystem::path& path, const engine_options& options,
+                                const load_options& load) {
   detail::check(options);
   detail::check_on_cpu(options);
-  const auto outline = nn::read_outline(path);
+  const auto outline = nn::read_outline(path, load);
   const auto cache =
       outline.shape->make_cache(detail::cache_options(*outline.shape, options), options.kv.layer_factory);
   memory_estimate result;

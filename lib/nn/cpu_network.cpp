@@ -12,6 +12,8 @@
 #include "nn/workspace.hpp"
 
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace cogen::nn {
@@ -46,6 +48,11 @@ struct cpu_encoder {
   cache::kv_cache_spec memory;
 };
 
+struct cpu_mtp {
+  parts::mtp<forms> part;
+  blocks<forms> all;
+};
+
 class cpu_network final : public network {
  public:
   cpu_network(const models::model_spec& spec, const load::model_config& config, cpu::weight_reader& weights,
@@ -58,6 +65,7 @@ class cpu_network final : public network {
         blocks_(read.read(spec.blocks)),
         norm_(read.read(spec.final_norm)),
         head_(read.read(spec.head, spec.embedding)),
+        mtp_(spec.mtp ? std::optional(read_mtp(spec, read)) : std::nullopt),
         specs_(cached_layers_of(spec)),
         generates_(!models::is_encoder_only(spec)),
         text_memory_(text_memory_of(spec)),
@@ -66,19 +74,33 @@ class cpu_network final : public network {
         weight_type_(load::to_string(weights.most_common_type())) {}
 
   void forward(const batch& batch, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const override {
+    scratch.space.reset();
     const auto context = context_for(batch.step, cache, scratch);
-    cpu::operators on(context, batch.outputs);
+    cpu::operators on(context, mtp_ ? std::nullopt : std::optional(batch.outputs));
     const auto embedded = on.embed(embedding_, batch.tokens, hidden_);
     if (layer_inputs_) on.read_layer_inputs(*layer_inputs_, batch.tokens, embedded);
     if (streams_) on.start_streams(*streams_, embedded);
     const auto x = blocks_.run(on, embedded);
     if (streams_ && !on.is_empty(x)) on.join_streams(*streams_, x);
+    if (mtp_) return score_some(context, batch.outputs, scratch.hidden = on.normed(x, norm_), logits);
     if (!on.is_empty(x)) on.score(x, norm_, head_, as_activations(logits));
+  }
+
+  bool predicts_tokens() const noexcept override { return mtp_.has_value(); }
+
+  void predict(const batch& next, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const override {
+    if (!mtp_) return network::predict(next, cache, scratch, logits);
+    const auto context = context_for(next.step, cache, scratch);
+    cpu::operators on(context, next.outputs);
+    const auto embedded = on.embed(embedding_, next.tokens, hidden_);
+    const auto x = mtp_->all.run(on, on.join(embedded, scratch.hidden, mtp_->part));
+    if (!on.is_empty(x)) on.score(x, mtp_->part.final_norm, head_, as_activations(logits));
   }
 
   /// Encoder inputs come before the slot's tokens, so they begin at position 0.
   void encode(const encoder_batch& batch, cache::cache& cache, scratch& scratch) const override {
     if (!encoder_) return network::encode(batch, cache, scratch);
+    scratch.space.reset();
     const auto context = context_for(batch.step, cache, scratch);
     encoder_memory own(batch.step, encoder_->memory);
     const auto inner = context_for(own, scratch);
@@ -109,14 +131,14 @@ class cpu_network final : public network {
   bool has_position_table() const noexcept override { return !embedding_.positions.empty(); }
   const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept override { return specs_; }
   std::int64_t weight_bytes() const noexcept override {
-    return bytes_of(blocks_) + forms::bytes(norm_) + forms::bytes(head_.product);
+    const auto predicting = mtp_ ? bytes_of(mtp_->all) + forms::bytes(mtp_->part.projection) : 0;
+    return bytes_of(blocks_) + forms::bytes(norm_) + forms::bytes(head_.product) + predicting;
   }
   std::string_view weight_type() const noexcept override { return weight_type_; }
 
  private:
   forward_context context_for(const cache::step& step, cache::cache& cache, scratch& scratch) const {
     place_rows(step, cache, scratch.rows);
-    scratch.space.reset();
     return {.run = {scratch.workers.get(), set_, scratch.mode},
             .step = step,
             .memory = cache,
@@ -131,6 +153,21 @@ class cpu_network final : public network {
             .rows = texts.rows,
             .space = scratch.space,
             .encodes = true};
+  }
+
+  /// Logits of the outputs, whose hidden states the last norm has made.
+  void score_some(const forward_context& context, std::span<const int> outputs, const activations& normed,
+                  const at::Tensor& logits) const {
+    const cpu::operators on(context, outputs);
+    const auto x = on.copy_kept(normed);
+    if (!on.is_empty(x)) on.score(x, {}, head_, as_activations(logits));
+  }
+
+  static cpu_mtp read_mtp(const models::model_spec& spec, cpu_reader& read) {
+    const auto layers = models::kv_cache_specs({.blocks = spec.blocks}).size();
+    auto part = read.read(*spec.mtp, static_cast<int>(layers));
+    blocks<forms> all(std::move(part.blocks));
+    return {.part = std::move(part), .all = std::move(all)};
   }
 
   static cpu_encoder read_encoder(const models::encoder_spec& spec, cpu_reader& read) {
@@ -149,6 +186,7 @@ class cpu_network final : public network {
   blocks<forms> blocks_;
   forms::norm norm_;
   parts::head<forms> head_;
+  std::optional<cpu_mtp> mtp_;
   std::vector<cache::kv_cache_spec> specs_;
   bool generates_;
   std::optional<cache::kv_cache_spec> text_memory_;

@@ -1,12 +1,12 @@
 #include "backend/cpu/weight_reader.hpp"
 #include "kernels/worker_pool.hpp"
 #include "models/families.hpp"
-#include "models/pooling.hpp"
 #include "nn/cpu_network.hpp"
 #include "nn/device_decoder.hpp"
 #include "nn/fingerprint.hpp"
 #include "nn/model_text.hpp"
 #include "nn/network_on_device.hpp"
+#include "nn/wanted_spec.hpp"
 
 #include <cogen/load/checkpoint.hpp>
 #include <cogen/model.hpp>
@@ -74,7 +74,7 @@ std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& f
 
 std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options) {
   const load::checkpoint files(path);
-  const auto describe = models::family_named(files.family());  // refused as such, whatever else is wrong
+  models::family_named(files.family());  // refused as such, whatever else is wrong
   if (options.threads && *options.threads < 1)
     throw std::invalid_argument(fmt::format("load_options.threads is {}; it must be at least 1", *options.threads));
   if (options.device == "cpu" && options.device_weights != device_weights::whole)
@@ -83,12 +83,13 @@ std::shared_ptr<const model> load_model(const std::filesystem::path& path, const
                     name_of(options.device_weights)));
   auto config = files.config();
   auto text = nn::read_text(files, config);
-  const auto spec = models::with_pooling(describe(files.fields(), config), files);
+  const auto spec = nn::wanted_spec(files, config, options);
   auto network = options.device == "cpu" ? read_network(files, spec, config, options)
                                          : read_device_network(files, spec, config, options);
   auto fingerprint = nn::fingerprint_of(files, config);
   if (options.device_weights != device_weights::whole)
     fingerprint += fmt::format(", in {}", name_of(options.device_weights));
+  if (options.multi_token_prediction) fingerprint += ", with multi-token prediction";
   return std::make_shared<const model>(std::move(config), std::move(text), std::move(network), std::move(fingerprint));
 }
 

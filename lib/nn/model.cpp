@@ -121,6 +121,24 @@ void check_lengths(const cache::step& step, const cache::cache& cache, std::int6
   }
 }
 
+/// Throws std::length_error for a row that takes several steps.
+void check_step(const cache::step& step, const cache::cache& cache) {
+  for (const auto& row : step.rows())
+    if (row.count > cache.longest_step())
+      throw std::length_error(fmt::format("slot {} would get {} tokens in one step; the cache takes at most {}",
+                                          row.slot, row.count, cache.longest_step()));
+}
+
+/// The token behind each of the batch's in its row; the last token of a row for its own successor.
+std::vector<token> shifted(const batch& batch) {
+  std::vector<token> next(batch.tokens.begin(), batch.tokens.end());
+  for (std::size_t row = 0; row < batch.step.rows().size(); ++row) {
+    const auto first = next.begin() + batch.step.first(static_cast<int>(row));
+    std::shift_left(first, first + batch.step.rows()[row].count, 1);
+  }
+  return next;
+}
+
 void check_encoder_inputs(const cache::step& step, const cache::cache& cache) {
   for (const auto& row : step.rows()) {
     if (cache.encoder_length(row.slot) == 0) {
@@ -191,7 +209,7 @@ at::Tensor model::embed(std::span<const encoder_text> texts, workspace& workspac
   return vectors;
 }
 
-at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& workspace) const {
+void model::check(const batch& batch, const cache::cache& cache) const {
   if (!generates())
     throw std::logic_error(fmt::format("a {} model is an encoder: it does not generate", config_.family));
   check_tokens(batch.step, batch.tokens, config_.vocabulary);
@@ -199,6 +217,10 @@ at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& wo
   check_cache(cache, kv_cache_specs());
   check_lengths(batch.step, cache, position_limit(cache, config_.max_positions, network_->has_position_table()));
   if (has_encoder()) check_encoder_inputs(batch.step, cache);
+}
+
+at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& workspace) const {
+  check(batch, cache);
   return fits_one_step(batch.step, cache) ? run(batch, cache, workspace) : run_in_parts(batch, cache, workspace);
 }
 
@@ -215,18 +237,48 @@ at::Tensor model::run_in_parts(const batch& batch, cache::cache& cache, workspac
   return logits;
 }
 
+bool model::predicts_tokens() const noexcept { return network_->predicts_tokens(); }
+
+at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& workspace,
+                          const std::function<next_tokens(const at::Tensor& logits)>& next) const {
+  if (!predicts_tokens())
+    throw std::logic_error(
+        fmt::format("this {} model was loaded without a layer for multi-token prediction", config_.family));
+  check(batch, cache);
+  check_step(batch.step, cache);
+  next_tokens following;
+  run(batch, cache, workspace, [&](const at::Tensor& logits) { return following = next(logits); });
+  return workspace.scratch_->predictions.of(std::ssize(following.outputs), config_.vocabulary);
+}
+
 at::Tensor model::run(const batch& batch, cache::cache& cache, workspace& workspace) const {
+  std::vector<token> following;
+  return run(batch, cache, workspace, [&](const at::Tensor&) { return next_tokens{following = shifted(batch), {}}; });
+}
+
+template <class Next>
+at::Tensor model::run(const batch& batch, cache::cache& cache, workspace& workspace, const Next& next) const {
   auto& scratch = *workspace.scratch_;
-  const auto logits = scratch.logits_of(static_cast<std::int64_t>(batch.outputs.size()), config_.vocabulary);
+  const auto logits = scratch.logits.of(std::ssize(batch.outputs), config_.vocabulary);
   cache.reserve(batch.step);
   try {
     if (batch.step.tokens() > 0) network_->forward(batch, cache, scratch, logits);
+    if (predicts_tokens() && batch.step.tokens() > 0) predict(batch.step, next(logits), cache, workspace);
     cache.advance(batch.step);
   } catch (...) {
     for (const auto& row : batch.step.rows()) cache.truncate(row.slot, cache.length(row.slot));
     throw;
   }
   return logits;
+}
+
+void model::predict(const cache::step& step, const next_tokens& next, cache::cache& cache, workspace& workspace) const {
+  const batch following{.step = step, .tokens = next.tokens, .outputs = next.outputs};
+  check_tokens(step, next.tokens, config_.vocabulary);
+  check_outputs(following);
+  auto& scratch = *workspace.scratch_;
+  const auto logits = scratch.predictions.of(std::ssize(next.outputs), config_.vocabulary);
+  network_->predict(following, cache, scratch, logits);
 }
 
 at::Tensor model::forward(std::span<const token> ids, cache::cache& cache) const {

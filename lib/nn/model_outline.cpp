@@ -1,20 +1,20 @@
 #include "nn/model_outline.hpp"
 
 #include "models/families.hpp"
-#include "models/pooling.hpp"
 #include "nn/cpu_network.hpp"
 #include "nn/model_text.hpp"
+#include "nn/wanted_spec.hpp"
 
 #include <cogen/model.hpp>
 
 namespace cogen::nn {
 
-model_outline read_outline(const std::filesystem::path& path) {
+model_outline read_outline(const std::filesystem::path& path, const load_options& options) {
   const load::checkpoint files(path);
-  const auto describe = models::family_named(files.family());
+  models::family_named(files.family());  // refused as such, whatever else is wrong
   auto config = files.config();
   cpu::weight_reader weights(files);
-  const auto spec = models::with_pooling(describe(files.fields(), config), files);
+  const auto spec = wanted_spec(files, config, {.multi_token_prediction = options.multi_token_prediction});
   auto network = make_cpu_network(spec, config, weights);
   weights.tensors().finish();
   return {std::make_shared<const model>(std::move(config), model_text{}, std::move(network)), weights.held_bytes()};

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cogen/load_model.hpp>
+
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -16,7 +18,8 @@ struct model_outline {
   std::int64_t weight_bytes = 0;  ///< of all weights, as loaded
 };
 
-/// Throws what load_model() does, except for what only weights and tokenizer show.
-model_outline read_outline(const std::filesystem::path& path);
+/// Of the options only multi_token_prediction counts. Throws what load_model() does, except for what only weights and
+/// tokenizer show.
+model_outline read_outline(const std::filesystem::path& path, const load_options& options);
 
 }  // namespace cogen::nn

@@ -4,6 +4,10 @@
 
 namespace cogen::nn {
 
+void network::predict(const batch&, cache::cache&, scratch&, const at::Tensor&) const {
+  throw std::logic_error("this model has no layer for multi-token prediction");
+}
+
 void network::encode(const encoder_batch&, cache::cache&, scratch&) const {
   throw std::logic_error("this model has no encoder");
 }

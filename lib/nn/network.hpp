@@ -34,6 +34,14 @@ class network {
   /// tokens are in the vocabulary, there is one at least, the cache has reserved room for the step.
   virtual void forward(const batch& batch, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const = 0;
 
+  /// Whether it has a layer for multi-token prediction. Then predict() comes between forward() and cache.advance().
+  virtual bool predicts_tokens() const noexcept { return false; }
+
+  /// Runs that layer over the step that forward() has run. `next` has the same step, the tokens that follow those of
+  /// it, and outputs: the tokens whose prediction is wanted. logits [outputs, vocabulary] of the tokens after the next
+  /// ones, in host memory. Throws std::logic_error if there is no such layer.
+  virtual void predict(const batch& next, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const;
+
   /// Whether it has an encoder, and decodes after encode() has read its input.
   virtual bool has_encoder() const noexcept { return false; }
 

@@ -87,9 +87,19 @@ class part_reader {
     return weights_.norm(*spec, width);
   }
 
-  std::vector<parts::block<B>> read(const std::vector<models::block_spec>& specs, bool encoder = false) {
+  /// Its blocks' layers of the cache begin at `first_layer`.
+  parts::mtp<B> read(const models::mtp_spec& spec, int first_layer) {
+    return {.embedding_norm = read(spec.embedding_norm),
+            .hidden_norm = read(spec.hidden_norm),
+            .projection = project({{.name = spec.projection, .rows = config_.hidden}}, 2 * config_.hidden, false),
+            .blocks = read(spec.blocks, false, first_layer),
+            .final_norm = read(spec.final_norm)};
+  }
+
+  std::vector<parts::block<B>> read(const std::vector<models::block_spec>& specs, bool encoder = false,
+                                    int first_layer = 0) {
     std::vector<parts::block<B>> blocks;
-    int layer = 0;
+    int layer = first_layer;
     for (const auto& spec : specs) {
       blocks.push_back({.what = read_part(spec, layer, encoder),
                         .before = read(spec.before, inputs_of(spec)),

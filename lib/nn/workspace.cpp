@@ -12,14 +12,14 @@ namespace cogen {
 
 namespace nn {
 
-const at::Tensor& scratch::logits_of(std::int64_t count, std::int64_t vocabulary) {
-  const auto held = logits.defined() ? logits.size(0) : 0;
-  if (!logits.defined() || held < count || logits.size(1) != vocabulary) {
-    last_logits = logits = at::Tensor();  // freed before its replacement is allocated
-    last_logits = logits = at::empty({std::max(count, 2 * held), vocabulary}, at::kFloat);
+const at::Tensor& logits_memory::of(std::int64_t count, std::int64_t vocabulary) {
+  const auto held = all.defined() ? all.size(0) : 0;
+  if (!all.defined() || held < count || all.size(1) != vocabulary) {
+    last = all = at::Tensor();  // freed before its replacement is allocated
+    last = all = at::empty({std::max(count, 2 * held), vocabulary}, at::kFloat);
   }
-  if (last_logits.size(0) != count) last_logits = logits.narrow(0, 0, count);
-  return last_logits;
+  if (last.size(0) != count) last = all.narrow(0, 0, count);
+  return last;
 }
 
 }  // namespace nn
@@ -45,9 +45,11 @@ int workspace::threads() const noexcept { return scratch_->workers->threads(); }
 compute_type workspace::compute_type() const noexcept { return scratch_->mode; }
 
 std::int64_t workspace::bytes() const noexcept {
-  const auto logits = scratch_->logits.defined() ? static_cast<std::int64_t>(scratch_->logits.nbytes()) : 0;
+  const auto bytes_of = [](const nn::logits_memory& logits) {
+    return logits.all.defined() ? static_cast<std::int64_t>(logits.all.nbytes()) : 0;
+  };
   const auto on_device = scratch_->on_device ? scratch_->on_device->bytes() : 0;
-  return scratch_->space.bytes() + logits + on_device;
+  return scratch_->space.bytes() + bytes_of(scratch_->logits) + bytes_of(scratch_->predictions) + on_device;
 }
 
 }  // namespace cogen

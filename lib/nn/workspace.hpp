@@ -14,6 +14,15 @@
 
 namespace cogen::nn {
 
+/// Memory of logits, the same each time unless there are more.
+struct logits_memory {
+  at::Tensor all;   // [capacity, vocabulary]
+  at::Tensor last;  // the rows of it that were asked for last
+
+  /// [count, vocabulary] float32
+  const at::Tensor& of(std::int64_t count, std::int64_t vocabulary);
+};
+
 /// What a workspace keeps between forwards.
 struct scratch {
   std::shared_ptr<kernels::worker_pool> workers;
@@ -21,11 +30,9 @@ struct scratch {
   cpu::arena space;
   std::vector<kernels::token_rows> rows;
   std::unique_ptr<device_forward> on_device;  // of the model on a device that it ran last
-  at::Tensor logits;                          // [capacity, vocabulary]
-  at::Tensor last_logits;                     // the rows of it that the last forward returned
-
-  /// [count, vocabulary] float32; the same memory each time.
-  const at::Tensor& logits_of(std::int64_t count, std::int64_t vocabulary);
+  logits_memory logits;
+  logits_memory predictions;
+  cpu::activations hidden;  // of the last forward, for multi-token prediction: [tokens, hidden], in `space`
 };
 
 }  // namespace cogen::nn

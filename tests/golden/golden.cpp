@@ -75,6 +75,8 @@ reference_prompt prompt_number(const load::tensor_file& file, int index) {
           .prompt_rows = read_rows(file, named("prompt_logits")),
           .continuation = read_ids(file, named("gen_ids")),
           .rows = read_rows(file, named("gen_logits")),
+          .predictions = file.find(named("mtp_logits")) == nullptr ? std::vector<reference_row>()
+                                                                   : read_rows(file, named("mtp_logits")),
           .beams = read_beams(file, named("beam_ids"), named("beam_scores"))};
 }
 
@@ -107,6 +109,10 @@ float reference_row::margin() const {
 
 bool golden::has_encoder_inputs() const {
   return std::ranges::any_of(prompts, [](const auto& prompt) { return !prompt.source.empty(); });
+}
+
+bool golden::has_predictions() const {
+  return std::ranges::any_of(prompts, [](const auto& prompt) { return !prompt.predictions.empty(); });
 }
 
 golden read_folder(const std::filesystem::path& folder) {

@@ -30,6 +30,7 @@ struct reference_prompt {
   std::vector<reference_row> prompt_rows = {};  // after each token of the prompt; empty where they are not recorded
   std::vector<token> continuation;              // greedy, end tokens being tokens like others
   std::vector<reference_row> rows = {};         // what continuation[k] was chosen from
+  std::vector<reference_row> predictions = {};  // after each token of both but the last: of the token after the next
   std::vector<beam> beams = {};                 // best first; empty where no search is recorded
 };
 
@@ -41,6 +42,9 @@ struct golden {
 
   /// Whether the model reads sources.
   bool has_encoder_inputs() const;
+
+  /// Whether it has what the model's layer for multi-token prediction predicts.
+  bool has_predictions() const;
 };
 
 /// A folder with a model and its golden.safetensors.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <numeric>
 #include <span>
 
 namespace cogen::golden {
@@ -130,6 +131,27 @@ transcript runner::swapped_out(const reference_prompt& prompt) {
     if (before && one.fed() >= half) swap_out_and_in(cache);
   }
   return std::move(one).result();
+}
+
+std::vector<std::vector<float>> runner::predictions(const reference_prompt& prompt, int chunk) {
+  auto cache = cache_for({&prompt, 1});
+  auto ids = prompt.ids;
+  ids.insert(ids.end(), prompt.continuation.begin(), prompt.continuation.end());
+  const int total = static_cast<int>(ids.size()) - 1;
+  std::vector<std::vector<float>> rows;
+  for (int begin = 0, count = 0; begin < total; begin += count) {
+    count = chunk > 0 ? std::min(chunk, total - begin) : total;
+    const auto tokens = std::span(ids).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count) + 1);
+    std::vector<int> outputs(static_cast<std::size_t>(count));
+    std::iota(outputs.begin(), outputs.end(), 0);
+    const auto logits = model_.forward(
+        {.step = cache::step({{.slot = 0, .count = count}}), .tokens = tokens.first(outputs.size()), .outputs = {}},
+        cache, workspace_, [&](const at::Tensor&) {
+          return next_tokens{tokens.subspan(1), outputs};
+        });
+    for (int row = 0; row < count; ++row) rows.push_back(copied(logits[row]));
+  }
+  return rows;
 }
 
 std::vector<beam> runner::beams(const reference_prompt& prompt) {

@@ -40,6 +40,10 @@ class runner {
   /// Like alone, its cache exported, cleared and imported again half-way.
   transcript swapped_out(const reference_prompt& prompt);
 
+  /// What the layer for multi-token prediction predicts after each token of the prompt and its continuation but the
+  /// last, run `chunk` tokens at a time (0: at once). Rows of [vocabulary].
+  std::vector<std::vector<float>> predictions(const reference_prompt& prompt, int chunk = 0);
+
   /// What a beam search finds that is as wide and long as the reference's.
   std::vector<beam> beams(const reference_prompt& prompt);
 

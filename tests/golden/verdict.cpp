@@ -90,6 +90,20 @@ void compare(verdict& so_far, const transcript& came, const reference_prompt& re
   }
 }
 
+/// Of the layer for multi-token prediction. Chunks must give the same bits.
+void judge_predictions(verdict& so_far, runner& run, const golden& reference) {
+  for (std::size_t index = 0; index < reference.prompts.size(); ++index) {
+    const auto& prompt = reference.prompts[index];
+    if (prompt.predictions.empty()) continue;
+    const auto came = run.predictions(prompt);
+    for (std::size_t row = 0; row < prompt.predictions.size(); ++row)
+      compare(so_far, came.at(row), prompt.predictions[row]);
+    for (const int chunk : {1, 3, 7})
+      if (run.predictions(prompt, chunk) != came)
+        so_far.changed.push_back(fmt::format("predictions of prompt {} in chunks of {}", index, chunk));
+  }
+}
+
 verdict judge(runner& run, const golden& reference, float tolerance) {
   verdict result;
   std::vector<transcript> alone;
@@ -115,6 +129,7 @@ verdict judge(runner& run, const golden& reference, float tolerance) {
   const auto together = run.together(reference.prompts);
   for (std::size_t index = 0; index < alone.size(); ++index)
     expect_same(together[index], index, reference.prompts[index], "in a batch");
+  judge_predictions(result, run, reference);
   return result;
 }
 

@@ -145,6 +145,31 @@ void operators::cache_encoder_input(const parts::cross_attention<forms>& part, c
   part.heads.cache_encoder_input(context_, part.layer, kv);
 }
 
+activations operators::normed(const activations& x, const forms::norm& norm) const {
+  if (!norm) return x;
+  const auto y = context_.space.take(x.rows, x.columns);
+  (*norm)(context_, x, y);
+  return y;
+}
+
+activations operators::copy_kept(const activations& x) const {
+  if (!outputs_) return x;
+  const auto kept = context_.space.take(static_cast<std::int64_t>(outputs_->size()), x.columns);
+  for (std::int64_t row = 0; row < kept.rows; ++row)
+    std::copy_n(x.row((*outputs_)[static_cast<std::size_t>(row)]), x.columns, kept.row(row));
+  return kept;
+}
+
+activations operators::join(const activations& embedded, const activations& x, const parts::mtp<forms>& by) const {
+  const auto joined = context_.space.take(x.rows, x.columns);
+  const auto scratch = this->scratch();
+  const auto both = context_.space.take(x.rows, 2 * x.columns);
+  (*by.embedding_norm)(context_, embedded, both.columns_from(0, x.columns));
+  (*by.hidden_norm)(context_, x, both.columns_from(x.columns, x.columns));
+  by.projection(context_, both, joined);
+  return joined;
+}
+
 void operators::score(const activations& x, const forms::norm& before, const parts::head<forms>& by,
                       const activations& logits) const {
   const auto scratch = this->scratch();

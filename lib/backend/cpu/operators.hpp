@@ -112,6 +112,16 @@ class operators {
   void cache_encoder_input(const parts::cross_attention<forms>& part, const forms::norm& before,
                            const activations& x) const;
 
+  /// norm(x), or x if there is none. [rows, columns]
+  activations normed(const activations& x, const forms::norm& norm) const;
+
+  /// Copies of the outputs' rows of x.
+  activations copy_kept(const activations& x) const;
+
+  /// What the blocks for multi-token prediction read, of hidden states x behind the model's last norm and the
+  /// embeddings of the tokens behind theirs. All [tokens, hidden]
+  activations join(const activations& embedded, const activations& x, const parts::mtp<forms>& by) const;
+
   /// logits = by(before(x)). logits [rows, vocabulary]
   void score(const activations& x, const forms::norm& before, const parts::head<forms>& by,
              const activations& logits) const;

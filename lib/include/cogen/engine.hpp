@@ -5,6 +5,7 @@
 #include <cogen/engine_options.hpp>
 #include <cogen/error.hpp>
 #include <cogen/fwd.hpp>
+#include <cogen/load_model.hpp>
 #include <cogen/request.hpp>
 #include <cogen/response_format.hpp>
 #include <cogen/sequence.hpp>
@@ -194,7 +195,8 @@ struct memory_estimate {
 /// Estimates memory from the header and the configuration of a model, in the forms that load_model() accepts, without
 /// reading weights. The options' `layer_factory` is called as by an engine. Throws what load_model() throws if the
 /// header or the configuration is wrong or a tensor is missing or misshapen, and what the engine's constructor throws
-/// for options that make no sense for this model. Thread-safe.
-memory_estimate estimate_memory(const std::filesystem::path& path, const engine_options& options = {});
+/// for options that make no sense for this model. Of `load` only multi_token_prediction counts. Thread-safe.
+memory_estimate estimate_memory(const std::filesystem::path& path, const engine_options& options = {},
+                                const load_options& load = {});
 
 }  // namespace cogen

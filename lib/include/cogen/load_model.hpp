@@ -52,6 +52,9 @@ struct load_options {
   /// besides are compiled and compared on "reference", but have not run on a GPU.
   std::string device = "cpu";
   cogen::device_weights device_weights = cogen::device_weights::whole;  ///< on a CPU only `whole`: the file's types
+  /// Loads the model's layer for multi-token prediction, which mtp() drafts with. Its weights and its keys and values
+  /// take memory, and every step runs it over its tokens. On the CPU only.
+  bool multi_token_prediction = false;
 };
 
 /// load_options::progress returned false.
@@ -64,8 +67,9 @@ class load_aborted : public std::runtime_error {
 /// file, and compute as exactly the numbers that type defines; activations are float32. Throws load::load_error if the
 /// file cannot be read or does not match its configuration, naming each tensor that is missing, unexpected or
 /// misshapen. Throws std::invalid_argument for a model family that this build or device does not support (naming the
-/// supported ones), an unavailable device, a number of threads below 1 or over 1024, or impossible device_weights. Also
-/// throws load_aborted, std::bad_alloc, and on a GPU c10::OutOfMemoryError, which is a std::exception. Thread-safe.
+/// supported ones), an unavailable device, a number of threads below 1 or over 1024, impossible device_weights, or
+/// multi_token_prediction where the model or the device has no layer for it. Also throws load_aborted, std::bad_alloc,
+/// and on a GPU c10::OutOfMemoryError, which is a std::exception. Thread-safe.
 std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options = {});
 
 }  // namespace cogen

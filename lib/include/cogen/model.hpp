@@ -11,6 +11,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,6 +36,12 @@ struct batch {
   cache::step step;               ///< which slots get how many new tokens
   std::span<const token> tokens;  ///< [step.tokens()], row after row
   std::span<const int> outputs;   ///< indices into `tokens` whose logits are wanted, strictly ascending
+};
+
+/// What follows the tokens of a batch, for multi-token prediction.
+struct next_tokens {
+  std::span<const token> tokens;  ///< [step.tokens()]: the token behind each of the batch's
+  std::span<const int> outputs;   ///< indices of those whose prediction is wanted, strictly ascending
 };
 
 /// The input of an encoder: the whole encoder input of each slot in the step.
@@ -130,6 +137,18 @@ class model {
   /// throws.
   at::Tensor forward(const batch& batch, cache::cache& cache, workspace& workspace) const;
 
+  /// Whether it was loaded with load_options::multi_token_prediction, and its caches have a layer more for that.
+  bool predicts_tokens() const noexcept;
+
+  /// The same for models with predicts_tokens(). Calls `next` with the logits, which says which tokens follow those of
+  /// the batch, and runs the model's layer for multi-token prediction over both. Returns the logits of the tokens after
+  /// the next ones, [next.outputs, vocabulary] float32, valid as those of a forward. The plain forward() takes each
+  /// row's next tokens from the row and the last token for its own successor. What the layer caches never changes the
+  /// logits of the model itself. Throws likewise, what `next` throws, std::logic_error for other models, and
+  /// std::length_error for a row longer than cache.longest_step().
+  at::Tensor forward(const batch& batch, cache::cache& cache, workspace& workspace,
+                     const std::function<next_tokens(const at::Tensor& logits)>& next) const;
+
   /// For custom loops over slot 0: runs `ids` (at least one) with compute_type::float32 and the model's own threads;
   /// concurrent calls take turns. Returns the logits after the last, [vocabulary] float32, in their own memory.
   at::Tensor forward(std::span<const token> ids, cache::cache& cache) const;
@@ -150,7 +169,11 @@ class model {
  private:
   struct runtime;
 
+  void check(const batch& batch, const cache::cache& cache) const;
   at::Tensor run(const batch& batch, cache::cache& cache, workspace& workspace) const;
+  template <class Next>
+  at::Tensor run(const batch& batch, cache::cache& cache, workspace& workspace, const Next& next) const;
+  void predict(const cache::step& step, const next_tokens& next, cache::cache& cache, workspace& workspace) const;
   at::Tensor run_in_parts(const batch& batch, cache::cache& cache, workspace& workspace) const;
   workspace& own_workspace() const;
 

@@ -49,6 +49,7 @@ import mamba2
 import ministral
 import mistral
 import moe
+import mtp
 import near_llama
 import nemotron_h
 import olmo
@@ -81,7 +82,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--into", type=pathlib.Path, default=HERE, help="where the folders are, instead of here")
     commands = parser.add_subparsers(dest="command", required=True)
-    tiny = [*FAMILIES, *embedder.MODELS]
+    tiny = [*FAMILIES, *embedder.MODELS, *mtp.MODELS]
     commands.add_parser("tiny").add_argument("names", nargs="+", choices=tiny, metavar="NAME")
     commands.add_parser("check").add_argument("names", nargs="*", metavar="NAME")
     commands.add_parser("beams").add_argument("names", nargs="*", metavar="NAME")
@@ -101,6 +102,8 @@ def main():
         for name in arguments.names:
             if name in embedder.MODELS:
                 embedder.make(name, arguments.into / name)
+            elif name in mtp.MODELS:
+                mtp.make(FAMILIES, name, HERE, arguments.into / name)
             else:
                 folder.make(FAMILIES[name], name, arguments.into / name)
     else:
