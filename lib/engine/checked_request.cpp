@@ -122,6 +122,10 @@ void check_parameters(const request& what, int vocabulary) {
 }
 
 read_request read(const request& what, const engine_parts& parts, int vocabulary) {
+  if (what.speculative.drafter && what.speculative.drafter->reads_predictions() && !parts.predicts_tokens)
+    throw std::invalid_argument(
+        "the drafter reads predictions, as mtp() does, and the model was loaded without "
+        "load_options.multi_token_prediction");
   read_request all;
   all.encoder_input = checked_encoder_input(encoder_tokens(what, parts), parts, vocabulary);
   if (parts.encoder_inputs) {

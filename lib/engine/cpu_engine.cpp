@@ -95,6 +95,7 @@ void put_on_cpu(engine_parts& parts, const std::shared_ptr<const model>& model, 
   if (options.swap.format == swap_format::q8) parts.limits.swap_usage = usage_of(cache.compressed_terms());
   if (model->has_encoder())
     parts.encoder_inputs = {.start = *model->config().decoder_start, .longest = kept.max_encoder_length};
+  parts.predicts_tokens = model->predicts_tokens();
   workspace space(options.threads, options.compute_type);
   if (model->embedding_width() > 0)
     parts.texts = std::make_shared<nn::text_encoder>(model, workspace(space.workers(), options.compute_type));

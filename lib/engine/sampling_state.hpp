@@ -24,6 +24,10 @@ class sampling_state final : public row_sampler {
   bool has_processor() const noexcept override { return parameters->has_processor(); }
   row_output sample(std::span<float> scores, std::span<const token> drafts = {}) noexcept override;
   diagnostics score_prompt(std::span<const float> scores, int index) noexcept override;
+  bool wants_prediction() const noexcept override { return predicts; }
+  token known_token(std::size_t index) const noexcept override {
+    return index < history.length() ? history.tokens()[index] : -1;
+  }
   bool describe(bool chained, sampling_row& row, sampling_lists& lists, std::span<const token> drafts = {}) override;
 
   /// Appends the sampled token, unless sample() has. A token sampled by a device is not known before this.
@@ -41,6 +45,7 @@ class sampling_state final : public row_sampler {
   token_history history;
   std::unique_ptr<detail::constraint> constraint;  ///< null: none
   bool text_is_over = false;  ///< of a constraint, where it runs ahead: nothing but the end may follow
+  bool predicts = false;      ///< the model's own prediction of the next token is wanted
   random_stream random;       ///< its branch, and its seed unless the parameters have one
   std::uint32_t truncations = 0;
   std::vector<sampled_token> prompt;  ///< if it is reported

@@ -235,6 +235,7 @@ void stream_state::submit() {
                                           .scores_prompt = request_.prompt_logprobs.has_value()});
   sampling_.history.extend(engine_->plans().tokens(*id_));
   if (speculates() || sampling_.constraint) engine_->plans().run_ahead(*id_, false);
+  sampling_.predicts = speculates() && request_.speculative.drafter->reads_predictions();
   engine_->join(*id_, shared_from_this());
 }
 
@@ -295,7 +296,7 @@ void stream_state::deliver(const scheduler::event& event, row_output& output) {
       const bool is_end = std::find(end_tokens_.begin(), end_tokens_.end(), event.sampled) != end_tokens_.end();
       take_token(std::move(output.chosen), is_end);
       if (sampling_.text_is_over) return finish(finish_reason::eos);
-      if (!event.more && !is_end && id_ && speculates()) propose_drafts(event.after_drafts + 1);
+      if (!event.more && !is_end && id_ && speculates()) propose_drafts(event.after_drafts + 1, output.predicted);
       return;
     }
     case scheduler::event::kind::logits:
@@ -363,14 +364,14 @@ bool stream_state::speculates() const {
   return may_take_drafts && std::min(limits.max_draft_tokens, limits.max_rollback_tokens) > 0;
 }
 
-/// For the row after one that has sampled so many tokens.
-void stream_state::propose_drafts(int sampled) {
+/// For the row after one that has sampled so many tokens, and after which the model predicted one, or -1.
+void stream_state::propose_drafts(int sampled, token predicted) {
   const auto history = sampling_.history.tokens();
   const auto& [drafter, most] = request_.speculative;
   std::vector<token> drafts;
   try {
     drafter->accept(history, sampled);
-    drafts = drafter->draft(history, most);
+    drafts = drafter->draft(history, std::span(&predicted, predicted < 0 ? 0 : 1), most);
   } catch (...) {
     return finish(finish_reason::failed,
                   {error::callback_threw, fmt::format("the drafter threw: {}", sentence_of(std::current_exception()))});

@@ -95,7 +95,7 @@ class stream_state : public request_state, public stream_face {
   response::response_delta last_parts();
   void push_piece(response::response_delta what);
   void count_drafts(const scheduler::event& token);
-  void propose_drafts(int sampled);
+  void propose_drafts(int sampled, token predicted);
   bool speculates() const;
   completion gather_completion();
   void complete_reading();

@@ -4,6 +4,7 @@
 #include "runner/diagnostics_of.hpp"
 #include "runner/sample_row.hpp"
 
+#include <algorithm>
 #include <iterator>
 
 namespace cogen::detail {
@@ -30,10 +31,64 @@ void model_runner::launch(step& step) {
   prepare_slots(step);
   if (!step.rows.empty()) {
     read_encoder_inputs(step);
-    auto scores = model_->forward(collect(step), slots_->kv, workspace_);
-    set_outputs(step, outputs_.empty() ? nullptr : scores.data_ptr<float>());
+    if (model_->predicts_tokens()) {
+      run_and_predict(step);
+    } else {
+      auto scores = model_->forward(collect(step), slots_->kv, workspace_);
+      set_outputs(step, outputs_.empty() ? nullptr : scores.data_ptr<float>());
+    }
   }
   step.done();
+}
+
+void model_runner::run_and_predict(step& step) {
+  const auto predicted = model_->forward(collect(step), slots_->kv, workspace_, [&](const at::Tensor& scores) {
+    set_outputs(step, outputs_.empty() ? nullptr : scores.data_ptr<float>());
+    return follow(step);
+  });
+  set_predictions(step, predicted);
+}
+
+/// The tokens behind those of the rows, and which of them are wanted to be predicted from: the last ones sampled.
+next_tokens model_runner::follow(step& step) {
+  next_.assign(step.tokens.begin(), step.tokens.end());
+  predicted_.clear();
+  predictions_.clear();
+  for (std::size_t i = 0; i < step.rows.size(); ++i) {
+    const auto& row = step.rows[i];
+    const bool samples = row.wanted == scheduler::output::sample;
+    const int accepted = samples ? step.accepted_drafts(i) : 0;
+    const int last = row.first + row.count - 1 - (samples ? row.drafts - accepted : 0);
+    const auto first = next_.begin() + row.first;
+    std::shift_left(first, first + row.count, 1);
+    const token next = next_of(step, i, accepted);
+    if (next >= 0) next_[static_cast<std::size_t>(last)] = next;
+    if (!samples || next < 0 || !step.sampler_of(i).wants_prediction()) continue;
+    predicted_.push_back(last);
+    predictions_.push_back({.row = i, .drafts = accepted});
+  }
+  return {.tokens = next_, .outputs = predicted_};
+}
+
+/// The token behind a row's last one that counts: sampled, or of the prompt. -1: unknown.
+token model_runner::next_of(const step& step, std::size_t row, int accepted) const {
+  const auto& of = step.rows[row];
+  if (of.wanted == scheduler::output::sample) return step.sampled_after(row, accepted);
+  return step.known_token(row, static_cast<std::size_t>(begin_of(of) + of.count));
+}
+
+void model_runner::set_predictions(step& step, const at::Tensor& scores) {
+  const auto* row = predictions_.empty() ? nullptr : scores.const_data_ptr<float>();
+  for (const auto& each : predictions_) {
+    step.set_prediction(each.row, each.drafts, static_cast<token>(std::max_element(row, row + vocabulary()) - row));
+    row += vocabulary();
+  }
+}
+
+/// How many tokens its slot held before the row. With multi-token prediction, outputs are set while it still does.
+int model_runner::begin_of(const scheduler::row& row) const {
+  const int held = slots_->kv.length(row.slot);
+  return model_->predicts_tokens() ? held : held - row.count;
 }
 
 void model_runner::read_encoder_inputs(const scheduler::step& step) {
@@ -92,7 +147,7 @@ void model_runner::set_outputs(step& step, float* scores) {
 /// Lists the tokens of the row that are to be scored. Returns the scores after theirs.
 float* model_runner::add_scored(const step& step, std::size_t row, float* scores) {
   const auto& of = step.rows[row];
-  const int begin = slots_->kv.length(of.slot) - of.count;
+  const int begin = begin_of(of);
   for (int i = 0; i < of.scores(); ++i, scores += vocabulary())
     scored_.push_back({.row = row, .index = begin + i, .scores = scores});
   return scores;

@@ -33,6 +33,16 @@ class model_runner final : public caching_runner {
     diagnostics error = {};
   };
 
+  struct prediction {
+    std::size_t row;
+    int drafts;  // after how many of the row's
+  };
+
+  void run_and_predict(step& step);
+  next_tokens follow(step& step);
+  token next_of(const step& step, std::size_t row, int accepted) const;
+  void set_predictions(step& step, const at::Tensor& scores);
+  int begin_of(const scheduler::row& row) const;
   void read_encoder_inputs(const scheduler::step& step);
   const batch& collect(const scheduler::step& step);
   void set_outputs(step& step, float* scores);
@@ -43,11 +53,14 @@ class model_runner final : public caching_runner {
   const std::shared_ptr<const model> model_;
   const std::shared_ptr<cpu_slots> slots_;
   workspace workspace_;
-  batch batch_;  // of the last step, like the four below
+  batch batch_;  // of the last step, like all below
   std::vector<cache::step_row> rows_;
   std::vector<int> outputs_;
   std::vector<row_scores> sampled_;
   std::vector<token_scores> scored_;
+  std::vector<token> next_;  // of models with multi-token prediction
+  std::vector<int> predicted_;
+  std::vector<prediction> predictions_;
 };
 
 }  // namespace cogen::detail

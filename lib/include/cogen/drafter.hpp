@@ -27,6 +27,16 @@ class drafter {
   /// used; the first matter most. Empty where nothing is likely.
   virtual std::vector<token> draft(std::span<const token> history, int most) = 0;
 
+  /// The same for drafters that read predictions: `predicted` is what the model's own layer for multi-token prediction
+  /// expects after the history: one token, or nothing where it did not run.
+  virtual std::vector<token> draft(std::span<const token> history, std::span<const token> /*predicted*/, int most) {
+    return draft(history, most);
+  }
+
+  /// Whether it drafts with what the model predicts. A request with it fails with error::invalid_request where the
+  /// model was loaded without load_options::multi_token_prediction.
+  virtual bool reads_predictions() const noexcept { return false; }
+
   /// A step has generated the last `count` tokens of `history`, whether drafts or not. For drafters that learn.
   virtual void accept(std::span<const token> /*history*/, int /*count*/) {}
 };
@@ -58,6 +68,12 @@ struct suffix_tree_options {
 /// another one faster, so give each tenant its own if that must not be seen. Safe to share between engines. Throws
 /// std::invalid_argument for options outside their limits.
 std::shared_ptr<drafter> suffix_tree(const suffix_tree_options& options = {});
+
+/// Drafts what the model's own layer for multi-token prediction expects (Liu et al., arXiv:2412.19437, section 2.2):
+/// one token in a step. For models that have such a layer (DeepSeek-V3 and R1, Kimi K2, GLM-4.5; Qwen 3-Next and
+/// Qwen 3.5, whose recurrent layers let the engine run no drafts yet), loaded with
+/// load_options::multi_token_prediction. Remembers nothing.
+std::shared_ptr<drafter> mtp();
 
 /// The draft tokens of a request.
 struct speculative_options {

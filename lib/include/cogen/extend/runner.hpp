@@ -33,6 +33,7 @@ struct row_output {
   sampled_token chosen;    ///< for scheduler::output::sample
   logits scores;           ///< for scheduler::output::last_logits and all_logits
   bool by_device = false;  ///< `chosen` was sampled as row_sampler::describe() specified
+  token predicted = -1;    ///< what the model's own layer expects after `chosen`; -1: nothing
 };
 
 /// The result of a device's sample for a described row: the same as row_sampler::sample() would return. Thread-safe.
@@ -51,6 +52,11 @@ class row_sampler {
   /// of the row's draft tokens after which these scores are: for a row with drafts it is called again and again, with
   /// one more each time, as long as it returned the next of them.
   virtual row_output sample(std::span<float> scores, std::span<const token> drafts = {}) noexcept = 0;
+  /// Whether row_output::predicted is wanted after the last token that the row samples, from runners of models with
+  /// multi-token prediction. Called between the forward and the end of the step, like known_token().
+  virtual bool wants_prediction() const noexcept { return false; }
+  /// Token number `index` of the sequence, prompt first; -1 if it is not known.
+  virtual token known_token(std::size_t /*index*/) const noexcept { return -1; }
   /// For rows that are `scored`: the logits [vocabulary] after token number `index` of the sequence, which the next
   /// token of its prompt follows. Called between the forward and sample(), on any threads, for several tokens at once.
   /// An error becomes the row's own. Where a runner does not call it, request::prompt_logprobs reports zeros.
@@ -118,6 +124,33 @@ class step : public scheduler::step {
     const auto index = static_cast<std::size_t>(rows[row].first_draft + draft);
     sampled_after_drafts[index] = what.error ? -1 : what.chosen.id;
     draft_outputs_[index] = std::move(what);
+  }
+
+  /// Token number `index` of a row's sequence; -1 if it is not known.
+  token known_token(std::size_t row, std::size_t index) const noexcept {
+    return sampling_[row] ? sampling_[row]->known_token(index) : -1;
+  }
+
+  /// How many of a row's draft tokens were sampled, whose outputs are all set.
+  int accepted_drafts(std::size_t row) const noexcept {
+    const auto drafts = drafts_of(rows[row]);
+    int accepted = 0;
+    while (accepted < rows[row].drafts && drafts[static_cast<std::size_t>(accepted)] == sampled_after(row, accepted))
+      ++accepted;
+    return accepted;
+  }
+
+  /// The token that a row sampled after so many of its draft tokens; -1: none.
+  token sampled_after(std::size_t row, int drafts) const noexcept {
+    if (drafts == 0) return rows[row].failed ? -1 : rows[row].sampled;
+    return sampled_after_drafts[static_cast<std::size_t>(rows[row].first_draft + drafts - 1)];
+  }
+
+  /// Sets row_output::predicted of the sample after so many of a row's draft tokens.
+  void set_prediction(std::size_t row, int drafts, token predicted) noexcept {
+    auto& sample =
+        drafts == 0 ? outputs_[row] : draft_outputs_[static_cast<std::size_t>(rows[row].first_draft + drafts - 1)];
+    sample.predicted = predicted;
   }
 
   swap_listener& swaps() noexcept { return swaps_; }  ///< receives the ends of swaps, which may come after the step
@@ -208,6 +241,7 @@ struct engine_parts {
   std::vector<token> end_tokens;                     ///< end a generation unless its request ignores them
   std::optional<encoder_spec> encoder_inputs;        ///< none: the model has no encoder
   std::shared_ptr<nn::text_encoder> texts;           ///< none: the model does not embed
+  bool predicts_tokens = false;                      ///< whether the runner sets row_output::predicted
   std::string fingerprint;                           ///< of the model: sessions are opened where it is the same
   std::shared_ptr<const cogen::clock> clock = std::make_shared<steady_clock>();
 };
