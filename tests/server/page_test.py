@@ -2,6 +2,7 @@
 """usage: page_test.py SERVER MODEL [unittest's arguments]: uses the page of the server as people do, in Chromium."""
 import json
 import sys
+import tempfile
 import unittest
 import urllib.request
 
@@ -121,6 +122,7 @@ class PageTest(unittest.TestCase):
         return self.texts("article.assistant .body")[-1].strip()
 
     def figures(self):
+        self.page.evaluate("new Promise(requestAnimationFrame)")
         return self.texts("article.assistant .figures")[-1]
 
     def branch(self):
@@ -130,6 +132,7 @@ class PageTest(unittest.TestCase):
         """Imports a file."""
         content = json.dumps({"format": "cogen-conversations", "version": 1, "conversations": conversations})
         self.page.evaluate(f"""(() => {{
+            document.getElementById("toast").hidden = true;
             const files = new DataTransfer();
             files.items.add(new File([{json.dumps(content)}], "conversations.json", {{type: "application/json"}}));
             const input = document.getElementById("file");
@@ -404,6 +407,23 @@ class PageTest(unittest.TestCase):
         nameless = self.page.evaluate("""[...document.querySelectorAll('button, input, select, textarea')]
             .filter((each) => !(each.getAttribute('aria-label') || each.innerText?.trim() || each.labels?.length)).map((each) => each.outerHTML)""")
         self.assertEqual(nameless, [])
+
+    def test_an_api_key_is_asked_for_and_sent(self):
+        with tempfile.NamedTemporaryFile("w", prefix="keys-") as keys:
+            keys.write("sk-test\n")
+            keys.flush()
+            with CogenServer(*sys.argv[1:3], "--max-length", "2048", "--api-key-file", keys.name) as locked:
+                self.page.go(locked.address)
+                self.page.until("document.getElementById('model').value")
+                self.begin_failing("What is the capital of France?")
+                self.assertEqual(self.texts(".failed button"), ["Set the API key"])
+                self.set(key="sk-test", temperature="0")
+                browser.errors.clear()  # Chromium logs what was refused
+                self.page.click("[aria-label=Regenerate]")
+                self.page.until("!document.querySelector('.failed')")
+                self.wait()
+                self.assertEqual(self.answer(), "The capital of France is Paris.")
+                self.page.go(server.address)
 
     def test_theme(self):
         background = "getComputedStyle(document.body).backgroundColor"
