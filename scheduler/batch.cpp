@@ -78,6 +78,7 @@ class batch_builder {
     lost_ |= scheduled == admission_result::lost;
     if (scheduled != admission_result::ready) return false;
     keep_for_others(all_, seq);
+    take_checkpoint(all_, seq, step_);
     auto encoder_input = seq.unread();
     const auto read = encoder_input ? std::ssize(*encoder_input) : 0;
     left_ = static_cast<int>(std::max<std::int64_t>(1, left_ - read));

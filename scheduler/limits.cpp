@@ -52,11 +52,14 @@ const limits& checked(const limits& within) {
   at_least("max_draft_tokens", within.max_draft_tokens, 0);
   at_least("memory_bytes", within.memory_bytes, 0);
   at_least("max_rollback_tokens", within.max_rollback_tokens, 0);
+  at_least("checkpoint_interval", within.checkpoint_interval, 1);
+  at_least("checkpoint_bytes", within.checkpoint_bytes, 0);
   at_least("idle_timeout", within.idle_timeout.count(), 0);
   at_least("swap_bytes", within.swap_bytes, 0);
   at_least("depth", within.depth, 1);
   at_most("depth", within.depth, 2);
   check_footprint(within, "usage", within.usage);
+  if (within.checkpoint_bytes > 0) check_footprint(within, "checkpoint_usage", within.checkpoint_usage);
   if (within.swap_usage) check_footprint(within, "swap_usage", *within.swap_usage);
   return within;
 }

@@ -160,6 +160,22 @@ int next_kept(const state& all, const sequence& seq) {
   return seq.branch > 0 ? std::min(seq.branch, seq.checkpoints.front()) : seq.checkpoints.front();
 }
 
+/// The next length above this one at which what a slot holds is kept. From one to the next it is the interval, or up to
+/// a twentieth of the length.
+int next_checkpoint(const state& all, int length) {
+  std::int64_t between = all.within.checkpoint_interval;
+  while (between * 2 <= length / 20) between *= 2;
+  return static_cast<int>(std::min<std::int64_t>((length / between + 1) * between, std::numeric_limits<int>::max()));
+}
+
+/// The same of a prompt of the sequence that others may share; 0: nowhere.
+int next_checkpoint(const state& all, const sequence& seq, int length) {
+  if (all.within.checkpoint_bytes == 0 || goes_back_anywhere(all) || !offers(all, seq)) return 0;
+  const int next = next_checkpoint(all, length);
+  const bool fits = all.within.checkpoint_usage(next) <= all.within.checkpoint_bytes;
+  return fits && next < seq.current.length_fed ? next : 0;
+}
+
 /// How many of its first `length` tokens no other slot holds.
 int missing_elsewhere(const state& all, const sequence& seq, int length) {
   const auto first = std::span(seq.tokens).first(static_cast<std::size_t>(length));
@@ -268,10 +284,17 @@ bool begin(state& all, sequence& seq, const step& made) {
 }
 
 int until_kept(const state& all, const sequence& seq) {
-  const int next = next_kept(all, seq);
-  if (next <= seq.cached) return std::numeric_limits<int>::max();
-  return static_cast<int>(std::min<std::int64_t>(std::int64_t{next} + all.within.max_rollback_tokens - seq.cached,
-                                                 std::numeric_limits<int>::max()));
+  std::int64_t end = std::numeric_limits<int>::max();
+  if (const int next = next_kept(all, seq); next > seq.cached)
+    end = std::int64_t{next} + all.within.max_rollback_tokens;
+  if (const int next = next_checkpoint(all, seq, seq.cached); next > 0) end = std::min<std::int64_t>(end, next);
+  return static_cast<int>(std::min<std::int64_t>(end - seq.cached, std::numeric_limits<int>::max()));
+}
+
+void take_checkpoint(state& all, const sequence& seq, step& into) {
+  if (seq.cached == 0 || next_checkpoint(all, seq, seq.cached - 1) != seq.cached) return;
+  const int missing = missing_elsewhere(all, seq, seq.cached);
+  if (!is_negligible(all, seq, missing, seq.cached)) all.slots.add_checkpoint(seq.slot, into);
 }
 
 void keep_for_others(state& all, sequence& seq) {

@@ -38,11 +38,14 @@ void join_leaders(state& all);
 /// this step computes or keeps more of its first tokens.
 bool begin(state& all, sequence& seq, const step& made);
 
-/// How many of its next tokens may run before its slot could not be cut back to the next checkpoint, or to where others
-/// diverge from it.
+/// How many of its next tokens may run before its slot could not be cut back to the next length at which something is
+/// kept: a checkpoint, or where others diverge from it.
 int until_kept(const state& all, const sequence& seq);
 
 /// Keeps what its slot holds at such lengths, once it has reached them.
 void keep_for_others(state& all, sequence& seq);
+
+/// Lets its slot go back to its present length later, if prompts are likely to share no more than that.
+void take_checkpoint(state& all, const sequence& seq, step& into);
 
 }  // namespace cogen::scheduler

@@ -29,6 +29,8 @@ slot_table::slot_table(const limits& within, std::int64_t high)
       usable_slots_(within.slots),
       headroom_(within.memory_bytes - std::clamp(high, std::int64_t{0}, within.memory_bytes)),
       memory_(within.memory_bytes),
+      checkpoint_usage_(within.checkpoint_usage),
+      checkpoint_memory_(within.checkpoint_bytes),
       slots_(static_cast<std::size_t>(within.all_slots())) {
   for (auto* each : {&free_, &draining_, &orphans_, &kept_, &filling_, &moving_, &clears_})
     each->reserve(slots_.size());
@@ -80,7 +82,10 @@ int slot_table::can_share(int index, int length) const {
   const slot& of = (*this)[index];
   if (of.users == 0 || of.pending || of.moving) return 0;
   const int held = std::min(length, of.length);
-  return returns(share(index, held, held)) ? held : 0;
+  const auto comes = [&](int each) { return each <= held && returns(share(index, each, each)); };
+  if (comes(held)) return held;
+  const auto found = std::find_if(of.checkpoints.rbegin(), of.checkpoints.rend(), comes);
+  return found == of.checkpoints.rend() ? 0 : *found;
 }
 
 origin slot_table::share(int index, int length, int most) const {
@@ -110,7 +115,11 @@ bool slot_table::goes_back(int index, int length) const {
   // Until something runs in it, it can be filled with less. Whatever is planned for its source runs later.
   const bool unused = seq.pending && seq.length == seq.pending->end;
   if (unused) return length == seq.length || returns(shortened(*seq.pending, length));
-  return length == 0 || length >= std::int64_t{seq.reach} - max_rollback_tokens_;
+  return goes_back_without_checkpoint(index, length) || std::ranges::binary_search(seq.checkpoints, length);
+}
+
+bool slot_table::goes_back_without_checkpoint(int index, int length) const {
+  return length == 0 || length >= std::int64_t{(*this)[index].reach} - max_rollback_tokens_;
 }
 
 bool slot_table::returns(const origin& first) const { return first.end == 0 || goes_back(first.source(), first.end); }
@@ -131,7 +140,9 @@ origin slot_table::shortened(const origin& pending, int length) const {
 
 // What the other slot has dropped is not copied from it.
 int slot_table::reach_of(const origin& first) const {
-  return first.end == 0 ? 0 : std::max(first.end, (*this)[first.source()].reach);
+  if (first.end == 0) return 0;
+  if (!goes_back_without_checkpoint(first.source(), first.end)) return reach_at_checkpoint(first.end);
+  return std::max(first.end, (*this)[first.source()].reach);
 }
 
 bool slot_table::read_beyond(int index, int length) const {
@@ -215,6 +226,7 @@ void slot_table::shorten(int index) {
     seq.length = keep;
     seq.shortened = true;
     if (max_rollback_tokens_ < std::numeric_limits<int>::max()) seq.reach = std::numeric_limits<int>::max();
+    drop_checkpoints(index, -1);
   }
   set_aside(seq, std::min(seq.bytes, bytes(keep, 0)));
 }
@@ -262,6 +274,7 @@ void slot_table::vacate(int index) {
 void slot_table::free_again(int index) {
   slot& left = at(index);
   set_aside(left, 0);
+  drop_checkpoints(index, -1);
   std::erase_if(releases_, [&](const release& each) { return each.slot == index; });
   if (std::exchange(left.length, 0) > 0) clears_.push_back(index);
   free_.push_back(index);
@@ -275,8 +288,10 @@ bool slot_table::cut(int index, int length, step& into) {
   if (seq.pending) return cut_pending(index, length);
   if (length < seq.shared && !shrink_base(index, whole_blocks(length), into.number)) return false;
   into.truncations.push_back({index, length});
-  seq.length = length;
+  if (!goes_back_without_checkpoint(index, length)) seq.reach = reach_at_checkpoint(length);
   if (length == 0) seq.reach = 0;
+  seq.length = length;
+  drop_checkpoints(index, length);
   seq.touched = into.number;
   return true;
 }

@@ -37,6 +37,8 @@ struct slot {
   bool moving = false;            ///< a transfer reads or fills it: it is neither changed nor shared
   std::int64_t bytes = 0;         ///< reserved for it
   std::uint64_t touched = 0;      ///< number of the last step that names it
+  std::vector<int> checkpoints;   ///< lengths, ascending, that it can go back to although max_rollback_tokens is less
+  std::uint64_t checkpoint_use = 0;  ///< orders slots by when one of these was taken or used
 
   int pinned() const;  ///< tokens that must not change: the longest pin
 };
@@ -89,6 +91,13 @@ class slot_table {
 
   /// How another slot gets the first `length` tokens of `index`, sharing whole blocks of at most `most` tokens.
   origin share(int index, int length, int most) const;
+
+  /// Takes a checkpoint at the slot's length in this step, and drops others if it would not fit. Does nothing where
+  /// that does not suffice, or if the slot is filled by this step.
+  void add_checkpoint(int index, step& into);
+
+  /// Bytes that checkpoints take.
+  std::int64_t checkpoint_bytes() const { return checkpoint_memory_.used(); }
 
   /// Whether the slot can be cut to `length` tokens, memory apart.
   bool goes_back(int index, int length) const;
@@ -192,6 +201,11 @@ class slot_table {
   void vacate(int index);
   void free_again(int index);
   int copy_encoder(const slot& of, int index, int length) const;
+  bool goes_back_without_checkpoint(int index, int length) const;
+  int reach_at_checkpoint(int length) const;
+  bool begins_another_at(int index, int length) const;
+  bool drop_a_checkpoint(step& into);
+  void drop_checkpoints(int index, int beyond) noexcept;
 
   footprint usage_;
   int max_rollback_tokens_;
@@ -199,6 +213,9 @@ class slot_table {
   std::int64_t headroom_;  // not reserved when slots are given, so that others can grow
   int owned_ = 0;
   memory_account memory_;
+  footprint checkpoint_usage_;
+  memory_account checkpoint_memory_;
+  std::uint64_t checkpoint_uses_ = 0;
   std::vector<slot> slots_;
   std::vector<int> free_;
   std::vector<int> draining_;  // without users, but named by a step in flight

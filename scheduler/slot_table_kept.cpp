@@ -62,6 +62,7 @@ void slot_table::take_over(int index, int capacity) {
 }
 
 void slot_table::used(int index) {
+  at(index).checkpoint_use = ++checkpoint_uses_;
   const auto found = std::ranges::find(kept_, index);
   if (found != kept_.end()) std::rotate(found, found + 1, kept_.end());
 }

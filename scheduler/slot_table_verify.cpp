@@ -15,13 +15,17 @@ int times(const std::vector<int>& in, int value) { return static_cast<int>(std::
 void slot_table::verify() const {
   std::vector<std::vector<int>> pins(slots_.size());
   std::vector<int> copies(slots_.size());
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0, checkpoint_bytes = 0;
   for (const slot& each : slots_) {
     if (each.parent >= 0) pins[static_cast<std::size_t>(each.parent)].push_back(each.shared);
     if (each.pending && each.pending->from >= 0) ++copies[static_cast<std::size_t>(each.pending->from)];
     bytes += each.bytes;
+    for (const int length : each.checkpoints) checkpoint_bytes += checkpoint_usage_(length);
   }
   if (bytes != memory_.used()) throw std::logic_error("the memory account differs from the sum over the slots");
+  if (checkpoint_bytes != checkpoint_memory_.used())
+    throw std::logic_error("the account of checkpoints differs from the sum over the slots");
+  if (!checkpoint_memory_.fits(0)) throw std::logic_error("checkpoints take more than their budget");
   if (owned_ != std::ranges::count(slots_, true, &slot::owned)) throw std::logic_error("owned slots are miscounted");
   if (owned_ > usable_slots_) throw std::logic_error("more slots are owned than may be");
   if (!memory_.fits(0)) throw std::logic_error("the memory account is over its budget");
@@ -44,6 +48,8 @@ void slot_table::verify() const {
     require(each.parent < 0 || (*this)[each.parent].parent < 0, "its base has a base", index);
     require(each.parent < 0 || (each.shared > 0 && each.shared % usage_.block == 0 && each.shared <= each.length),
             "it shares part of a block", index);
+    require(each.checkpoints.empty() || each.checkpoints.back() <= each.length, "a checkpoint is beyond its end",
+            index);
     require(each.pinned() <= each.length, "others read what it does not hold", index);
   }
 }

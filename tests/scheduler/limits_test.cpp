@@ -35,6 +35,13 @@ const bad_limit bad_limits[] = {
     {"max_batched_tokens", [](limits& l) { l.max_batched_tokens = 0; }},
     {"prefill_tokens", [](limits& l) { l.prefill_tokens = -1; }},
     {"target_step_latency", [](limits& l) { l.target_step_latency = {}; }},
+    {"checkpoint_bytes", [](limits& l) { l.checkpoint_bytes = -1; }},
+    {"checkpoint_interval", [](limits& l) { l.checkpoint_interval = 0; }},
+    {"checkpoint_usage.block",
+     [](limits& l) {
+       l.checkpoint_bytes = 1;
+       l.checkpoint_usage.block = 0;
+     }},
     {"idle_timeout", [](limits& l) { l.idle_timeout = time(-1); }},
     {"swap_bytes", [](limits& l) { l.swap_bytes = -1; }},
     {"memory_bytes", [](limits& l) { l.memory_bytes = -1; }},
@@ -72,6 +79,8 @@ const limit_bound bounds[] = {
     {"max_batched_tokens", 1, {}, [](limits& l, std::int64_t n) { l.max_batched_tokens = static_cast<int>(n); }},
     {"memory_bytes", 0, {}, [](limits& l, std::int64_t n) { l.memory_bytes = n; }},
     {"max_rollback_tokens", 0, {}, [](limits& l, std::int64_t n) { l.max_rollback_tokens = static_cast<int>(n); }},
+    {"checkpoint_interval", 1, {}, [](limits& l, std::int64_t n) { l.checkpoint_interval = static_cast<int>(n); }},
+    {"checkpoint_bytes", 0, {}, [](limits& l, std::int64_t n) { l.checkpoint_bytes = n; }},
     {"idle_timeout", 0, {}, [](limits& l, std::int64_t n) { l.idle_timeout = time(n); }},
     {"swap_bytes", 0, {}, [](limits& l, std::int64_t n) { l.swap_bytes = n; }},
     {"depth", 1, 2, [](limits& l, std::int64_t n) { l.depth = static_cast<int>(n); }},

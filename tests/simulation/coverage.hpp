@@ -56,6 +56,10 @@ enum class feature {
   moved,
   lost_its_slot,
   base_shrunk,
+  checkpoint_taken,
+  checkpoint_dropped,  ///< for others
+  checkpoint_shared,   ///< another slot goes on from there
+  checkpoint_returned,
   encoder_read,
   preempted,
   swapped_out,

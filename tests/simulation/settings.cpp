@@ -75,6 +75,16 @@ void add_rings(settings& sampled, random& from) {
     within.max_rollback_tokens = std::min(within.max_rollback_tokens, sampled.rings.max_rollback_tokens);
 }
 
+/// Room for few of them, or for many.
+void add_checkpoints(settings& sampled, random& from) {
+  auto& within = sampled.within;
+  if (sampled.alike) within.max_rollback_tokens = std::min(within.max_rollback_tokens, from.between(0, 3));
+  within.checkpoint_interval = from.between(1, 10);
+  within.checkpoint_usage = {from.between(0, 3), 0, within.usage.block};
+  if (from.chance(50)) within.checkpoint_usage.capped = {{from.between(0, 2), from.between(0, 4)}};
+  within.checkpoint_bytes = from.between(0, from.chance(50) ? 6 : 60);
+}
+
 }  // namespace
 
 settings draw(random& from) {
@@ -117,6 +127,7 @@ settings draw(random& from) {
   random aside = from;  // histories without windows stay what they were
   if (aside.chance(50)) add_rings(result, aside);
   if (aside.chance(40)) within.max_draft_tokens = aside.between(1, 12);  // and those without drafts
+  if (aside.chance(60)) add_checkpoints(result, aside);
   return result;
 }
 
@@ -167,6 +178,8 @@ std::string describe(const settings& of) {
                                     std::to_string(of.rings.tokens()) + " tokens"
                               : std::string()) +
          (within.max_draft_tokens > 0 ? ", draft tokens " + std::to_string(within.max_draft_tokens) : std::string()) +
+         (within.checkpoint_bytes > 0 ? ", checkpoints of " + std::to_string(within.checkpoint_bytes) + " bytes"
+                                      : std::string()) +
          (of.pressed ? ", pressed" : "") + (of.alike ? ", alike" : "") + (of.encoder_inputs ? ", encoder inputs" : "");
 }
 

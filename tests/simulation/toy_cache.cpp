@@ -41,6 +41,18 @@ std::int64_t cache::bytes() const {
   return sum;
 }
 
+std::int64_t cache::checkpoint_bytes() const {
+  std::int64_t sum = 0;
+  for (const auto& slot : slots_)
+    for (const auto& [length, oldest] : slot.checkpoints) sum += within_.checkpoint_usage(length);
+  return sum;
+}
+
+bool cache::needs_checkpoint(int slot, int length) const {
+  const bool near = length >= std::int64_t{at(slot).reach} - within_.max_rollback_tokens;
+  return length > 0 && (!near || !holds(slot, length));
+}
+
 int cache::longest_reader(int slot) const {
   int longest = 0;
   for (const auto& each : slots_)
@@ -56,9 +68,14 @@ void cache::apply(const step& step) {
   for (const auto& each : step.prefix_shares) share_prefix(each);
   for (const auto& each : step.copies) copy_tokens(each);
   for (const auto& each : step.prefix_shares) {
-    if (at(each.slot).unsettled) require_return(each.of, each.length);
+    if (!at(each.slot).unsettled) continue;
+    require_return(each.of, each.length);
+    go_on_from(at(each.slot), each.of, each.length);
     at(each.slot).unsettled = false;
   }
+  for (const auto& each : step.dropped_checkpoints) at(each.slot).checkpoints.erase(each.length);
+  for (const auto& each : step.checkpoints) take(each);
+  require(checkpoint_bytes() <= within_.checkpoint_bytes, "checkpoints take more than they may", -1);
   for (const auto& each : step.swap_outs) begin(each);
   for (const auto& each : step.swap_ins) begin(each);
 }
@@ -166,14 +183,32 @@ void cache::add(int slot, std::span<const token> tokens) {
 
 void cache::require_return(int slot, int to) const {
   require(!at(slot).released, "it was released and shall go on", slot);
+  if (at(slot).checkpoints.contains(to)) return;
   require(to == 0 || to >= std::int64_t{at(slot).reach} - within_.max_rollback_tokens, "it cannot go back that far",
           slot);
   require(to == 0 || holds(slot, to), "its rings no longer hold what it would go back to", slot);
 }
 
+void cache::take(const checkpoint& taken) {
+  require_still(taken.slot);
+  require(taken.length > 0 && taken.length == length(taken.slot), "a checkpoint is not at its length", taken.slot);
+  require(!at(taken.slot).released && !at(taken.slot).unsettled, "a checkpoint of what cannot go on", taken.slot);
+  at(taken.slot).checkpoints[taken.length] = oldest_in_snapshot(taken.slot);
+}
+
+/// The slot continues the first `length` tokens of another one, or its own.
+void cache::go_on_from(storage& seq, int slot, int length) {
+  const auto& from = at(slot);
+  const bool near = length >= std::int64_t{from.reach} - within_.max_rollback_tokens;
+  const int oldest = holds(slot, length) ? from.oldest : from.checkpoints.at(length);
+  seq.reach = near ? from.reach : length + within_.max_rollback_tokens;
+  seq.oldest = oldest;
+}
+
 void cache::release(const cogen::scheduler::release& rest) {
   require_still(rest.slot);
   require(rest.length >= longest_reader(rest.slot), "it is released while others read more", rest.slot);
+  at(rest.slot).checkpoints.clear();
   at(rest.slot).released = within_.max_rollback_tokens < std::numeric_limits<int>::max();
   at(rest.slot).oldest = ever_full() ? std::numeric_limits<int>::max() : std::min(at(rest.slot).oldest, rest.length);
   if (rest.length == 0) at(rest.slot).encoder_input.clear();
@@ -192,6 +227,7 @@ void cache::truncate(const truncation& cut) {
   require(cut.length >= 0 && cut.length < length(cut.slot), "it is cut to more than it holds", cut.slot);
   require(cut.length >= longest_reader(cut.slot), "it is cut while others read more", cut.slot);
   require_return(cut.slot, cut.length);
+  if (cut.length > 0) go_on_from(at(cut.slot), cut.slot, cut.length);
   auto kept = content(cut.slot);
   kept.resize(static_cast<std::size_t>(cut.length));
   auto& seq = at(cut.slot);
@@ -199,6 +235,7 @@ void cache::truncate(const truncation& cut) {
   if (seq.shared == 0) seq.parent = -1;
   seq.own.assign(kept.begin() + seq.shared, kept.end());
   seq.oldest = std::min(seq.oldest, cut.length);
+  seq.checkpoints.erase(seq.checkpoints.upper_bound(cut.length), seq.checkpoints.end());
   if (cut.length > 0) return;
   seq.reach = 0;
   seq.altered = false;
@@ -216,8 +253,6 @@ void cache::share_prefix(const prefix_share& taken) {
   at(taken.slot).parent = taken.of;
   at(taken.slot).shared = taken.length;
   at(taken.slot).encoder_input = at(taken.of).encoder_input;
-  at(taken.slot).reach = at(taken.of).reach;
-  at(taken.slot).oldest = at(taken.of).oldest;
   at(taken.slot).altered = at(taken.of).altered;
   at(taken.slot).unsettled = true;
 }
@@ -234,8 +269,7 @@ void cache::copy_tokens(const copy& copied) {
   at(copied.to).altered |= at(copied.from).altered;
   const auto read = content(copied.from);
   add(copied.to, std::span(read.begin() + copied.begin, read.begin() + copied.end));
-  at(copied.to).reach = at(copied.from).reach;
-  at(copied.to).oldest = at(copied.from).oldest;
+  go_on_from(at(copied.to), copied.from, copied.end);
 }
 
 }  // namespace cogen::scheduler::toy

@@ -76,18 +76,25 @@ class cache {
   /// Bytes that all slots take, shared blocks once.
   std::int64_t bytes() const;
 
+  /// Bytes that all checkpoints take.
+  std::int64_t checkpoint_bytes() const;
+
+  /// Whether the slot can be cut to that length only because a checkpoint was taken there.
+  bool needs_checkpoint(int slot, int length) const;
+
  private:
   struct storage {
     int parent = -1;
     int shared = 0;
     std::vector<token> own;            ///< after the shared ones
     std::vector<token> encoder_input;  ///< what an encoder has read
-    int reach = 0;           ///< the most tokens it, or what it was filled from, has held since that was filled
-    int oldest = 0;          ///< the first position that its rings hold
-    bool released = false;   ///< it can no longer go on, nor a fork from its end
-    bool unsettled = false;  ///< it has a base, and a copy may still follow
-    bool moving = false;     ///< a transfer reads or fills it
-    bool filling = false;    ///< a transfer fills it
+    int reach = 0;                   ///< the most tokens it, or what it was filled from, has held since that was filled
+    int oldest = 0;                  ///< the first position that its rings hold
+    std::map<int, int> checkpoints;  ///< by length, the first position that the rings held then
+    bool released = false;           ///< it can no longer go on, nor a fork from its end
+    bool unsettled = false;          ///< it has a base, and a copy may still follow
+    bool moving = false;             ///< a transfer reads or fills it
+    bool filling = false;            ///< a transfer fills it
     bool altered = false;
   };
   struct transfer {
@@ -107,6 +114,8 @@ class cache {
   void require_return(int slot, int to) const;
   void truncate(const truncation& cut);
   void release(const cogen::scheduler::release& rest);
+  void take(const checkpoint& taken);
+  void go_on_from(storage& seq, int slot, int length);
   void share_prefix(const prefix_share& taken);
   void copy_tokens(const copy& copied);
   void require_still(int slot) const;

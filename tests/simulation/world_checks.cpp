@@ -388,6 +388,12 @@ void world::count_features(const step& step) {
   visit_all(feature::truncated, step.truncations.size() + step.releases.size());
   visit_all(feature::shared_prefixes, step.prefix_shares.size());
   visit_all(feature::copied, step.copies.size());
+  visit_all(feature::checkpoint_taken, step.checkpoints.size());
+  visit_all(feature::checkpoint_dropped, step.dropped_checkpoints.size());
+  for (const auto& each : step.copies)
+    if (runner_.cache().needs_checkpoint(each.from, each.end)) seen_.visit(feature::checkpoint_shared);
+  for (const auto& each : step.truncations)
+    if (runner_.cache().needs_checkpoint(each.slot, each.length)) seen_.visit(feature::checkpoint_returned);
   if (step.rows.empty()) seen_.visit(feature::plan_without_rows);
   for (const auto& each : step.rows)
     if (each.chained) seen_.visit(feature::chained);
@@ -410,6 +416,10 @@ void world::describe_plan(const step& step) const {
   for (const auto& each : step.copies)
     line += " copy " + std::to_string(each.begin) + ".." + std::to_string(each.end) + " from " +
             std::to_string(each.from) + " to " + std::to_string(each.to) + ";";
+  for (const auto& each : step.dropped_checkpoints)
+    line += " drop the checkpoint of " + std::to_string(each.slot) + " at " + std::to_string(each.length) + ";";
+  for (const auto& each : step.checkpoints)
+    line += " checkpoint of " + std::to_string(each.slot) + " at " + std::to_string(each.length) + ";";
   for (const auto& each : step.swap_outs)
     line += " swap out " + std::to_string(each.slot) + " as " + text(each.name) + ";";
   for (const auto& each : step.swap_ins)

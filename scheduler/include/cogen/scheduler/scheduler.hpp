@@ -120,7 +120,7 @@ struct state;
 /// shares the prefixes that other slots hold, also those kept of ended sequences. A sequence that has not begun waits
 /// while another one computes more of its first tokens. Slots that cannot be cut to any length
 /// (limits.max_rollback_tokens) are shared at the lengths where they stand; they are kept at checkpoints, where prompts
-/// were seen to diverge, and at their ends.
+/// were seen to diverge, and at their ends; and at whole blocks of prompts, within limits.checkpoint_bytes.
 class scheduler {
  public:
   /// Throws std::invalid_argument for an invalid limit; the message names it.

@@ -43,6 +43,15 @@ struct copy {
   int end;
 };
 
+/// Slot `slot` can go back to its first `length` tokens, however many it has held since, until it is cut below that or
+/// released.
+struct checkpoint {
+  int slot;
+  int length;
+
+  bool operator==(const checkpoint&) const = default;
+};
+
 /// Copies everything that slot `slot` holds to the swap entry `name`, including its shared prefix and its encoder
 /// input. No step changes the slot until transferred() has reported the end.
 struct swapping_out {
@@ -125,9 +134,9 @@ struct event {
 /// One step: planned by scheduler::next(), executed, and absorbed by scheduler::absorb().
 ///
 /// To execute it, apply the lists from front to back in this order: drops, clears, truncations, releases, prefix
-/// shares, copies. Then begin the swap-outs and swap-ins, run all rows in one forward, and set what the rows sampled.
-/// Steps are executed whole, in the order of their numbers. Swaps run asynchronously; report the end of each one to
-/// scheduler::transferred(). A step may have no rows.
+/// shares, copies, dropped and new checkpoints. Then begin the swap-outs and swap-ins, run all rows in one forward, and
+/// set what the rows sampled. Steps are executed whole, in the order of their numbers. Swaps run asynchronously; report
+/// the end of each one to scheduler::transferred(). A step may have no rows.
 struct step {
   std::uint64_t number = 0;    ///< from 1; 0 for the empty step
   std::vector<swap_id> drops;  ///< swap entries to delete
@@ -136,6 +145,8 @@ struct step {
   std::vector<release> releases;
   std::vector<prefix_share> prefix_shares;
   std::vector<copy> copies;
+  std::vector<checkpoint> dropped_checkpoints;
+  std::vector<checkpoint> checkpoints;  ///< to take, at the present lengths of their slots
   std::vector<swapping_out> swap_outs;
   std::vector<swapping_in> swap_ins;
   std::vector<row> rows;
@@ -149,7 +160,8 @@ struct step {
   /// Whether there is nothing to do.
   bool empty() const {
     return drops.empty() && clears.empty() && truncations.empty() && releases.empty() && prefix_shares.empty() &&
-           copies.empty() && swap_outs.empty() && swap_ins.empty() && rows.empty();
+           copies.empty() && dropped_checkpoints.empty() && checkpoints.empty() && swap_outs.empty() &&
+           swap_ins.empty() && rows.empty();
   }
 
   /// The tokens of one of `rows`: [count], or none if it is chained. Valid as long as `tokens` is.
@@ -167,6 +179,7 @@ struct step {
   void clear() {
     number = 0;
     drops.clear(), clears.clear(), truncations.clear(), releases.clear(), prefix_shares.clear(), copies.clear();
+    dropped_checkpoints.clear(), checkpoints.clear();
     swap_outs.clear(), swap_ins.clear(), rows.clear(), tokens.clear(), events.clear(), sampled_after_drafts.clear();
   }
 };

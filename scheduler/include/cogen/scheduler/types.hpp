@@ -129,6 +129,18 @@ struct limits {
   /// has held. A sequence that goes back further, and not to its start, is recomputed from its tokens.
   int max_rollback_tokens = std::numeric_limits<int>::max();
 
+  /// Bytes that checkpoints within prompts may take, each measured by `checkpoint_usage`: what slots need to go back to
+  /// lengths that max_rollback_tokens does not reach. Where they take too much, those of the slot used longest ago go
+  /// first, and of these the one whose loss costs least. 0: none.
+  std::int64_t checkpoint_bytes = 0;
+
+  /// Tokens between two checkpoints. Later ones are further apart: by that times a power of two, up to a twentieth of
+  /// their length. So a prefix of a prompt is found but for a twentieth, or for less than this.
+  int checkpoint_interval = 128;
+
+  /// Bytes of a checkpoint by its length, beside what the slot itself takes.
+  footprint checkpoint_usage = {};
+
   /// How long an idle sequence, or one out of credits, may hold its slot while another one waits. After that it is
   /// preempted: its cache is swapped out and its slot freed.
   std::chrono::nanoseconds idle_timeout = std::chrono::nanoseconds::max();
