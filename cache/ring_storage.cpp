@@ -183,7 +183,7 @@ void ring_storage::copy(int from, int to, int begin, int end) {
 void ring_storage::take_snapshot(int slot) {
   if (!ever_full()) return;
   const int length = table_.length(slot);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(saved_bytes(length)));
+  snapshot_bytes bytes(static_cast<std::size_t>(saved_bytes(length)));
   save(slot, length, bytes.data());
   state(slot).snapshots.put(length, std::move(bytes));
 }

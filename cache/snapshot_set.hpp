@@ -1,9 +1,9 @@
 #pragma once
 
-#include <cstddef>
+#include "snapshot_bytes.hpp"
+
 #include <cstdint>
 #include <map>
-#include <vector>
 
 namespace cogen::cache {
 
@@ -11,8 +11,8 @@ namespace cogen::cache {
 class snapshot_set {
  public:
   bool has(int length) const { return taken_.contains(length); }
-  const std::vector<std::byte>& at(int length) const { return taken_.at(length); }
-  void put(int length, std::vector<std::byte> bytes) { taken_.insert_or_assign(length, std::move(bytes)); }
+  const snapshot_bytes& at(int length) const { return taken_.at(length); }
+  void put(int length, snapshot_bytes bytes) { taken_.insert_or_assign(length, std::move(bytes)); }
   void drop(int length) noexcept { taken_.erase(length); }
 
   /// Drops those of lengths above `length`.
@@ -26,7 +26,7 @@ class snapshot_set {
   }
 
  private:
-  std::map<int, std::vector<std::byte>> taken_;
+  std::map<int, snapshot_bytes> taken_;
 };
 
 }  // namespace cogen::cache

@@ -32,6 +32,8 @@ void check_at_least(std::string_view name, Number value, Number least) {
 void check(const kv_options& kv) {
   constexpr int most_sinks = 64;
   if (kv.bytes) check_at_least<std::int64_t>("kv.bytes", *kv.bytes, 1);
+  if (kv.checkpoint_bytes) check_at_least<std::int64_t>("kv.checkpoint_bytes", *kv.checkpoint_bytes, 0);
+  if (kv.checkpoint_interval) check_at_least("kv.checkpoint_interval", *kv.checkpoint_interval, 1);
   check_at_least("kv.max_rollback_tokens", kv.max_rollback_tokens, 0);
   check_at_least<std::int64_t>("kv.prefix_cache_file_bytes", kv.prefix_cache_file_bytes, 0);
   if (kv.quantization && kv.sinks) refuse("kv.quantization and kv.sinks are both set; a cache has one or the other");
@@ -92,6 +94,8 @@ void check_on_device(const engine_options& options, const nn::device_model& mode
           "kv.quantization and a kv.dtype of fp8 are both set; quantized caches keep their newest tokens in the "
           "model's own type");
   }
+  if (kv.checkpoint_bytes.value_or(0) > 0)
+    refuse("kv.checkpoint_bytes is {}; engines on {} have no checkpoints, it may be 0", *kv.checkpoint_bytes, device);
   if (kv.quantization) check_codecs(*kv.quantization, device);
   if (kv.offload && (kv.quantization || kv.sinks))
     refuse("kv.offload and {} are both set; engines on {} offload what keeps every token in full precision",

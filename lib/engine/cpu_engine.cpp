@@ -77,6 +77,23 @@ scheduler::footprint usage_of(const cache::memory_terms& terms) {
   return usage;
 }
 
+/// One of the two states that a slot has, and its rings.
+scheduler::footprint checkpoint_usage_of(scheduler::footprint slot) {
+  slot.fixed = (slot.fixed + 1) / 2;
+  slot.per_block = 0;
+  return slot;
+}
+
+/// A checkpoint of a 32nd of the weights takes less than a fiftieth of the time in which 128 tokens are read.
+int checkpoint_interval(const model& model, std::int64_t checkpoint_bytes) {
+  constexpr int least = 128, most = 1 << 20;
+  constexpr std::int64_t most_of_weights = 32;
+  int interval = least;
+  while (interval < most && checkpoint_bytes * most_of_weights / (interval / least) > model.weight_bytes())
+    interval *= 2;
+  return interval;
+}
+
 }  // namespace
 
 void put_on_cpu(engine_parts& parts, const std::shared_ptr<const model>& model, const engine_options& options,
@@ -92,6 +109,10 @@ void put_on_cpu(engine_parts& parts, const std::shared_ptr<const model>& model, 
   parts.limits.memory_bytes = cache_budget(options);
   parts.limits.usage = usage_of(cache.footprint_terms());
   parts.limits.max_rollback_tokens = cache.max_rollback_tokens();
+  parts.limits.checkpoint_bytes = options.kv.checkpoint_bytes.value_or(machine_memory() / 16);
+  parts.limits.checkpoint_usage = checkpoint_usage_of(parts.limits.usage);
+  parts.limits.checkpoint_interval = options.kv.checkpoint_interval.value_or(
+      checkpoint_interval(*model, parts.limits.checkpoint_usage(parts.limits.max_sequence_length)));
   if (options.swap.format == swap_format::q8) parts.limits.swap_usage = usage_of(cache.compressed_terms());
   if (model->has_encoder())
     parts.encoder_inputs = {.start = *model->config().decoder_start, .longest = kept.max_encoder_length};

@@ -26,6 +26,11 @@ class cache_slots {
   virtual void release(int slot, int length) = 0;
   virtual void fork(int slot, const cache::fork_spec& origin) = 0;
 
+  /// Lets the slot go back to its present length until it is cut below that, or the checkpoint is dropped. Default:
+  /// nothing, for caches of which limits.checkpoint_bytes is 0.
+  virtual void take_checkpoint(int /*slot*/) {}
+  virtual void drop_checkpoint(int /*slot*/, int /*length*/) {}
+
   /// Tokens of the slot's encoder input.
   virtual int encoder_input(int slot) const = 0;
 

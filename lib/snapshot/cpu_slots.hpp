@@ -19,6 +19,9 @@ class cpu_slots final : public cache_slots {
   void release(int slot, int length) override { kv.release(slot, length); }
   void fork(int slot, const cache::fork_spec& origin) override { kv.fork(slot, origin); }
 
+  void take_checkpoint(int slot) override { kv.take_snapshot(slot); }
+  void drop_checkpoint(int slot, int length) override { kv.drop_snapshot(slot, length); }
+
   int encoder_input(int slot) const override { return kv.encoder_length(slot); }
   std::vector<cache::exported_run> runs(int slot, int length) const override {
     return kv.exported_runs(length, kv.encoder_length(slot));

@@ -19,12 +19,14 @@ namespace data = boost::unit_test::data;
 constexpr token end_of_message = 1;
 constexpr int reply_tokens = 12;
 constexpr double least_found = 0.95;
+constexpr int checkpoint_interval = 32;
 
 /// Conversations with a hybrid over one engine, which reads a few tokens a step.
 class conversations {
  public:
-  explicit conversations(const std::string& golden)
-      : model_(golden_model(golden)), options_(tiny_engine(*model_)), running_(parts(), options_) {}
+  explicit conversations(
+      const std::string& golden, const keep& how = [](engine_options&) {})
+      : model_(golden_model(golden)), options_(options(how)), running_(parts(), options_) {}
 
   /// So many tokens, of which the last ends the message.
   std::vector<token> message(int count, unsigned seed) const {
@@ -66,6 +68,12 @@ class conversations {
   engine& running() { return running_; }
 
  private:
+  engine_options options(const keep& how) const {
+    auto wanted = tiny_engine(*model_);
+    how(wanted);
+    return wanted;
+  }
+
   engine_parts parts() const {
     auto parts = detail::make_parts(model_, options_);
     parts.end_tokens = {end_of_message};
@@ -118,6 +126,42 @@ BOOST_DATA_TEST_CASE(another_reply_to_the_same_prompt_finds_the_prompt, data::ma
   const auto prompt = joined(joined(with.message(150, 1), with.message(9, 2)), with.opening(6, 3));
   BOOST_TEST(with.ask(prompt) == 0);
   for (int again = 0; again < 2; ++again) BOOST_TEST(share(with.ask(prompt), prompt.size()) >= least_found);
+}
+
+BOOST_DATA_TEST_CASE(a_text_that_parts_from_another_one_finds_what_they_share, data::make(hybrids()), golden) {
+  conversations with(golden, [](engine_options& options) { options.kv.checkpoint_interval = checkpoint_interval; });
+  const auto text = with.opening(210, 1);
+  BOOST_TEST(with.ask(text) == 0);
+  for (const int length : {40, 130, 150, 195}) {
+    const auto own = with.opening(10, static_cast<unsigned>(length));
+    const int found = with.ask(joined({text.begin(), text.begin() + length}, own));
+    BOOST_TEST(found >= length / checkpoint_interval * checkpoint_interval);
+    BOOST_TEST(found <= length + 1);  // the first of its own tokens may be the same
+  }
+}
+
+BOOST_DATA_TEST_CASE(a_long_text_finds_all_but_a_twentieth_of_them, data::make({"mamba_tiny", "mamba2_published"}),
+                     golden) {
+  conversations with(golden, [](engine_options& options) {
+    options.limits.max_sequence_length = 1500;
+    options.kv.checkpoint_interval = checkpoint_interval;
+  });
+  const auto text = with.opening(1400, 1);
+  BOOST_TEST(with.ask(text) == 0);
+  for (const int length : {670, 1000, 1390}) {
+    const auto own = with.opening(10, static_cast<unsigned>(length));
+    const int found = with.ask(joined({text.begin(), text.begin() + length}, own));
+    BOOST_TEST(share(found, static_cast<std::size_t>(length)) >= least_found);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(without_room_for_checkpoints_such_a_text_finds_nothing) {
+  conversations with("mamba_tiny", [](engine_options& options) { options.kv.checkpoint_bytes = 0; });
+  const auto text = with.opening(210, 1);
+  for (const int length : {210, 195, 150}) {
+    const auto own = with.opening(10, static_cast<unsigned>(length));
+    BOOST_TEST(with.ask(joined({text.begin(), text.begin() + length}, own)) == 0);
+  }
 }
 
 BOOST_DATA_TEST_CASE(a_fork_runs_its_own_tokens_alone, data::make(hybrids()), golden) {

@@ -50,6 +50,13 @@ struct kv_options {
   std::shared_ptr<cache::transfer> offload = {};
   /// Computes equal first tokens of requests once; output does not change. See request::prefix_caching, cache_salt.
   bool prefix_caching = true;
+  /// Bytes, besides `bytes`, for checkpoints within prompts: states, and tokens of windows, that a cache which forgets
+  /// them needs to share a part of a prompt. Those used longest ago go first. A GPU has none. 0: none. Empty: a
+  /// sixteenth of the machine's memory.
+  std::optional<std::int64_t> checkpoint_bytes = {};
+  /// Tokens between two of them, at least 1; more in long prompts, up to a twentieth. Empty: 128, and more where taking
+  /// them would take a fiftieth of the time in which a prompt is read.
+  std::optional<int> checkpoint_interval = {};
   /// Stores cached prefixes when the engine ends, for the next one of the same model and cache. Engines may share it.
   std::filesystem::path prefix_cache_directory = {};
   std::int64_t prefix_cache_file_bytes = std::int64_t{16} << 30;  ///< its size limit; what was used longest ago goes

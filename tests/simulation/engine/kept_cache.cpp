@@ -83,6 +83,8 @@ void kept_cache::apply(const scheduler::step& step) {
     each.length == 0 ? cache_.clear(each.slot) : cache_.truncate(each.slot, each.length);
   for (const auto& each : step.releases) cache_.release(each.slot, each.length);
   for (const auto& each : detail::forks_in(step)) cache_.fork(each.slot, each.origin);
+  for (const auto& each : step.dropped_checkpoints) cache_.drop_snapshot(each.slot, each.length);
+  for (const auto& each : step.checkpoints) cache_.take_snapshot(each.slot);
   for (const auto& each : step.swap_outs) {
     auto& into = kept_[each.name];
     into.resize(static_cast<std::size_t>(cache_.exported_bytes(each.length)));

@@ -118,6 +118,13 @@ void lengthen(settings& sampled, int limit, random& from) {
   }
 }
 
+/// Room for some of them.
+void add_checkpoints(scheduler::limits& within, random& from) {
+  within.checkpoint_interval = from.chance(50) ? from.between(1, 10) : cache::block_tokens;
+  within.checkpoint_usage = {.fixed = 1, .block = within.usage.block};
+  within.checkpoint_bytes = from.between(0, 8);
+}
+
 void put_over(settings& sampled, const std::shared_ptr<const model>& over, random& from) {
   auto& within = sampled.within;
   sampled.over = over;
@@ -172,6 +179,8 @@ settings draw(random& from, const std::shared_ptr<const model>& over) {
   result.sampling = from.chance(50);
   if (over) {
     put_over(result, over, from);
+    random aside = from;  // histories without checkpoints stay what they were
+    if (aside.chance(70)) add_checkpoints(result.within, aside);
     return result;
   }
   random aside = from;  // histories without windows stay what they were
@@ -179,6 +188,7 @@ settings draw(random& from, const std::shared_ptr<const model>& over) {
     add_rings(result, aside);
   else if (aside.chance(50))
     add_real_cache(result, aside);
+  if (aside.chance(50)) add_checkpoints(result.within, aside);
   return result;
 }
 
@@ -198,7 +208,7 @@ std::string describe(const settings& of) {
       "slots {}, max_sequence_length {}, max_batched_tokens {}, depth {}, usage {} + {} per {}, rollback limit {}, "
       "idle timeout {} ns, memory {}, "
       "swapped out {}, {} % lost, words {}, poison {}, {} end tokens, {}, max_sequences {}, {} % of the steps "
-      "held{}{}{}{}{}{}{}{}{}{}",
+      "held{}{}{}{}{}{}{}{}{}{}{}",
       within.slots, within.max_sequence_length, within.max_batched_tokens, within.depth, within.usage.fixed,
       within.usage.per_block, within.usage.block,
       limited(within.max_rollback_tokens, scheduler::limits().max_rollback_tokens),
@@ -216,6 +226,7 @@ std::string describe(const settings& of) {
       of.kept.kind != cache_kind::none ? fmt::format(", over a real cache ({}, window {}, rollback limit {})",
                                                      name_of(of.kept.kind), of.kept.window, of.kept.max_rollback_tokens)
                                        : "",
+      within.checkpoint_bytes > 0 ? fmt::format(", {} checkpoints", within.checkpoint_bytes) : "",
       of.over ? describe_model(of) : "");
 }
 
