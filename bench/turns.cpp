@@ -1,5 +1,6 @@
 // Seconds until the first token of a conversation's first turn, its second turn, another conversation with the same
-// system prompt, and a third turn in another engine that finds what the first one stored. A JSON object a line.
+// system prompt, a text, another text that parts from it at three quarters, and a third turn of the conversation in
+// another engine that finds what the first one stored. A JSON object a line.
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>
@@ -10,6 +11,7 @@
 #include <boost/program_options.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <iostream>
@@ -26,7 +28,9 @@ using tokens = std::vector<token>;
 
 struct settings {
   std::string model, compute_type, directory;
-  int system, message, answer;
+  int system, message, answer, text;
+  std::optional<std::int64_t> checkpoint_bytes;
+  std::optional<int> checkpoint_interval;
 };
 
 std::optional<settings> parse(int argc, char** argv) {
@@ -40,6 +44,11 @@ std::optional<settings> parse(int argc, char** argv) {
   add("system", po::value(&wanted.system)->default_value(1024), "tokens of the system prompt");
   add("message", po::value(&wanted.message)->default_value(128), "tokens of each message");
   add("answer", po::value(&wanted.answer)->default_value(32), "tokens of each answer");
+  add("text", po::value(&wanted.text)->default_value(4096), "tokens of each text");
+  add("checkpoint-bytes", po::value<std::int64_t>()->notifier([&](auto bytes) { wanted.checkpoint_bytes = bytes; }),
+      "engine_options.kv.checkpoint_bytes");
+  add("checkpoint-interval", po::value<int>()->notifier([&](int tokens) { wanted.checkpoint_interval = tokens; }),
+      "engine_options.kv.checkpoint_interval");
   po::variables_map given;
   po::store(po::parse_command_line(argc, argv, options), given);
   if (given.contains("help")) {
@@ -49,8 +58,8 @@ std::optional<settings> parse(int argc, char** argv) {
   po::notify(given);
   if (wanted.compute_type != "int8" && wanted.compute_type != "float32")
     throw std::invalid_argument("--compute-type: there are int8 and float32");
-  if (wanted.system < 2 || wanted.message < 2 || wanted.answer < 1)
-    throw std::invalid_argument("--system and --message must be at least 2, --answer at least 1");
+  if (wanted.system < 2 || wanted.message < 2 || wanted.answer < 1 || wanted.text < 4)
+    throw std::invalid_argument("--system and --message must be at least 2, --answer at least 1, --text at least 4");
   return wanted;
 }
 
@@ -69,6 +78,14 @@ class conversation {
   void say(int number, int length) {
     const auto more = message(number, length, end_);
     held_.insert(held_.end(), more.begin(), more.end());
+  }
+
+  /// `length` tokens of a text, which go on for what is left of the last quarter with others of `number`.
+  void write(int number, int length) {
+    held_ = message(6, length, end_);
+    const auto others = message(number, length, end_);
+    std::copy(others.begin() + length / 4 * 3, others.end() - 1, held_.begin() + length / 4 * 3);
+    held_.pop_back();
   }
 
   /// Generates an answer and prints when its first token was there.
@@ -99,7 +116,10 @@ cogen::engine_options options_of(const settings& wanted) {
   cogen::engine_options options;
   options.batching.slots = 2;
   options.kv.prefix_cache_directory = wanted.directory;
-  options.limits.max_sequence_length = wanted.system + 8 * (wanted.message + wanted.answer);
+  options.kv.checkpoint_bytes = wanted.checkpoint_bytes;
+  options.kv.checkpoint_interval = wanted.checkpoint_interval;
+  options.limits.max_sequence_length =
+      std::max(wanted.system + 8 * (wanted.message + wanted.answer), wanted.text + wanted.answer);
   if (wanted.compute_type == "int8") options.compute_type = cogen::compute_type::int8;
   return options;
 }
@@ -115,7 +135,7 @@ void run(const settings& wanted) {
     context.run();
     future.get();
   };
-  conversation one(wanted, end), other(wanted, end);
+  conversation one(wanted, end), other(wanted, end), text(wanted, end);
   {
     cogen::engine engine(model, options_of(wanted));
     one.say(1, wanted.system);
@@ -126,6 +146,10 @@ void run(const settings& wanted) {
     other.say(1, wanted.system);
     other.say(4, wanted.message);
     wait_for(other.answer(engine, "other conversation"));
+    text.write(6, wanted.text);
+    wait_for(text.answer(engine, "a text"));
+    text.write(7, wanted.text);
+    wait_for(text.answer(engine, "parted text"));
   }
   cogen::engine engine(model, options_of(wanted));
   one.say(5, wanted.message);

@@ -16,7 +16,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DEPS = pathlib.Path(os.environ.get("COGEN_DEPS", ROOT / ".deps"))
-PHASES = ["first turn", "second turn", "other conversation", "after a restart"]
+PHASES = ["first turn", "second turn", "other conversation", "a text", "parted text", "after a restart"]
 
 
 def arguments():
@@ -26,7 +26,7 @@ def arguments():
     parser.add_argument("--llama-server", type=pathlib.Path, help="llama.cpp's server; none: cogen alone")
     parser.add_argument("--port", type=int, default=18211)
     parser.add_argument("--rounds", type=int, default=3, help="of which the median is shown")
-    for name, default in (("system", 1024), ("message", 128), ("answer", 32)):
+    for name, default in (("system", 1024), ("message", 128), ("answer", 32), ("text", 4096)):
         parser.add_argument(f"--{name}", type=int, default=default, help="tokens")
     return parser.parse_args()
 
@@ -35,10 +35,16 @@ def message(number, length, end):
     return [(number * 1009 + j * 131 + 17) % 40000 + 64 for j in range(length - 1)] + [end]
 
 
+def text(number, length, end):
+    """The last quarter is its own."""
+    shared = length // 4 * 3
+    return message(6, length, end)[:shared] + message(number, length, end)[shared:-1]
+
+
 def cogen(given, compute_type):
     with tempfile.TemporaryDirectory() as folder:
         command = [given.cogen, "--model", given.model, "--compute-type", compute_type, "--directory", folder]
-        for name in ("system", "message", "answer"):
+        for name in ("system", "message", "answer", "text"):
             command += [f"--{name}", str(getattr(given, name))]
         printed = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, check=True).stdout
     return [json.loads(line) for line in printed.splitlines()]
@@ -47,7 +53,7 @@ def cogen(given, compute_type):
 class LlamaServer:
     def __init__(self, given, folder):
         self.base, self.answer = f"http://127.0.0.1:{given.port}", given.answer
-        length = given.system + 8 * (given.message + given.answer)
+        length = max(given.system + 8 * (given.message + given.answer), given.text + given.answer)
         command = [given.llama_server, "--model", given.model, "--port", given.port, "--parallel", 1, "--ctx-size", length,
                    "--slot-save-path", folder, "--threads", len(os.sched_getaffinity(0)), "--no-warmup"]
         self.process = subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -98,6 +104,8 @@ def llama(given, end):
             one += results[-1]["tokens"] + [end] + message(number, given.message, end)
         saved = server.timed("/slots/0?action=save", {"filename": "slot"})
         results.append(server.generate(message(1, given.system, end) + message(4, given.message, end), "other conversation"))
+        for phase, number in (("a text", 6), ("parted text", 7)):
+            results.append(server.generate(text(number, given.text, end), phase))
         server.close()
         server = LlamaServer(given, folder)
         restored = server.timed("/slots/0?action=restore", {"filename": "slot"})
