@@ -1,10 +1,12 @@
 #include "decoding/context_table.hpp"
+#include "decoding/match_lengths.hpp"
 
 #include <cogen/drafter.hpp>
 
 #include <fmt/format.h>
 
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -13,7 +15,7 @@ namespace {
 
 /// Two tables: what is learned goes to the newer one. Once that is full, the older one is cleared and becomes the
 /// newer.
-class shared_tree final : public drafter {
+class shared_tree final : public drafter, public std::enable_shared_from_this<shared_tree> {
  public:
   explicit shared_tree(const suffix_tree_options& options)
       : least_(static_cast<std::size_t>(options.min_match)),
@@ -21,9 +23,14 @@ class shared_tree final : public drafter {
         newer_(options.bytes / 2, longest_),
         older_(options.bytes / 2, longest_) {}
 
-  std::vector<token> draft(std::span<const token> history, int most) override {
+  std::shared_ptr<drafter> begin(const draft_target& request) override;
+
+  std::vector<token> draft(std::span<const token> history, int most) override { return draft(history, most, *own_); }
+
+  /// What `otherwise` drafts if the tree knows nothing.
+  std::vector<token> draft(std::span<const token> history, int most, drafter& otherwise) {
     auto drafts = from_tree(history, static_cast<std::size_t>(most));
-    return drafts.empty() ? own_->draft(history, most) : drafts;
+    return drafts.empty() ? otherwise.draft(history, most) : drafts;
   }
 
   void accept(std::span<const token> history, int count) override {
@@ -64,15 +71,32 @@ class shared_tree final : public drafter {
   detail::context_table newer_, older_;
 };
 
+/// Drafts for one request.
+class request_tree final : public drafter {
+ public:
+  request_tree(std::shared_ptr<shared_tree> shared, std::shared_ptr<drafter> own)
+      : shared_(std::move(shared)), own_(std::move(own)) {}
+
+  std::vector<token> draft(std::span<const token> history, int most) override {
+    return shared_->draft(history, most, *own_);
+  }
+
+  void accept(std::span<const token> history, int count) override { shared_->accept(history, count); }
+
+ private:
+  const std::shared_ptr<shared_tree> shared_;
+  const std::shared_ptr<drafter> own_;
+};
+
+std::shared_ptr<drafter> shared_tree::begin(const draft_target& request) {
+  return std::make_shared<request_tree>(shared_from_this(), own_->begin(request));
+}
+
 }  // namespace
 
 std::shared_ptr<drafter> suffix_tree(const suffix_tree_options& options) {
-  if (options.min_match < 1)
-    throw std::invalid_argument(
-        fmt::format("suffix_tree_options.min_match is {}; it must be at least 1", options.min_match));
-  if (options.max_match < options.min_match)
-    throw std::invalid_argument(fmt::format("suffix_tree_options.max_match is {}; it must be at least min_match, {}",
-                                            options.max_match, options.min_match));
+  detail::check_match_lengths("suffix_tree_options", {"min_match", options.min_match},
+                              {"max_match", options.max_match});
   if (options.bytes > suffix_tree_options::max_bytes)
     throw std::invalid_argument(fmt::format("suffix_tree_options.bytes is {}; it must be at most {}", options.bytes,
                                             suffix_tree_options::max_bytes));

@@ -1,8 +1,8 @@
 #pragma once
 
 #include "engine/admission.hpp"
-#include "engine/constraint.hpp"
 #include "metrics/request_timeline.hpp"
+#include "stream/constraint.hpp"
 
 #include <cogen/async/operation.hpp>
 #include <cogen/clock.hpp>

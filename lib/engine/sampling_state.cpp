@@ -49,19 +49,28 @@ namespace detail {
 row_output sampling_state::sample(std::span<float> scores, std::span<const token> drafts) noexcept try {
   if (!runs_ahead_ && !drafts.empty()) {
     auto assumed = history.with_generated(drafts);
-    return outcome_of(parameters->sample(scores, assumed, key_after(drafts.size()), scratch_of_thread()));
+    const auto mask = mask_after(assumed.tokens());
+    return outcome_of(parameters->sample(scores, assumed, key_after(drafts.size()), scratch_of_thread(), mask));
   }
-  auto outcome = outcome_of(parameters->sample(scores, history, key_after(0), scratch_of_thread(), mask()));
-  if (runs_ahead_ && !outcome.error) append(outcome.chosen.id);
+  const auto mask = mask_after(history.tokens());
+  auto outcome = outcome_of(parameters->sample(scores, history, key_after(0), scratch_of_thread(), mask));
+  if (runs_ahead_ && !outcome.error) append(outcome);
   return outcome;
 } catch (...) {
   return {diagnostics_of(std::current_exception()), {}, {}};
 }
 
-void sampling_state::append(token sampled) {
+/// Appends nothing where the guide fails, so that an earlier token of a row with drafts may be the last.
+void sampling_state::append(row_output& outcome) {
+  const auto sampled = outcome.chosen.id;
   history.append_generated(sampled);
-  if (constraint && runs_ahead_ && !constraint->is_end(sampled))
-    text_is_over = constraint->is_over_after(history.tokens());
+  if (!constraint || !runs_ahead_ || constraint->is_end(sampled)) return;
+  try {
+    outcome.ends_text = constraint->is_over_after(history.tokens());
+  } catch (...) {
+    truncate(history.length() - 1);
+    throw;
+  }
 }
 
 void sampling_state::truncate(std::size_t length) {
@@ -85,7 +94,7 @@ diagnostics sampling_state::score_prompt(std::span<const float> scores, int inde
 }
 
 bool sampling_state::describe(bool chained, sampling_row& row, sampling_lists& lists, std::span<const token> drafts) {
-  if (!parameters->describe(row, lists, history, chained, mask(), drafts)) return false;
+  if (!parameters->describe(row, lists, history, chained, mask_after(history.tokens(), drafts), drafts)) return false;
   const auto key = key_after(drafts.size() + (chained ? 1 : 0));
   row.seed = key.seed;
   row.branch = key.branch;

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "engine/constraint.hpp"
 #include "sampling/random_stream.hpp"
 #include "sampling/sampler.hpp"
+#include "stream/constraint.hpp"
 
 #include <cogen/extend/runner.hpp>
 
@@ -31,9 +31,12 @@ class sampling_state final : public row_sampler {
   bool describe(bool chained, sampling_row& row, sampling_lists& lists, std::span<const token> drafts = {}) override;
 
   /// Appends the sampled token, unless sample() has. A token sampled by a device is not known before this.
-  void absorb(const row_output& outcome) {
-    if (!runs_ahead_ || outcome.by_device) append(outcome.chosen.id);
+  void absorb(row_output& outcome) {
+    if (!runs_ahead_ || outcome.by_device) append(outcome);
   }
+
+  /// What a constraint forces after the history, for a row that runs it as drafts.
+  std::vector<token> forced() { return constraint ? constraint->forced_after(history.tokens()) : std::vector<token>(); }
 
   /// Keeps the first `length` tokens.
   void truncate(std::size_t length);
@@ -44,15 +47,16 @@ class sampling_state final : public row_sampler {
   std::optional<sampler> parameters;  ///< of the last sample requested
   token_history history;
   std::unique_ptr<detail::constraint> constraint;  ///< null: none
-  bool text_is_over = false;  ///< of a constraint, where it runs ahead: nothing but the end may follow
-  bool predicts = false;      ///< the model's own prediction of the next token is wanted
-  random_stream random;       ///< its branch, and its seed unless the parameters have one
+  bool predicts = false;                           ///< the model's own prediction of the next token is wanted
+  random_stream random;                            ///< its branch, and its seed unless the parameters have one
   std::uint32_t truncations = 0;
   std::vector<sampled_token> prompt;  ///< if it is reported
 
  private:
-  void append(token sampled);
-  token_mask mask() { return constraint ? constraint->mask_after(history.tokens()) : token_mask(); }
+  void append(row_output& outcome);
+  token_mask mask_after(std::span<const token> tokens, std::span<const token> drafts = {}) {
+    return constraint ? constraint->mask_after(tokens, drafts) : token_mask();
+  }
   sampling_key key_after(std::size_t tokens) const;  // more than the history has
 
   const bool runs_ahead_;

@@ -318,7 +318,7 @@ void sequence_state::execute(run_command& what) try {
   auto checkpoints = checkpoints_of(what.fed, engine_->parts(), length);
   const auto most = 1 + static_cast<int>(what.drafts.size());
   engine_->plans().start(*id_, {what.fed, what.wanted, most, 1, std::move(checkpoints)});
-  if (!what.drafts.empty() && !sampling_.constraint) engine_->plans().propose(*id_, std::move(what.drafts));
+  if (!what.drafts.empty()) engine_->plans().propose(*id_, std::move(what.drafts));
   extend_history(engine_->plans().tokens(*id_));
   if (what.sampled_by)
     sampling_.parameters = std::move(what.sampled_by);  // otherwise keeps the last, for rows in flight that are wasted

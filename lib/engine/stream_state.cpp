@@ -176,9 +176,9 @@ void stream_state::take(read_request what, const std::shared_ptr<const guide>& b
   end_tokens_ = end_tokens_of(request_, engine_->parts());
   sampling_.parameters.emplace(request_.sampling, engine_->vocabulary(), end_tokens_);
   if (by) constrain(by->clone(), what.prompt.size());
-  if (what.chat_ending) read_response(*what.chat_ending);
-  output_.emplace(engine_->parts().tokenizer.get(), request_.stop,
-                  reader_ ? engine_->responses().control_tokens() : std::span<const token>());
+  text_.emplace(engine_->parts().tokenizer.get(), request_.stop,
+                what.chat_ending ? parts_after(*what.chat_ending) : response_parts());
+  drafts_.emplace(request_.speculative, draft_target{engine_->parts().tokenizer, engine_->vocabulary()});
   prompt_ = std::move(what.prompt);
   checkpoints_ = checkpoints_of(prompt_, engine_->parts());
   shares_prompt_ = shares_prompt;
@@ -197,23 +197,15 @@ void stream_state::constrain(std::unique_ptr<guide> by, std::size_t prompt_lengt
 }
 
 /// Where a chat's response can have parts.
-void stream_state::read_response(std::string_view prompt_ending) {
-  const auto& syntax = engine_->responses().syntax();
+response_parts stream_state::parts_after(std::string_view prompt_ending) const {
+  const auto& responses = engine_->responses();
+  const auto& syntax = responses.syntax();
   const bool reads_calls = !request_.tools.empty() && syntax.calls;
-  if (!reads_calls && !syntax.reasoning) return;
-  parameter_types_ = response::parameter_types(request_.tools);
-  reader_.emplace(syntax, parameter_types_,
-                  response::reader::options{.in_reasoning = response::ends_in_reasoning(syntax, prompt_ending),
-                                            .reads_calls = reads_calls});
-}
-
-response::response_delta stream_state::parts_of(std::string text) {
-  return reader_ ? reader_->push(text) : response::response_delta{.text = std::move(text)};
-}
-
-response::response_delta stream_state::last_parts() {
-  auto text = output_->flush().text;
-  return reader_ ? reader_->finish(text) : response::response_delta{.text = std::move(text)};
+  if (!reads_calls && !syntax.reasoning) return {};
+  return {.syntax = &syntax,
+          .control_tokens = responses.control_tokens(),
+          .types = response::parameter_types(request_.tools),
+          .how = {.in_reasoning = response::ends_in_reasoning(syntax, prompt_ending), .reads_calls = reads_calls}};
 }
 
 void stream_state::submit() {
@@ -235,8 +227,9 @@ void stream_state::submit() {
                                           .scores_prompt = request_.prompt_logprobs.has_value()});
   sampling_.history.extend(engine_->plans().tokens(*id_));
   if (speculates() || sampling_.constraint) engine_->plans().run_ahead(*id_, false);
-  sampling_.predicts = speculates() && request_.speculative.drafter->reads_predictions();
+  sampling_.predicts = speculates() && drafts_->read_predictions();
   engine_->join(*id_, shared_from_this());
+  if (speculates()) propose_forced();
 }
 
 // On the engine thread
@@ -295,7 +288,7 @@ void stream_state::deliver(const scheduler::event& event, row_output& output) {
       if (event.drafts > 0) count_drafts(event);
       const bool is_end = std::find(end_tokens_.begin(), end_tokens_.end(), event.sampled) != end_tokens_.end();
       take_token(std::move(output.chosen), is_end);
-      if (sampling_.text_is_over) return finish(finish_reason::eos);
+      if (output.ends_text) return finish(finish_reason::eos);
       if (!event.more && !is_end && id_ && speculates()) propose_drafts(event.after_drafts + 1, output.predicted);
       return;
     }
@@ -313,7 +306,7 @@ void stream_state::report_prompt() {
   auto prompt = std::move(sampling_.prompt);
   std::string text;
   if (request_.echo)
-    for (const auto& each : prompt) text += output_->echo(each.id);
+    for (const auto& each : prompt) text += text_->echo(each.id);
   const completion_lock lock(*this);
   if (request_.echo) {
     next_piece_.tokens.assign(prompt.begin(), prompt.end());
@@ -325,17 +318,15 @@ void stream_state::report_prompt() {
 
 void stream_state::take_token(sampled_token chosen, bool is_end) {
   if (is_end) return;
-  auto cut = output_->push(chosen.id);
-  auto delta = parts_of(std::move(cut.text));
+  auto cut = text_->push(chosen.id);
   next_piece_.tokens.push_back(std::move(chosen));
-  const bool makes_piece = cut.stopped || !delta.empty() || !engine_->parts().tokenizer;
+  const bool makes_piece = cut.stopped || !cut.parts.empty() || !engine_->parts().tokenizer;
   completion_lock lock(*this);
   ++usage_.generated_tokens;
   usage_.time_to_first_token = timeline().record_result();
-  if (makes_piece) push_piece(std::move(delta));
+  if (makes_piece) push_piece(std::move(cut.parts));
   if (cut.stopped) {
     lock.unlock();
-    output_->flush();
     return finish(finish_reason::stop_string);
   }
   const bool returns_credit = !makes_piece || reading_all_;
@@ -360,33 +351,35 @@ void stream_state::count_drafts(const scheduler::event& token) {
 
 bool stream_state::speculates() const {
   const auto& limits = engine_->parts().limits;
-  const bool may_take_drafts = request_.speculative.drafter && !sampling_.constraint;
-  return may_take_drafts && std::min(limits.max_draft_tokens, limits.max_rollback_tokens) > 0;
+  const bool may_have_drafts = drafts_->any() || sampling_.constraint;
+  return may_have_drafts && std::min(limits.max_draft_tokens, limits.max_rollback_tokens) > 0;
 }
 
 /// For the row after one that has sampled so many tokens, and after which the model predicted one, or -1.
-void stream_state::propose_drafts(int sampled, token predicted) {
+void stream_state::propose_drafts(int sampled, token predicted) try {
   const auto history = sampling_.history.tokens();
-  const auto& [drafter, most] = request_.speculative;
-  std::vector<token> drafts;
-  try {
-    drafter->accept(history, sampled);
-    drafts = drafter->draft(history, std::span(&predicted, predicted < 0 ? 0 : 1), most);
-  } catch (...) {
-    return finish(finish_reason::failed,
-                  {error::callback_threw, fmt::format("the drafter threw: {}", sentence_of(std::current_exception()))});
-  }
-  drafts.resize(std::min(drafts.size(), static_cast<std::size_t>(most)));
-  for (const token id : drafts)
-    if (id < 0 || id >= engine_->vocabulary())
-      return finish(finish_reason::failed,
-                    {error::invalid_request, fmt::format("the drafter proposed token {}; the vocabulary ends at {}", id,
-                                                         engine_->vocabulary() - 1)});
+  auto drafts = drafts_->after(history, sampled, predicted);
+  if (propose_forced()) return;
+  if (sampling_.constraint) drafts.resize(sampling_.constraint->allowed_of(drafts, history));
   if (!drafts.empty()) engine_->plans().propose(*id_, std::move(drafts), true);
+} catch (const generation_error& wrong) {
+  finish(finish_reason::failed, wrong.why());
+}
+
+/// What a guide forces is nearly always sampled, and saves a row of its own.
+bool stream_state::propose_forced() {
+  auto forced = sampling_.forced();
+  const bool any = !forced.empty();
+  if (any) engine_->plans().propose(*id_, std::move(forced));
+  return any;
 }
 
 void stream_state::finish(finish_reason reason, diagnostics why) {
-  auto delta = is_prepared() ? last_parts() : response::response_delta{};
+  response::response_delta delta;
+  if (is_prepared()) {
+    delta = text_->finish();
+    drafts_->end();
+  }
   leave();
   const completion_lock lock(*this);
   if (stage_ == stage::ended) return;
@@ -479,7 +472,7 @@ diagnostics stream_state::conflict() const noexcept {
 
 void stream_state::push_piece(response::response_delta what) {
   next_piece_.text = std::move(what.text);
-  if (reader_) {
+  if (text_ && text_->has_parts()) {
     next_piece_.reasoning = std::move(what.reasoning);
     next_piece_.tool_calls = std::move(what.tool_calls);
   }

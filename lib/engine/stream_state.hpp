@@ -3,10 +3,10 @@
 #include "engine/checked_request.hpp"
 #include "engine/request_state.hpp"
 #include "engine/sampling_state.hpp"
-#include "response/reader.hpp"
 #include "stream/deadlines.hpp"
+#include "stream/draft_proposals.hpp"
+#include "stream/response_text.hpp"
 #include "stream/token_channel.hpp"
-#include "text/output_processor.hpp"
 
 #include <cogen/request.hpp>
 #include <cogen/token_stream.hpp>
@@ -90,12 +90,11 @@ class stream_state : public request_state, public stream_face {
   std::string deadline_message(clock::time_point now) const;
   std::string waiting_reason() const;
   void report_prompt();
-  void read_response(std::string_view prompt_ending);
-  response::response_delta parts_of(std::string text);
-  response::response_delta last_parts();
+  response_parts parts_after(std::string_view prompt_ending) const;
   void push_piece(response::response_delta what);
   void count_drafts(const scheduler::event& token);
   void propose_drafts(int sampled, token predicted);
+  bool propose_forced();
   bool speculates() const;
   completion gather_completion();
   void complete_reading();
@@ -114,10 +113,9 @@ class stream_state : public request_state, public stream_face {
   bool shares_prompt_ = false;    // with siblings
   bool reports_prompt_ = false;   // with the first token
   sampling_state sampling_;
-  std::optional<text::output_processor> output_;
-  response::parameter_types parameter_types_;
-  std::optional<response::reader> reader_;  // none: all of a response is text
-  piece next_piece_;                        // has the tokens that have completed no piece yet
+  std::optional<response_text> text_;
+  std::optional<draft_proposals> drafts_;
+  piece next_piece_;  // has the tokens that have completed no piece yet
 
   // Under the lock.
   token_channel channel_;

@@ -224,8 +224,9 @@ bool device_runner::describe_sampling(step& step, std::int64_t logits) {
     if (each.what == purpose::sample) {
       each.by = describe(step, each);
       const auto& row = step.rows[static_cast<std::size_t>(each.row)];
-      for (auto i = each.first; i < each.first + each.count; ++i)
-        sampling_.row(i).slot = each.by == sampled_by::device ? kept_in(row, i) : -1;
+      const auto described = each.by == sampled_by::device ? each.described : 0;
+      for (std::int64_t i = 0; i < each.count; ++i)
+        sampling_.row(each.first + i).slot = i < described ? kept_in(row, each.first + i) : -1;
     }
     host_sees_some |= each.by == sampled_by::host;
   }
@@ -238,8 +239,8 @@ std::int32_t device_runner::kept_in(const scheduler::row& row, std::int64_t samp
   return static_cast<std::int32_t>(row.drafts == 0 ? row.slot : slots_->count() + sample);
 }
 
-/// Fails the row if memory is short.
-device_runner::sampled_by device_runner::describe(step& step, const wanted_rows& samples) try {
+/// Fails the row if its guide or memory does; with drafts, there are no samples from there on.
+device_runner::sampled_by device_runner::describe(step& step, wanted_rows& samples) try {
   const auto index = static_cast<std::size_t>(samples.row);
   const auto& row = step.rows[index];
   const auto drafts = step.drafts_of(row);
@@ -247,9 +248,11 @@ device_runner::sampled_by device_runner::describe(step& step, const wanted_rows&
   for (std::size_t i = 0; i <= drafts.size(); ++i) {
     auto& how = sampling_.row(samples.first + static_cast<std::int64_t>(i));
     if (!sampler.describe(row.chained, how, sampling_.lists(), drafts.first(i))) return sampled_by::host;
+    ++samples.described;
   }
   return sampled_by::device;
 } catch (...) {
+  if (samples.described > 0) return sampled_by::device;
   step.set_output(static_cast<std::size_t>(samples.row), {.error = diagnostics_of(std::current_exception())});
   return sampled_by::none;
 }
@@ -269,7 +272,7 @@ void device_runner::take_sampled(step& step, std::size_t turn) {
     const auto index = static_cast<std::size_t>(each.row);
     if (each.by != sampled_by::device || step.rows[index].failed) continue;
     step.set_output(index, outcome(each.first));
-    for (int i = 0; i < step.rows[index].drafts; ++i) step.set_output_after(index, i, outcome(each.first + 1 + i));
+    for (int i = 1; i < each.described; ++i) step.set_output_after(index, i - 1, outcome(each.first + i));
   }
 }
 

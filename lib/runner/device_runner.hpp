@@ -51,6 +51,7 @@ class device_runner final : public caching_runner {
     std::int64_t first;
     std::int64_t count;
     sampled_by by = sampled_by::host;
+    std::int64_t described = 0;  // of the samples, where the device takes them
   };
 
   /// Tokens [begin, begin + count) of a row.
@@ -67,7 +68,7 @@ class device_runner final : public caching_runner {
   at::Tensor run_ragged();
   at::Tensor forward(std::span<const nn::token_row> rows);
   bool describe_sampling(step& step, std::int64_t logits);
-  sampled_by describe(step& step, const wanted_rows& samples);
+  sampled_by describe(step& step, wanted_rows& samples);
   void finish_on_device(step& step);
   void show_to_host(step& step, const at::Tensor& hidden, std::int64_t total);
   void sample(step& step, std::size_t row, std::span<float> scores);

@@ -19,19 +19,12 @@ const std::vector<token> nothing, one_token{5}, two_tokens{5, 60};
 bool guided_with_memory_refused(long n, const std::shared_ptr<const guide>& by) {
   account reader, first, second, worker, branch;
   net::io_context context;
-  toy_engine toy({.end_tokens = {96}});
+  toy_engine toy({.max_draft_tokens = 8, .end_tokens = {96}});
   failing_memory::refuse(n);
   std::optional<token_stream> one;
   std::vector<token_stream> two;
   std::optional<sequence> work, forked;
-  const auto go = [&] {
-    try {
-      toy.running.poll_one();
-    } catch (const std::bad_alloc&) {
-    }
-    context.restart();
-    context.poll();
-  };
+  const auto go = [&] { poll_short_of_memory(toy.running, context); };
   const auto read_all = [&](token_stream& from, account& into) {
     start(into, [&] {
       from.async_complete(net::bind_executor(context, [&into](error_code, completion all) {

@@ -1,7 +1,5 @@
 // Generations and sequences that a guide constrains, sampled by the host and by a device.
-#include "sampling/described_sampling.hpp"
-#include "text_guide.hpp"
-#include "toy_runner.hpp"
+#include "guided_engine.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -15,92 +13,10 @@ namespace cogen::test {
 namespace {
 
 namespace data = boost::unit_test::data;
-using texts = std::vector<std::vector<token>>;
-
-/// Where and when rows are sampled.
-struct sampled_where {
-  bool by_device;
-  int depth;
-  bool late;
-};
-
-std::ostream& operator<<(std::ostream& to, const sampled_where& what) {
-  return to << (what.by_device ? "device" : "host") << ", depth " << what.depth << (what.late ? ", late" : "");
-}
-
-const std::vector<sampled_where> everywhere{{false, 1, false}, {true, 1, false}, {true, 2, false}, {true, 2, true}};
-
-struct guided_engine : toy_engine {
-  explicit guided_engine(const sampled_where& how = everywhere.front(), toy_setup setup = {})
-      : toy_engine(with(setup, how)) {
-    control->hold = how.depth > 1;
-    control->before = [this](const scheduler::step& plan) {
-      for (const auto& row : plan.rows) chained += row.chained;
-    };
-    if (!how.by_device) return;
-    control->device = [](const sampling_row& row, const sampling_lists& lists, std::vector<float> scores, token last) {
-      return described_sampling(row, lists)(std::move(scores), last);
-    };
-  }
-
-  static toy_setup with(toy_setup setup, const sampled_where& how) {
-    setup.depth = how.depth;
-    setup.late = how.late;
-    return setup;
-  }
-
-  int chained = 0;  // rows
-};
-
-struct outcome {
-  std::vector<token> tokens;
-  std::optional<finish_reason> reason;
-  error_code code;
-  std::string message;
-};
-
-std::vector<outcome> outcomes(toy_engine& toy, std::vector<token_stream> streams) {
-  net::io_context context;
-  std::vector<outcome> all(streams.size());
-  std::size_t received = 0;
-  for (std::size_t i = 0; i < streams.size(); ++i)
-    streams[i].async_complete(net::bind_executor(context, [&, i](error_code code, const completion& whole) {
-      all[i] = {ids_of(whole.tokens), streams[i].finish(), code, streams[i].error().message()};
-      ++received;
-    }));
-  for (int i = 0; i < 300 && received < streams.size(); ++i) go_on(toy, context, 1);
-  BOOST_TEST(received == streams.size());
-  return all;
-}
-
-std::vector<outcome> ask(toy_engine& toy, const std::vector<request>& requests) {
-  std::vector<token_stream> streams;
-  for (const auto& each : requests) streams.push_back(toy.running.generate(each));
-  return outcomes(toy, std::move(streams));
-}
-
-outcome ask(toy_engine& toy, const request& one) { return ask(toy, std::vector{one}).front(); }
-
-request constrained(std::shared_ptr<const guide> by, sampling_params how = {}) {
-  return {.prompt = token_ids{4, 4}, .max_tokens = 20, .sampling = std::move(how), .response_format = std::move(by)};
-}
-
-sampling_params hot(std::uint64_t seed) { return {.temperature = 40, .seed = seed}; }
-
-void check_said(const outcome& what, const std::vector<token>& tokens, finish_reason reason) {
-  BOOST_TEST(what.tokens == tokens, boost::test_tools::per_element());
-  BOOST_CHECK(what.reason == reason);
-  BOOST_TEST(!what.code);
-}
-
-void check_failed(const outcome& what, error code, std::string_view words) {
-  BOOST_CHECK_EQUAL(what.code, make_error_code(code));
-  BOOST_TEST(what.message.find(words) != std::string::npos, what.message);
-}
-
 BOOST_AUTO_TEST_SUITE(guides)
 
-BOOST_DATA_TEST_CASE(a_text_is_one_that_the_guide_allows_and_the_likeliest_of_them, data::make(everywhere), how) {
+BOOST_DATA_TEST_CASE(a_text_is_one_that_the_guide_allows_and_the_likeliest_of_them, data::make(sampled_everywhere),
+                     how) {
   guided_engine toy(how, {.end_tokens = {96}});
   check_said(ask(toy, constrained(only({{5, 60, 90}}))), {5, 60, 90}, finish_reason::eos);
   const auto likelier = toy_next(std::vector<token>{4, 4, 5});
@@ -108,7 +24,7 @@ BOOST_DATA_TEST_CASE(a_text_is_one_that_the_guide_allows_and_the_likeliest_of_th
   check_said(ask(toy, constrained(only({{5, other, 7}, {5, likelier, 8}}))), {5, likelier, 8}, finish_reason::eos);
 }
 
-BOOST_DATA_TEST_CASE(guided_and_free_requests_share_steps, data::make(everywhere), how) {
+BOOST_DATA_TEST_CASE(guided_and_free_requests_share_steps, data::make(sampled_everywhere), how) {
   guided_engine toy(how, {.end_tokens = {96}});
   const request free{.prompt = token_ids{1, 2}, .max_tokens = 12, .sampling = hot(3), .ignore_eos = true};
   const auto alone = ask(toy, free);
@@ -120,13 +36,13 @@ BOOST_DATA_TEST_CASE(guided_and_free_requests_share_steps, data::make(everywhere
   BOOST_TEST((chained_alone > 0) == (how.depth > 1));
 }
 
-BOOST_DATA_TEST_CASE(rows_of_a_guide_are_never_chained, data::make(everywhere), how) {
+BOOST_DATA_TEST_CASE(rows_of_a_guide_are_never_chained, data::make(sampled_everywhere), how) {
   guided_engine toy(how);
   ask(toy, {constrained(only({{5, 60, 90}})), constrained(only({{1, 2, 3, 4, 5}}), hot(2))});
   BOOST_TEST(toy.chained == 0);
 }
 
-BOOST_DATA_TEST_CASE(random_choices_are_those_of_the_host, data::make(everywhere), how) {
+BOOST_DATA_TEST_CASE(random_choices_are_those_of_the_host, data::make(sampled_everywhere), how) {
   texts words;
   for (token first = 0; first < 90; first += 3)
     for (token second = 1; second < 90; second += 11) words.push_back({first, second, (first + second) % 7});
@@ -146,7 +62,7 @@ BOOST_DATA_TEST_CASE(random_choices_are_those_of_the_host, data::make(everywhere
   }
 }
 
-BOOST_DATA_TEST_CASE(end_tokens_come_only_where_the_text_is_complete, data::make(everywhere), how) {
+BOOST_DATA_TEST_CASE(end_tokens_come_only_where_the_text_is_complete, data::make(sampled_everywhere), how) {
   const auto likeliest = toy_continuation({4, 4}, 1);
   guided_engine toy(how, {.end_tokens = likeliest});  // the model would say it at once
   check_said(ask(toy, constrained(only({{5, 60, 90}}))), {5, 60, 90}, finish_reason::eos);
@@ -154,13 +70,13 @@ BOOST_DATA_TEST_CASE(end_tokens_come_only_where_the_text_is_complete, data::make
   check_said(ask(toy, constrained(only({{likeliest[0], 5}, {6}}))), {6}, finish_reason::eos);
 }
 
-BOOST_DATA_TEST_CASE(a_complete_text_may_go_on, data::make(everywhere), how) {
+BOOST_DATA_TEST_CASE(a_complete_text_may_go_on, data::make(sampled_everywhere), how) {
   guided_engine toy(how, {.end_tokens = {96}});
   const auto next = toy_next(std::vector<token>{4, 4, 5});
   check_said(ask(toy, constrained(only({{5}, {5, next, 8}}))), {5, next, 8}, finish_reason::eos);
 }
 
-BOOST_DATA_TEST_CASE(without_end_tokens_a_text_ends_where_nothing_may_follow, data::make(everywhere), how) {
+BOOST_DATA_TEST_CASE(without_end_tokens_a_text_ends_where_nothing_may_follow, data::make(sampled_everywhere), how) {
   guided_engine toy(how);
   check_said(ask(toy, constrained(only({{5}, {5, 60}}))), {5, 60}, finish_reason::eos);
   auto ignoring = constrained(only({{5}, {5, 60}}));
@@ -169,7 +85,8 @@ BOOST_DATA_TEST_CASE(without_end_tokens_a_text_ends_where_nothing_may_follow, da
   check_said(ask(ended, ignoring), {5, 60}, finish_reason::eos);
 }
 
-BOOST_DATA_TEST_CASE(min_tokens_holds_back_the_end_while_something_else_may_follow, data::make(everywhere), how) {
+BOOST_DATA_TEST_CASE(min_tokens_holds_back_the_end_while_something_else_may_follow, data::make(sampled_everywhere),
+                     how) {
   const auto end = toy_next(std::vector<token>{4, 4, 5});
   guided_engine toy(how, {.end_tokens = {end}});
   const auto by = only({{5}, {5, (end + 1) % 90}});
@@ -178,14 +95,14 @@ BOOST_DATA_TEST_CASE(min_tokens_holds_back_the_end_while_something_else_may_foll
   check_said(ask(toy, constrained(by, {.min_tokens = 9})), {5, (end + 1) % 90}, finish_reason::eos);
 }
 
-BOOST_DATA_TEST_CASE(stop_tokens_end_a_text_only_where_it_is_complete, data::make(everywhere), how) {
+BOOST_DATA_TEST_CASE(stop_tokens_end_a_text_only_where_it_is_complete, data::make(sampled_everywhere), how) {
   guided_engine toy(how);
   auto stopping = constrained(only({{5, 60}, {5, 60, 61, 62}}));
   stopping.stop_token_ids = {toy_next(std::vector<token>{4, 4}), toy_next(std::vector<token>{4, 4, 5, 60})};
   check_said(ask(toy, stopping), {5, 60}, finish_reason::eos);
 }
 
-BOOST_DATA_TEST_CASE(max_tokens_may_cut_a_text_and_the_reason_says_so, data::make(everywhere), how) {
+BOOST_DATA_TEST_CASE(max_tokens_may_cut_a_text_and_the_reason_says_so, data::make(sampled_everywhere), how) {
   guided_engine toy(how);
   auto cut = constrained(only({{5, 60, 90}}));
   cut.max_tokens = 2;
@@ -194,7 +111,7 @@ BOOST_DATA_TEST_CASE(max_tokens_may_cut_a_text_and_the_reason_says_so, data::mak
   check_said(ask(toy, cut), {5, 60, 90}, finish_reason::eos);
 }
 
-BOOST_DATA_TEST_CASE(no_bias_and_no_processor_brings_back_what_is_excluded, data::make(everywhere), how) {
+BOOST_DATA_TEST_CASE(no_bias_and_no_processor_brings_back_what_is_excluded, data::make(sampled_everywhere), how) {
   guided_engine toy(how, {.end_tokens = {96}});
   const sampling_params biased{.logit_bias = {{70, 1e9}, {96, 1e9}}};
   sampling_params processed;
@@ -216,7 +133,7 @@ BOOST_AUTO_TEST_CASE(log_probabilities_are_those_of_the_model) {
   BOOST_TEST(whole->tokens[0].top[0].id == toy_next(std::vector<token>{4, 4}));
 }
 
-BOOST_DATA_TEST_CASE(each_of_several_streams_has_a_guide_of_its_own, data::make(everywhere), how) {
+BOOST_DATA_TEST_CASE(each_of_several_streams_has_a_guide_of_its_own, data::make(sampled_everywhere), how) {
   guided_engine toy(how, {.slots = 4, .spare_slots = 4});
   texts words;
   for (token first = 0; first < 90; ++first) words.push_back({first, (first * 7) % 90, first});
@@ -225,11 +142,11 @@ BOOST_DATA_TEST_CASE(each_of_several_streams_has_a_guide_of_its_own, data::make(
     BOOST_TEST(std::ranges::count(words, each.tokens) == 1);
     BOOST_CHECK(each.reason == finish_reason::eos);
   }
-  std::ranges::sort(all, {}, &outcome::tokens);
+  std::ranges::sort(all, {}, &guided_outcome::tokens);
   BOOST_CHECK(all.front().tokens != all.back().tokens);
 }
 
-BOOST_DATA_TEST_CASE(a_guide_that_throws_fails_its_own_request, data::make(everywhere), how) {
+BOOST_DATA_TEST_CASE(a_guide_that_throws_fails_its_own_request, data::make(sampled_everywhere), how) {
   const request free{.prompt = token_ids{1, 2}, .max_tokens = 12, .sampling = hot(3)};
   for (const std::string_view member : {"allow", "accept", "is_complete"})
     for (int call = 0; call < 3; ++call) {
@@ -246,7 +163,7 @@ BOOST_DATA_TEST_CASE(a_guide_that_throws_fails_its_own_request, data::make(every
     }
 }
 
-BOOST_DATA_TEST_CASE(a_guide_that_allows_nothing_fails_its_own_request, data::make(everywhere), how) {
+BOOST_DATA_TEST_CASE(a_guide_that_allows_nothing_fails_its_own_request, data::make(sampled_everywhere), how) {
   guided_engine toy(how, {.end_tokens = {96}});
   check_failed(ask(toy, constrained(only({{5, 60, 96}}))), error::bad_logits,
                "the guide allows no token after the first 2 of its text");
@@ -318,7 +235,8 @@ BOOST_AUTO_TEST_CASE(a_token_that_the_guide_does_not_accept_fails_the_operation_
   });
 }
 
-BOOST_DATA_TEST_CASE(a_cancelled_decode_is_taken_back, data::make(everywhere) * data::make({0, 1, 2}), how, rounds) {
+BOOST_DATA_TEST_CASE(a_cancelled_decode_is_taken_back, data::make(sampled_everywhere) * data::make({0, 1, 2}), how,
+                     rounds) {
   guided_engine toy(how);
   net::io_context context;
   auto sequence = toy.running.open();

@@ -1,4 +1,5 @@
 // Response formats on the default model: each is kept, and says the same alone and beside others.
+#include "engine/make_parts.hpp"
 #include "grammar/schema_document.hpp"
 #include "grammar/schema_validity.hpp"
 
@@ -69,14 +70,23 @@ std::vector<completion> run(engine& running, const std::vector<request>& request
 }
 
 const std::vector<std::string> everywhere{"cpu", "reference"};
+constexpr const char* real_model = COGEN_DEPS "/model/SmolLM2-135M-Instruct.Q4_1.gguf";
+
+engine_options ten_slots() { return {.batching = {.slots = 10}, .limits = {.max_sequence_length = 256}}; }
+
+engine engine_without_drafts(const std::shared_ptr<const model>& of) {
+  auto options = ten_slots();
+  auto parts = detail::make_parts(of, options);
+  parts.limits.max_draft_tokens = 0;
+  return engine(std::move(parts), std::move(options));
+}
 
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(real_formats)
 
 BOOST_DATA_TEST_CASE(formats_are_kept_alone_and_in_one_batch, boost::unit_test::data::make(everywhere), device) {
-  engine running(load_model(COGEN_DEPS "/model/SmolLM2-135M-Instruct.Q4_1.gguf", {.device = device}),
-                 {.batching = {.slots = 10}, .limits = {.max_sequence_length = 256}});
+  engine running(load_model(real_model, {.device = device}), ten_slots());
   const auto together = run(running, requests());
   const auto known = formats();
   int complete = 0;
@@ -91,6 +101,28 @@ BOOST_DATA_TEST_CASE(formats_are_kept_alone_and_in_one_batch, boost::unit_test::
   if (device != "cpu") return;
   for (std::size_t i = 0; i < together.size(); ++i)
     BOOST_TEST(run(running, {requests()[i]}).front().text == together[i].text);
+}
+
+BOOST_DATA_TEST_CASE(forced_tokens_and_drafts_change_no_text, boost::unit_test::data::make(everywhere), device) {
+  const auto model = load_model(real_model, {.device = device});
+  engine drafting(model, ten_slots());
+  auto plain = engine_without_drafts(model);
+  const auto expected = run(plain, requests()), forced = run(drafting, requests());
+  auto with_drafter = requests();
+  for (auto& each : with_drafter) each.speculative.drafter = prompt_lookup();
+  const auto drafted = run(drafting, with_drafter);
+  usage all;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    BOOST_TEST(forced[i].text == expected[i].text);
+    BOOST_TEST(drafted[i].text == expected[i].text);
+    BOOST_CHECK(forced[i].reason == expected[i].reason);
+    all.generated_tokens += forced[i].usage.generated_tokens;
+    all.draft_tokens += forced[i].usage.draft_tokens;
+    all.accepted_draft_tokens += forced[i].usage.accepted_draft_tokens;
+  }
+  BOOST_TEST_MESSAGE(device << ": of " << all.generated_tokens << " tokens " << all.draft_tokens << " were forced, and "
+                            << all.accepted_draft_tokens << " of them accepted");
+  BOOST_TEST(all.accepted_draft_tokens > 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

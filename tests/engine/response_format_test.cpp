@@ -34,11 +34,16 @@ std::shared_ptr<const text::tokenizer> byte_tokenizer() {
 }
 
 engine bytes_engine(const std::string& golden, const std::string& device, engine_options options = tiny_engine(),
-                    std::shared_ptr<const text::tokenizer> tokens = byte_tokenizer()) {
+                    std::shared_ptr<const text::tokenizer> tokens = byte_tokenizer(), bool runs_drafts = true) {
   auto parts = detail::make_parts(golden_model(golden, device), options);
+  if (!runs_drafts) parts.limits.max_draft_tokens = 0;
   parts.tokenizer = std::move(tokens);
   parts.end_tokens = {end_token};
   return engine(std::move(parts), std::move(options));
+}
+
+engine engine_without_drafts(const std::string& golden, const std::string& device) {
+  return bytes_engine(golden, device, tiny_engine(), byte_tokenizer(), false);
 }
 
 /// How a request with a format ended, and the text of its tokens.
@@ -46,6 +51,7 @@ struct answer {
   std::string text;
   std::optional<finish_reason> reason;
   diagnostics error;
+  cogen::usage usage;
 };
 
 std::vector<answer> ask(engine& running, const std::vector<request>& requests) {
@@ -55,7 +61,7 @@ std::vector<answer> ask(engine& running, const std::vector<request>& requests) {
   for (const auto& each : requests) streams.push_back(running.generate(each));
   for (std::size_t i = 0; i < streams.size(); ++i)
     streams[i].async_complete(net::bind_executor(context, [&, i](error_code, const completion& whole) {
-      answers[i] = {whole.text, streams[i].finish(), streams[i].error()};
+      answers[i] = {whole.text, streams[i].finish(), streams[i].error(), whole.usage};
     }));
   settle(running, context);
   return answers;
@@ -167,6 +173,38 @@ BOOST_DATA_TEST_CASE(texts_of_random_schemas_are_valid, data::make(devices), dev
   }
 }
 
+BOOST_DATA_TEST_CASE(what_is_forced_or_drafted_changes_no_text, data::make(goldens) * data::make(devices), golden,
+                     device) {
+  auto drafting = bytes_engine(golden, device), plain = engine_without_drafts(golden, device);
+  std::mt19937 random(3);
+  const auto drafter = prompt_lookup({.min_ngram = 1});
+  std::vector<request> requests;
+  for (int i = 0; i < 4; ++i) {
+    const auto add = [&](response_constraint format) {
+      requests.push_back(asking(std::move(format), some_sampling(random)));
+      forbid_space(requests.back().sampling);
+      requests.back().max_tokens = 40;
+      if (i % 2 == 1) requests.back().speculative.drafter = drafter;
+    };
+    add(json_schema(json::serialize(some_schema(random, 2))));
+    add(json_schema(R"({"type": "object", "properties": {"temperature": {"type": "integer"}, "true": {"const": true}},
+                        "required": ["temperature", "true"], "additionalProperties": false})"));
+    add(regex("(ab|cd)-in-between-(x|y)"));
+    add(choice({"perhaps so", "perhaps not", "never"}));
+  }
+  auto without = requests;
+  for (auto& each : without) each.speculative = {};
+  const auto found = ask(drafting, requests), expected = ask(plain, without);
+  int accepted = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    BOOST_TEST(found[i].text == expected[i].text);
+    BOOST_CHECK(found[i].reason == expected[i].reason);
+    BOOST_TEST(found[i].usage.generated_tokens == expected[i].usage.generated_tokens);
+    accepted += found[i].usage.accepted_draft_tokens;
+  }
+  if (golden != "jamba_tiny") BOOST_TEST(accepted > 30);
+}
+
 BOOST_AUTO_TEST_CASE(devices_say_the_same) {
   std::vector<std::vector<std::string>> said;
   for (const auto& device : devices) {
@@ -180,21 +218,22 @@ BOOST_AUTO_TEST_CASE(devices_say_the_same) {
   BOOST_TEST(said[0] == said[1], boost::test_tools::per_element());
 }
 
-BOOST_DATA_TEST_CASE(a_preempted_generation_keeps_its_place_in_the_grammar, data::make(devices), device) {
+BOOST_DATA_TEST_CASE(a_preempted_generation_keeps_its_place_in_the_grammar, data::make(devices) * data::make({1, 3}),
+                     device, buffered) {
   auto options = tiny_engine();
   options.batching.slots = 2;
   options.policies.idle_timeout = std::chrono::milliseconds(0);
-  auto running = bytes_engine("llama_default", device, options), alone = bytes_engine("llama_default", device);
+  auto running = bytes_engine("llama_default", device, options), alone = engine_without_drafts("llama_default", device);
   std::vector<request> requests;
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
-    requests.push_back(asking(regex("([a-z]{3}-){4}[0-9]"), {.temperature = 9, .seed = seed}));
-    requests.back().max_buffered_tokens = 1;
+    requests.push_back(asking(regex("([a-z]{3}-and-){3}[0-9]"), {.temperature = 9, .seed = seed}));
+    requests.back().max_buffered_tokens = buffered;
   }
   net::io_context context;
   std::vector<token_stream> streams;
   std::vector<std::string> texts(requests.size());
   for (const auto& each : requests) streams.push_back(running.generate(each));
-  for (int i = 0; i < 25; ++i)  // read in turn, so that others rest meanwhile
+  for (int i = 0; i < 30; ++i)  // read in turn, so that others rest meanwhile
     for (std::size_t j = 0; j < streams.size(); ++j) {
       streams[j].async_next(net::bind_executor(context, [&, j](error_code, const std::optional<piece>& next) {
         if (next) texts[j] += next->text;

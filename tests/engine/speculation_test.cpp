@@ -10,6 +10,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <random>
 
 namespace cogen::test {
 namespace {
@@ -184,6 +185,34 @@ BOOST_AUTO_TEST_CASE(a_bad_drafter_fails_its_own_request_alone) {
   }
 }
 
+/// Counts its requests, each of which has a drafter of its own.
+class counting_drafter final : public drafter {
+ public:
+  std::shared_ptr<drafter> begin(const draft_target& request) override {
+    BOOST_TEST(request.vocabulary == toy_vocabulary);
+    BOOST_TEST(!request.tokenizer);
+    if (begun.size() == 2) throw std::invalid_argument("no more than two");
+    begun.push_back(std::make_shared<prophet>());
+    return begun.back();
+  }
+  std::vector<token> draft(std::span<const token>, int) override { throw std::logic_error("not for a request"); }
+
+  std::vector<std::shared_ptr<prophet>> begun;
+};
+
+BOOST_AUTO_TEST_CASE(each_request_has_a_drafter_of_its_own) {
+  toy_engine toy(speculating());
+  const auto by = std::make_shared<counting_drafter>();
+  const auto received = answers(toy, {asked(by), asked(by), asked(by)});
+  for (std::size_t i = 0; i < 2; ++i) {
+    BOOST_TEST(!received[i].code);
+    BOOST_TEST(received[i].usage.accepted_draft_tokens > 10);
+    BOOST_TEST(by->begun[i]->last.size() == received[i].tokens.size() + 3);
+  }
+  BOOST_TEST(received[2].code == make_error_code(error::invalid_request));
+  BOOST_TEST(received[2].message == "no more than two");
+}
+
 BOOST_AUTO_TEST_CASE(further_drafts_than_asked_for_are_ignored) {
   toy_engine toy(speculating());
   const auto much = std::make_shared<drafting>([] { return std::vector<token>(1000, 5); });
@@ -218,6 +247,43 @@ BOOST_AUTO_TEST_CASE(prompt_lookup_continues_the_latest_of_the_longest_matches) 
   BOOST_TEST(by->draft(tokens{3, 2, 3}, 3).empty());
   BOOST_TEST(by->draft(tokens{}, 3).empty());
   BOOST_TEST((prompt_lookup({.min_ngram = 1})->draft(tokens{3, 2, 3}, 1) == tokens{2}));
+}
+
+/// Compares with each place.
+tokens looked_up(std::span<const token> history, std::size_t least, std::size_t longest, int most) {
+  std::size_t matched = least - 1, found = history.size();
+  for (auto end = history.size(); end-- > least;) {
+    std::size_t length = 0;
+    while (length < std::min(longest, end) && history[end - 1 - length] == history[history.size() - 1 - length])
+      ++length;
+    if (length > matched) matched = length, found = end;
+  }
+  tokens drafts;
+  if (found == history.size()) return drafts;
+  tokens all(history.begin(), history.end());
+  for (int i = 0; i < most; ++i)
+    drafts.push_back(all[found + static_cast<std::size_t>(i)]), all.push_back(drafts.back());
+  return drafts;
+}
+
+BOOST_AUTO_TEST_CASE(prompt_lookup_follows_a_history_that_grows) {
+  std::mt19937 random(1);
+  for (const auto& [least, longest] : std::vector<std::pair<int, int>>{{1, 1}, {1, 3}, {2, 4}, {3, 9}, {2, 2}})
+    for (const unsigned different : {2U, 5U, 40U, 100'000U}) {
+      const auto shared = prompt_lookup({.min_ngram = least, .max_ngram = longest});
+      const auto by = shared->begin({});
+      tokens history;
+      while (history.size() < 700) {
+        for (auto grown = 1 + random() % 9; grown > 0; --grown)
+          history.push_back(static_cast<token>(random() % different));
+        if (random() % 4 == 0 && history.size() > 20)
+          for (auto i = random() % (history.size() - 9), end = i + 9; i < end; ++i) history.push_back(history[i]);
+        const auto expected = looked_up(history, static_cast<std::size_t>(least), static_cast<std::size_t>(longest), 6);
+        BOOST_REQUIRE(by->draft(history, 6) == expected);
+        BOOST_REQUIRE(shared->draft(history, 6) == expected);
+      }
+      BOOST_TEST((by->draft(tokens{1, 1, 1}, 2) == tokens(least <= 2 ? 2 : 0, 1)));  // a new history
+    }
 }
 
 BOOST_AUTO_TEST_CASE(prompt_lookup_refuses_what_makes_no_sense) {

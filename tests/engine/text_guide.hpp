@@ -56,6 +56,21 @@ class text_guide final : public guide {
     return std::ranges::count(texts_, held_) > 0;
   }
 
+  /// What all texts that begin like this have next.
+  std::vector<token> forced() override {
+    call("forced");
+    std::vector<token> next;
+    for (auto at = held_;; at.push_back(next.back())) {
+      std::vector<token> following;
+      for (const auto& text : texts_)
+        if (text.size() >= at.size() && std::equal(at.begin(), at.end(), text.begin()))
+          following.push_back(text.size() > at.size() ? text[at.size()] : -1);
+      const bool is_one = !following.empty() && std::ranges::count(following, following[0]) == std::ssize(following);
+      if (!is_one || following[0] < 0) return next;
+      next.push_back(following[0]);
+    }
+  }
+
  private:
   void call(std::string_view member) const {
     if (before_) before_(member);

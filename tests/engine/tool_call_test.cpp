@@ -5,6 +5,8 @@
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/json/parse.hpp>
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <limits>
@@ -15,9 +17,11 @@ namespace {
 constexpr token calling_end = 127;
 
 /// The tokens of the model are bytes. Its chat template tells of a family.
-engine calling_engine(const std::string& chat_template, const std::string& response_template = "") {
+engine calling_engine(const std::string& chat_template, const std::string& response_template = "",
+                      const std::string& device = "cpu", bool runs_drafts = true) {
   auto options = tiny_engine();
-  auto parts = detail::make_parts(golden_model("llama_default"), options);
+  auto parts = detail::make_parts(golden_model("llama_default", device), options);
+  if (!runs_drafts) parts.limits.max_draft_tokens = 0;
   auto spec = small_spec({});
   spec.chat_template = chat_template;
   spec.response_template = response_template;
@@ -128,6 +132,27 @@ BOOST_AUTO_TEST_CASE(reasoning_ends_with_its_budget_and_the_answer_follows) {
   BOOST_TEST(called.reasoning.size() == 5u);
   BOOST_REQUIRE(called.tool_calls.size() == 1u);
   BOOST_TEST(called.tool_calls.front().name == "negate");
+}
+
+BOOST_DATA_TEST_CASE(forced_parts_of_calls_and_of_reasoning_change_nothing, boost::unit_test::data::make(devices),
+                     device) {
+  for (const auto& chat_template : {hermes, thinking + "{# </think> #}"}) {
+    auto forcing = calling_engine(chat_template, "", device), plain = calling_engine(chat_template, "", device, false);
+    for (std::uint64_t seed = 0; seed < 4; ++seed)
+      for (const auto& wanted : {tool_choice{tool_choice::kind::function, "add"},
+                                 tool_choice{tool_choice::kind::automatic}, tool_choice{tool_choice::kind::required}}) {
+        auto what = calling(wanted, seed);
+        what.max_tokens = 90;
+        if (chat_template != hermes) what.reasoning_budget = 5;
+        const auto found = respond(forcing, what).whole, expected = respond(plain, what).whole;
+        BOOST_TEST(ids_of(found.tokens) == ids_of(expected.tokens), boost::test_tools::per_element());
+        BOOST_TEST(found.reasoning == expected.reasoning);
+        BOOST_CHECK(found.reason == expected.reason);
+        const bool is_free = wanted.type == tool_choice::kind::automatic && chat_template == hermes;
+        if (!is_free) BOOST_TEST(found.usage.accepted_draft_tokens >= 6);
+      }
+    BOOST_TEST(forcing.stats().steps < plain.stats().steps);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_kept_is_refused_by_name) {

@@ -103,14 +103,23 @@ class toy_runner final : public runner {
       } catch (const generation_error& error) {
         made.errors[i] = error.why();
       }
+      bool is_allowed = !made.errors.contains(i);
       for (int draft = 0; draft < row.drafts; ++draft) {
         auto& after = made.after_drafts.emplace_back();
-        after.slot = row.slot;
-        step.sampler_of(i).describe(false, after, made.lists,
-                                    step.drafts_of(row).first(static_cast<std::size_t>(draft) + 1));
+        is_allowed = is_allowed && describe_after(step, i, draft + 1, made);
+        after.slot = is_allowed ? row.slot : -1;
       }
     }
     control_->described.push_back(made.rows);
+  }
+
+  /// False if the guide does not allow these drafts.
+  static bool describe_after(step& step, std::size_t index, int drafts, description& made) try {
+    const auto known = step.drafts_of(step.rows[index]).first(static_cast<std::size_t>(drafts));
+    step.sampler_of(index).describe(false, made.after_drafts.back(), made.lists, known);
+    return true;
+  } catch (const generation_error&) {
+    return false;
   }
 
   void carry_out(step& step) {
@@ -177,6 +186,7 @@ class toy_runner final : public runner {
     if (made.errors.contains(index)) return {.error = made.errors.at(index)};
     const auto after = static_cast<std::size_t>(step.rows[index].first_draft) + drafts.size();
     const auto& how = drafts.empty() ? made.rows[index] : made.after_drafts[after - 1];
+    if (how.slot < 0) return {.error = diagnostics(error::bad_logits, "the guide does not allow these drafts")};
     const auto [status, sampled] = control_->device(how, made.lists, scores, last_[how.slot]);
     last_[how.slot] = sampled;
     return device_outcome(status, sampled);
@@ -258,12 +268,6 @@ inline void go_on(toy_engine& toy, net::io_context& context, int rounds) {
     context.restart();
     context.poll();
   }
-}
-
-inline std::vector<token> ids_of(const std::vector<sampled_token>& choices) {
-  std::vector<token> ids;
-  for (const auto& each : choices) ids.push_back(each.id);
-  return ids;
 }
 
 }  // namespace cogen::test

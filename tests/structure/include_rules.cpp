@@ -32,7 +32,7 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"load", {"json", "basics", "boost", "xxhash"}},
     {"sampling", {"scheduler", "basics"}},
     {"async", {"basics", "boost"}},
-    {"stream", {"engine face", "basics", "boost"}},
+    {"stream", {"response", "text", "sampling", "engine face", "basics", "boost"}},
     {"metrics", {"engine face", "text", "scheduler", "basics", "boost"}},
     {"snapshot", {"engine face", "backend", "load", "view", "cache", "scheduler", "basics", "libtorch"}},
     {"runner",

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cogen/fwd.hpp>
 #include <cogen/token.hpp>
 
 #include <cstddef>
@@ -9,19 +10,31 @@
 
 namespace cogen {
 
+/// What a request that wants drafts generates from.
+struct draft_target {
+  std::shared_ptr<const text::tokenizer> tokenizer = {};  ///< the engine's; null: it has none
+  int vocabulary = 0;                                     ///< tokens that may be drafted
+};
+
 /// Guesses the next tokens of a request, for speculative decoding (Leviathan et al. 2022, arXiv:2211.17192): the engine
 /// runs them in one step and keeps those that it would have generated anyway. Output does not depend on them.
 ///
 ///     auto drafter = cogen::prompt_lookup();
 ///     engine.generate({.prompt = cogen::chat("Fix this code: ..."), .speculative = {.drafter = drafter}})
 ///
-/// Requests and engines may share a drafter. It is called between steps on the engine's thread, for one request after
-/// another, and on several threads at once if several engines share it. It must not block: all requests wait for it. If
-/// it throws, its request fails with error::callback_threw; a token outside the vocabulary fails it with
-/// error::invalid_request. Other requests go on.
+/// Requests and engines may share a drafter. `draft()` and `accept()` are called between steps on the engine's thread,
+/// for one request after another, and on several threads at once if several engines share it. They must not block: all
+/// requests wait for them. If they throw, the request fails with error::callback_threw; a token outside the vocabulary
+/// fails it with error::invalid_request. Other requests go on.
 class drafter {
  public:
   virtual ~drafter() = default;
+
+  /// A drafter with state of its own for one request, which is called in place of this one for that request alone, with
+  /// a history that only grows. Null, as by default: there is no such state. Called while the request is prepared, on
+  /// any thread. Throws std::invalid_argument if it cannot draft for the request, which is then refused with that
+  /// sentence.
+  virtual std::shared_ptr<drafter> begin(const draft_target& /*request*/) { return nullptr; }
 
   /// The tokens that may follow `history`, everything that the request holds, prompt first. At most `most` of them are
   /// used; the first matter most. Empty where nothing is likely.
@@ -79,8 +92,9 @@ std::shared_ptr<drafter> mtp();
 struct speculative_options {
   std::shared_ptr<cogen::drafter> drafter = {};  ///< empty: none
   /// Draft tokens in a step at most, at least 1. The engine runs only as many as should be faster, judged by the times
-  /// of earlier steps and by how often the request's drafts were right. It runs none with max_buffered_tokens below 2,
-  /// beside a response_format, and where the cache cannot drop tokens (engine_options.kv.max_rollback_tokens).
+  /// of earlier steps and by how often the request's drafts were right. It runs none with max_buffered_tokens below 2
+  /// and where the cache cannot drop tokens (engine_options.kv.max_rollback_tokens), and none in place of tokens that a
+  /// response format forces.
   int max_draft_tokens = 8;
 };
 

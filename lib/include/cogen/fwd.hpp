@@ -6,6 +6,10 @@ namespace async {
 class engine_executor;
 }
 
+namespace text {
+class tokenizer;
+}
+
 class engine;
 class event_sink;
 class model;

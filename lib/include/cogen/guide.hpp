@@ -35,8 +35,9 @@ class guide {
   /// Whether the text may end here.
   virtual bool is_complete() const = 0;
 
-  /// Tokens that spell what has to come next in any case, for a sequence to take without sampling them; often none.
-  /// They are not accepted yet.
+  /// Tokens that spell what has to come next in any case; often none. A generation runs them in one step, as draft
+  /// tokens, each sampled among what allow() leaves: where another spelling of the same text is likelier, that is
+  /// generated. They are not accepted yet.
   virtual std::vector<token> forced() { return {}; }
 };
 

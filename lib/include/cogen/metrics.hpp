@@ -30,7 +30,7 @@ struct usage {
   int prompt_tokens = 0;
   int cached_tokens = 0;  ///< of the prompt, how many were not computed anew
   int generated_tokens = 0;
-  int draft_tokens = 0;           ///< run for request::speculative
+  int draft_tokens = 0;           ///< run: of request::speculative, and forced by a format
   int accepted_draft_tokens = 0;  ///< of those, how many were generated
   bool exact = true;  ///< false after a swap with swap_format::q8: output may differ from that of the request alone
   std::chrono::nanoseconds time_to_first_token{};  ///< from `generate()` until the first token was sampled

@@ -34,6 +34,7 @@ struct row_output {
   logits scores;           ///< for scheduler::output::last_logits and all_logits
   bool by_device = false;  ///< `chosen` was sampled as row_sampler::describe() specified
   token predicted = -1;    ///< what the model's own layer expects after `chosen`; -1: nothing
+  bool ends_text = false;  ///< `chosen` completes a text that a guide constrains: nothing but its end may follow
 };
 
 /// The result of a device's sample for a described row: the same as row_sampler::sample() would return. Thread-safe.
@@ -67,7 +68,8 @@ class row_sampler {
   /// counts for the next rows once the step is absorbed. Returns false and changes nothing if only sample() can do it;
   /// the result is the same for all rows in flight together. Throws std::bad_alloc, and generation_error where a guide
   /// fails, which become the row's own; what was appended to `lists` then belongs to no row. A row with drafts is
-  /// described for each of its samples, with the drafts before that.
+  /// described for each of its samples, with the drafts before that. Where it throws with drafts, no token is to be
+  /// sampled there and behind, since these drafts are not what the guide allows.
   virtual bool describe(bool chained, sampling_row& row, sampling_lists& lists, std::span<const token> drafts = {});
 };
 

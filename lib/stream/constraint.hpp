@@ -29,12 +29,19 @@ class constraint {
   /// `by` is at the beginning of the text.
   constraint(std::unique_ptr<guide> by, constrained_text text);
 
-  /// What may follow `tokens`, those of the sequence; valid until the next call. Throws generation_error with
-  /// error::bad_logits if nothing may.
-  token_mask mask_after(std::span<const token> tokens);
+  /// What may follow `tokens`, those of the sequence, and then `drafts`, which the sequence does not have; valid until
+  /// the next call. Throws generation_error with error::bad_logits if nothing may.
+  token_mask mask_after(std::span<const token> tokens, std::span<const token> drafts = {});
 
   /// Whether the text may end after `tokens`, and nothing but its end may follow.
   bool is_over_after(std::span<const token> tokens);
+
+  /// What has to follow `tokens`, those of the sequence, in any case; often nothing. It ends before a token that has no
+  /// logits.
+  std::vector<token> forced_after(std::span<const token> tokens);
+
+  /// How many of `drafts`, the first ones, may follow `tokens` without an end.
+  std::size_t allowed_of(std::span<const token> drafts, std::span<const token> tokens);
 
   /// Whether the token ends the text. The guide never gets it.
   bool is_end(token id) const noexcept;
@@ -46,6 +53,7 @@ class constraint {
 
  private:
   void follow(std::span<const token> tokens);
+  void accept(token id);
   void go_back();
   void update_mask();
   void clear_beyond_vocabulary();

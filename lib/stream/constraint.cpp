@@ -1,4 +1,4 @@
-#include "engine/constraint.hpp"
+#include "stream/constraint.hpp"
 
 #include <cogen/error.hpp>
 
@@ -41,8 +41,9 @@ constraint::constraint(std::unique_ptr<guide> by, constrained_text text)
       kept_(text_.begin),
       mask_(words_of(text_.mask_size)) {}
 
-token_mask constraint::mask_after(std::span<const token> tokens) {
+token_mask constraint::mask_after(std::span<const token> tokens, std::span<const token> drafts) {
   follow(tokens);
+  for (const token id : drafts) accept(id);
   update_mask();
   if (allows_any(mask_)) return std::span(mask_).first(words_of(text_.vocabulary));
   throw generation_error({error::bad_logits, fmt::format("the guide allows no token after the first {} of its text",
@@ -54,6 +55,24 @@ bool constraint::is_over_after(std::span<const token> tokens) {
   if (!called([&] { return guide_->is_complete(); })) return false;
   update_mask();
   return !may_go_on_;
+}
+
+std::vector<token> constraint::forced_after(std::span<const token> tokens) {
+  follow(tokens);
+  auto forced = called([&] { return guide_->forced(); });
+  const auto has_no_logits = [&](token id) { return id < 0 || static_cast<std::size_t>(id) >= text_.vocabulary; };
+  forced.erase(std::ranges::find_if(forced, has_no_logits), forced.end());
+  return forced;
+}
+
+std::size_t constraint::allowed_of(std::span<const token> drafts, std::span<const token> tokens) {
+  std::size_t allowed = 0;
+  try {
+    follow(tokens);
+    for (; allowed < drafts.size() && !is_end(drafts[allowed]); ++allowed) accept(drafts[allowed]);
+  } catch (const generation_error&) {  // by the guide: the next one may not follow
+  }
+  return allowed;
 }
 
 bool constraint::is_end(token id) const noexcept { return std::ranges::count(text_.end_tokens, id) > 0; }
@@ -69,10 +88,13 @@ constraint constraint::clone() const {
 
 void constraint::follow(std::span<const token> tokens) {
   if (kept_ < accepted_) go_back();
-  for (; accepted_ < tokens.size(); kept_ = ++accepted_) {
-    has_mask_ = false;
-    called([&] { guide_->accept(tokens[accepted_]); });
-  }
+  for (; accepted_ < tokens.size(); kept_ = accepted_) accept(tokens[accepted_]);
+}
+
+void constraint::accept(token id) {
+  has_mask_ = false;
+  called([&] { guide_->accept(id); });
+  ++accepted_;
 }
 
 /// If the text's first token was cut off, too, the text begins where the sequence now ends.

@@ -1,0 +1,51 @@
+#pragma once
+
+#include "response/parameter_types.hpp"
+#include "response/reader.hpp"
+#include "text/output_processor.hpp"
+
+#include <optional>
+#include <span>
+#include <string>
+
+namespace cogen::detail {
+
+/// How the response of a chat is taken apart.
+struct response_parts {
+  const response::response_syntax* syntax = nullptr;  ///< null: all of it is text
+  std::span<const token> control_tokens = {};         ///< that the syntax has, and that are text for it
+  response::parameter_types types = {};
+  response::reader::options how = {};
+};
+
+/// The text of a response as its tokens are generated: complete characters, up to a stop string, in its parts. Has
+/// pointers to its own members.
+class response_text {
+ public:
+  /// What the arguments point to must outlive it. All text is empty if `tokens` is null.
+  response_text(const text::tokenizer* tokens, std::span<const std::string> stops, response_parts parts);
+  response_text(const response_text&) = delete;
+  response_text& operator=(const response_text&) = delete;
+
+  /// The text of the next token of the prompt.
+  std::string echo(token id) { return characters_.echo(id); }
+
+  struct cut {
+    response::response_delta parts;
+    bool stopped = false;  ///< a stop string came; what is behind it is dropped
+  };
+
+  cut push(token id);
+
+  /// What is held back, after the last token.
+  response::response_delta finish();
+
+  bool has_parts() const noexcept { return reader_.has_value(); }
+
+ private:
+  response_parts parts_;
+  text::output_processor characters_;
+  std::optional<response::reader> reader_;
+};
+
+}  // namespace cogen::detail

@@ -1,0 +1,103 @@
+#pragma once
+
+#include "sampling/described_sampling.hpp"
+#include "text_guide.hpp"
+#include "toy_runner.hpp"
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cogen::test {
+
+using texts = std::vector<std::vector<token>>;
+
+/// Where and when rows are sampled.
+struct sampled_where {
+  bool by_device;
+  int depth;
+  bool late;
+};
+
+inline std::ostream& operator<<(std::ostream& to, const sampled_where& what) {
+  return to << (what.by_device ? "device" : "host") << ", depth " << what.depth << (what.late ? ", late" : "");
+}
+
+inline const std::vector<sampled_where> sampled_everywhere{
+    {false, 1, false}, {true, 1, false}, {true, 2, false}, {true, 2, true}};
+
+struct guided_engine : toy_engine {
+  explicit guided_engine(const sampled_where& how = sampled_everywhere.front(), toy_setup setup = {})
+      : toy_engine(with(setup, how)) {
+    control->hold = how.depth > 1;
+    control->before = [this](const scheduler::step& plan) {
+      for (const auto& row : plan.rows) chained += row.chained;
+    };
+    if (!how.by_device) return;
+    control->device = [](const sampling_row& row, const sampling_lists& lists, std::vector<float> scores, token last) {
+      return described_sampling(row, lists)(std::move(scores), last);
+    };
+  }
+
+  static toy_setup with(toy_setup setup, const sampled_where& how) {
+    setup.depth = how.depth;
+    setup.late = how.late;
+    return setup;
+  }
+
+  int chained = 0;  // rows
+};
+
+struct guided_outcome {
+  std::vector<token> tokens;
+  std::optional<finish_reason> reason;
+  error_code code;
+  std::string message;
+  cogen::usage usage;
+};
+
+inline std::vector<guided_outcome> outcomes(toy_engine& toy, std::vector<token_stream> streams) {
+  net::io_context context;
+  std::vector<guided_outcome> all(streams.size());
+  std::size_t received = 0;
+  for (std::size_t i = 0; i < streams.size(); ++i)
+    streams[i].async_complete(net::bind_executor(context, [&, i](error_code code, const completion& whole) {
+      all[i] = {ids_of(whole.tokens), streams[i].finish(), code, streams[i].error().message(), streams[i].usage()};
+      ++received;
+    }));
+  for (int i = 0; i < 300 && received < streams.size(); ++i) go_on(toy, context, 1);
+  BOOST_TEST(received == streams.size());
+  return all;
+}
+
+inline std::vector<guided_outcome> ask(toy_engine& toy, const std::vector<request>& requests) {
+  std::vector<token_stream> streams;
+  for (const auto& each : requests) streams.push_back(toy.running.generate(each));
+  return outcomes(toy, std::move(streams));
+}
+
+inline guided_outcome ask(toy_engine& toy, const request& one) { return ask(toy, std::vector{one}).front(); }
+
+inline request constrained(std::shared_ptr<const guide> by, sampling_params how = {}) {
+  return {.prompt = token_ids{4, 4}, .max_tokens = 20, .sampling = std::move(how), .response_format = std::move(by)};
+}
+
+inline sampling_params hot(std::uint64_t seed) { return {.temperature = 40, .seed = seed}; }
+
+inline void check_said(const guided_outcome& what, const std::vector<token>& tokens, finish_reason reason) {
+  BOOST_TEST(what.tokens == tokens, boost::test_tools::per_element());
+  BOOST_CHECK(what.reason == reason);
+  BOOST_TEST(!what.code);
+}
+
+inline void check_failed(const guided_outcome& what, error code, std::string_view words) {
+  BOOST_CHECK_EQUAL(what.code, make_error_code(code));
+  BOOST_TEST(what.message.find(words) != std::string::npos, what.message);
+}
+
+}  // namespace cogen::test
