@@ -193,6 +193,10 @@ void engine::stop() noexcept {
 
 diagnostics engine::error() const { return loop_->error(); }
 
+std::shared_ptr<const text::tokenizer> engine::tokenizer() const { return loop_->parts().tokenizer; }
+
+int engine::vocabulary() const { return loop_->vocabulary(); }
+
 engine_stats engine::stats() const { return loop_->stats(); }
 
 }  // namespace cogen

@@ -165,6 +165,9 @@ class engine {
 
   void stop() noexcept;  ///< ends everything as the destructor does, without waiting for it
 
+  [[nodiscard]] std::shared_ptr<const text::tokenizer> tokenizer() const;  ///< null: prompts are token ids
+  [[nodiscard]] int vocabulary() const;                                    ///< tokens that have logits
+
   /// Why the engine has ended: error::engine_stopped, or device_failed after a failed step. Empty while it runs.
   [[nodiscard]] diagnostics error() const;
   [[nodiscard]] engine_stats stats() const;
