@@ -87,14 +87,7 @@ class history {
     }
   }
 
-  void go() {
-    try {
-      toy_.running.poll_one();
-    } catch (const std::bad_alloc&) {  // out of a coroutine
-    }
-    context_.restart();
-    context_.poll();
-  }
+  void go() { poll_short_of_memory(toy_.running, context_); }
 
   toy_engine toy_{{.slots = 8, .max_batched_tokens = 64}};
   net::io_context context_;

@@ -218,14 +218,7 @@ bool drained_with_memory_refused(long n) {
   failing_memory::refuse(n);
   std::optional<token_stream> one, two;
   std::optional<sequence> work;
-  const auto go = [&] {
-    try {
-      toy.running.poll_one();
-    } catch (const std::bad_alloc&) {
-    }
-    context.restart();
-    context.poll();
-  };
+  const auto go = [&] { poll_short_of_memory(toy.running, context); };
   start(reader, [&] {
     one.emplace(toy.running.generate(
         {.prompt = token_ids{7}, .finish_within = std::chrono::hours(1), .max_buffered_tokens = 2}));
