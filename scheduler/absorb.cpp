@@ -40,7 +40,7 @@ class row_reader {
     const auto judged = std::min<std::int64_t>(std::ssize(seq_.drafts), result.drafts + 1);
     int right = 0;
     while (right < judged && after_drafts(result, right) == seq_.drafts[static_cast<std::size_t>(right)]) ++right;
-    seq_.accepts.saw(judged, right);
+    if (seq_.only_if_faster) seq_.accepts.saw(judged, right);
     seq_.drafts.clear();
     int accepted = std::min(right, result.drafts);
     if (accepted > 0 && after_drafts(result, accepted) < 0) --accepted;

@@ -157,7 +157,7 @@ class batch_builder {
     step_.tokens.insert(step_.tokens.end(), seq.drafts.begin(), seq.drafts.begin() + drafts);
     step_.sampled_after_drafts.resize(step_.sampled_after_drafts.size() + static_cast<std::size_t>(drafts), -1);
     drafts_left_ -= drafts;
-    accepted_ += seq.accepts.expected(drafts);
+    accepted_ += seq.only_if_faster ? seq.accepts.expected(drafts) : drafts;
     all_.draft_tokens += static_cast<std::uint64_t>(drafts);
   }
 
