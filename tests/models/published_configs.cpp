@@ -211,10 +211,24 @@ BOOST_AUTO_TEST_CASE(each_describes_a_model_of_its_size) {
       BOOST_TEST(parameter_count(config).of(spec) == counts.at(name));
       const auto shared = static_cast<std::size_t>(fields.integer("num_kv_shared_layers", {0, config.layers}, 0));
       const auto kept = mixing_blocks(fields, config) * (spec.encoder ? 2 : 1) - shared;
-      BOOST_TEST(models::kv_cache_specs(spec).size() == kept);
+      BOOST_TEST(models::kv_cache_specs(spec).size() == kept + (spec.mtp ? 1 : 0));
     }
   }
   BOOST_TEST(seen == counts.size());
+}
+
+BOOST_AUTO_TEST_CASE(those_with_a_layer_for_multi_token_prediction_are_known) {
+  std::set<std::string> predicting;
+  for (const auto& entry : std::filesystem::directory_iterator(folder())) {
+    if (entry.path().extension() != ".json") continue;
+    const auto name = entry.path().stem().string();
+    const auto fields = load::config_fields::from_json(text_of(entry.path()), name);
+    const auto config = load::read_model_config(fields);
+    if (models::family_named(config.family)(fields, config).mtp) predicting.insert(name);
+  }
+  const std::set<std::string> expected{"deepseek-v3", "glm-4.5-air", "qwen3-next-80b-a3b", "qwen3.5-27b",
+                                       "qwen3.5-35b-a3b"};
+  BOOST_TEST(predicting == expected, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
