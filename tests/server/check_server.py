@@ -224,6 +224,7 @@ def check_errors(server):
     assert long["code"] == "context_length_exceeded", long
     refused("/v1/completions", {"prompt": [10**6]}, 400, "vocabulary")
     refused("/v1/completions", {"prompt": []}, 400, "prompt")
+    refused("/v1/completions", {"prompt": ["x"] * 1025}, 400, "1025", "1024")
     refused("/v1/nothing", {}, 404, "/v1/nothing")
     refused("/v1/%ff%00%c3%a4", {}, 404, "/v1/")
     refused("/health", {}, 405, "GET")

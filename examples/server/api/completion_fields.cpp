@@ -80,4 +80,13 @@ int read_completion(const field_reader& body, generation& into) {
   return best_of;
 }
 
+void check_generations(const field_reader& body, std::size_t prompts, int each) {
+  constexpr std::size_t most = 1024;
+  if (prompts * static_cast<std::size_t>(each) > most)
+    throw invalid(body.path_of("prompt"),
+                  fmt::format("{} prompts with {} answers each are {} generations; a request may "
+                              "have at most {}",
+                              prompts, each, prompts * static_cast<std::size_t>(each), most));
+}
+
 }  // namespace server::api

@@ -5,6 +5,7 @@
 
 #include <cogen/text/tokenizer.hpp>
 
+#include <cstddef>
 #include <vector>
 
 namespace server::api {
@@ -16,5 +17,8 @@ std::vector<cogen::prompt> read_prompts(const field_reader& body, std::string_vi
 
 /// What /v1/completions has besides: `logprobs`, `echo`, `best_of` and the format. Returns `best_of`.
 int read_completion(const field_reader& body, generation& into);
+
+/// Refuses so many prompts, with so many answers each, if that is more than 1,024 generations.
+void check_generations(const field_reader& body, std::size_t prompts, int each);
 
 }  // namespace server::api

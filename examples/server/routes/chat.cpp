@@ -83,11 +83,9 @@ net::awaitable<void> send_chat(call& client, api::merged_streams& streams, const
   co_await client.client.respond({.body = json::serialize(answer)});
 }
 
-api::generation read(const http::request& request, std::uint64_t tenant, const json::object& source,
-                     const cogen::text::tokenizer& tokens) {
-  const api::field_reader body(source);
+api::generation read(const call& client, const api::field_reader& body, const cogen::text::tokenizer& tokens) {
   api::generation wanted;
-  api::read_generation(body, api::sender_of(request, tenant), {}, &tokens, wanted);
+  api::read_generation(body, api::sender_of(client.request(), client.tenant), {}, &tokens, wanted);
   api::read_chat(body, wanted);
   return wanted;
 }
@@ -95,21 +93,18 @@ api::generation read(const http::request& request, std::uint64_t tenant, const j
 }  // namespace
 
 net::awaitable<void> chat_completions(call& client) {
-  const auto& request = client.request();
-  const auto body = co_await off_loop(client.app, request.body.size(), [&] { return api::parse_body(request.body); });
-  const auto named = api::field_reader(body).text("model");
-  const auto model = client.app.models.named(named);
-  const auto& vocabulary = model->tokenizer();
-  auto wanted = read(request, client.tenant, body, vocabulary);
-  client.model = model->name;
+  const auto asked = co_await read_asked(client);
+  const auto& model = *asked.model;
+  const auto& vocabulary = model.tokenizer();
+  auto wanted = read(client, asked.body(), vocabulary);
   const bool logprobs = wanted.request.sampling.logprobs.has_value();
   const bool stream = wanted.stream, include_usage = wanted.include_usage;
   const api::answer_head head{.id = api::new_id("chatcmpl-"),
                               .object = stream ? "chat.completion.chunk" : "chat.completion",
                               .created = api::unix_time(),
-                              .model = named.value_or(model->name)};
-  api::merged_streams streams(begin(*model, std::move(wanted)), client.app.context.get_executor());
-  const running_answer shown(*model, head.id, streams);
+                              .model = asked.model_name};
+  api::merged_streams streams(begin(model, std::move(wanted)), client.app.context.get_executor());
+  const running_answer shown(*asked.model, head.id, streams);
   if (stream) {
     chat_events writer(client, streams, head, vocabulary, logprobs, include_usage);
     co_await send_events(client, streams, writer);

@@ -24,15 +24,14 @@ struct completion_request {
   bool logprobs = false;
 };
 
-completion_request read(const http::request& request, std::uint64_t tenant, const json::object& source,
-                        const cogen::text::tokenizer* tokens) {
-  const api::field_reader body(source);
+completion_request read(const call& client, const api::field_reader& body, const cogen::text::tokenizer* tokens) {
   completion_request wanted;
-  api::read_generation(body, api::sender_of(request, tenant), {}, tokens, wanted.each);
+  api::read_generation(body, api::sender_of(client.request(), client.tenant), {}, tokens, wanted.each);
   wanted.n = wanted.each.n;
   wanted.best_of = api::read_completion(body, wanted.each);
   if (wanted.best_of < wanted.n) body.refuse("best_of", "at least n");
   wanted.prompts = api::read_prompts(body, "prompt", tokens);
+  api::check_generations(body, wanted.prompts.size(), wanted.best_of);
   wanted.logprobs = wanted.each.request.sampling.logprobs.has_value();
   wanted.each.n = wanted.best_of;
   if (wanted.best_of > wanted.n && !wanted.logprobs) wanted.each.request.sampling.logprobs = 0;
@@ -40,7 +39,7 @@ completion_request read(const http::request& request, std::uint64_t tenant, cons
   return wanted;
 }
 
-std::vector<cogen::token_stream> begin_all(served_model& model, completion_request& wanted) {
+std::vector<cogen::token_stream> begin_all(const served_model& model, completion_request& wanted) {
   std::vector<cogen::token_stream> all;
   for (auto& prompt : wanted.prompts) {
     auto one = wanted.each;
@@ -153,20 +152,15 @@ net::awaitable<void> send_texts(call& client, api::merged_streams& streams, cons
 }  // namespace
 
 net::awaitable<void> completions(call& client) {
-  const auto& request = client.request();
-  const auto body = co_await off_loop(client.app, request.body.size(), [&] { return api::parse_body(request.body); });
-  const auto named = api::field_reader(body).text("model");
-  const auto model = client.app.models.named(named);
-  const auto& vocabulary = model->tokenizer();
-  auto wanted = co_await off_loop(client.app, request.body.size(),
-                                  [&] { return read(request, client.tenant, body, &vocabulary); });
-  client.model = model->name;
-  const api::answer_head head{.id = api::new_id("cmpl-"),
-                              .object = "text_completion",
-                              .created = api::unix_time(),
-                              .model = named.value_or(model->name)};
-  api::merged_streams streams(begin_all(*model, wanted), client.app.context.get_executor());
-  const running_answer shown(*model, head.id, streams);
+  const auto asked = co_await read_asked(client);
+  const auto& model = *asked.model;
+  const auto& vocabulary = model.tokenizer();
+  auto wanted = co_await off_loop(client.app, client.request().body.size(),
+                                  [&] { return read(client, asked.body(), &vocabulary); });
+  const api::answer_head head{
+      .id = api::new_id("cmpl-"), .object = "text_completion", .created = api::unix_time(), .model = asked.model_name};
+  api::merged_streams streams(begin_all(model, wanted), client.app.context.get_executor());
+  const running_answer shown(*asked.model, head.id, streams);
   if (wanted.each.stream) {
     text_events writer(client, streams, head, vocabulary, wanted);
     co_await send_events(client, streams, writer);

@@ -25,7 +25,18 @@ net::awaitable<void> send_all(call& client, http::event_stream& events, api::mer
 
 }  // namespace
 
-std::vector<cogen::token_stream> begin(served_model& model, api::generation what) {
+net::awaitable<asked> read_asked(call& client) {
+  const auto& text = client.request().body;
+  asked result;
+  result.source = co_await off_loop(client.app, text.size(), [&] { return api::parse_body(text); });
+  const auto name = result.body().text("model");
+  result.model = client.app.models.named(name);
+  result.model_name = name.value_or(result.model->name);
+  client.model = result.model->name;
+  co_return result;
+}
+
+std::vector<cogen::token_stream> begin(const served_model& model, api::generation what) {
   std::vector<cogen::token_stream> streams;
   if (what.n == 1)
     streams.push_back(model.engine->generate(std::move(what.request)));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "api/field_reader.hpp"
 #include "api/generation.hpp"
 #include "api/merged_streams.hpp"
 #include "application.hpp"
@@ -24,8 +25,20 @@ net::awaitable<std::invoke_result_t<Work>> off_loop(application& app, std::size_
   co_return co_await net::co_spawn(app.workers, apart(std::move(work)), net::use_awaitable);
 }
 
+/// A body, and the model that it is for.
+struct asked {
+  boost::json::object source;
+  std::shared_ptr<served_model> model;
+  std::string model_name;  ///< as the client calls it
+
+  api::field_reader body() const { return api::field_reader(source); }
+};
+
+/// Reads the body of a request. Throws api::error for what is no JSON object, and for an unknown model.
+net::awaitable<asked> read_asked(call& client);
+
 /// Begins the generations. Throws generation_error if they are refused at once.
-std::vector<cogen::token_stream> begin(served_model& model, api::generation what);
+std::vector<cogen::token_stream> begin(const served_model& model, api::generation what);
 
 /// Reads streams to their ends.
 net::awaitable<std::vector<cogen::completion>> collect(api::merged_streams& streams);

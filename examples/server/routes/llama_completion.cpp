@@ -24,18 +24,17 @@ struct wanted_completion {
   int id_slot = -1;  ///< under which number the tokens are remembered, to be saved; -1: they are not
 };
 
-wanted_completion read(const http::request& request, std::uint64_t tenant, const json::object& source,
-                       const cogen::text::tokenizer& tokens) {
-  const api::field_reader body(source);
+wanted_completion read(const call& client, const api::field_reader& body, const cogen::text::tokenizer& tokens) {
   wanted_completion wanted;
   constexpr api::sampling_defaults defaults{.temperature = .8, .top_k = 40, .top_p = .95, .min_p = .05};
-  api::read_generation(body, api::sender_of(request, tenant), defaults, &tokens, wanted.each);
+  api::read_generation(body, api::sender_of(client.request(), client.tenant), defaults, &tokens, wanted.each);
   if (const auto probabilities = body.integer("n_probs", 0, cogen::sampling_params::max_logprobs);
       probabilities.value_or(0) > 0)
     wanted.each.request.sampling.logprobs = *probabilities;
   if (auto format = api::read_format(body)) wanted.each.request.response_format = std::move(*format);
   for (auto& prompt : api::read_prompts(body, "prompt", &tokens))
     wanted.prompts.push_back(std::get<cogen::token_ids>(std::move(prompt)));
+  api::check_generations(body, wanted.prompts.size(), wanted.each.n);
   const auto* list = body.find("prompt")->if_array();
   wanted.several = wanted.prompts.size() > 1 || (list && list->size() == 1 && !list->front().is_int64());
   wanted.id_slot = static_cast<int>(body.integer("id_slot", -1, 1'000'000).value_or(-1));
@@ -43,7 +42,7 @@ wanted_completion read(const http::request& request, std::uint64_t tenant, const
   return wanted;
 }
 
-std::vector<cogen::token_stream> begin_all(served_model& model, const wanted_completion& wanted) {
+std::vector<cogen::token_stream> begin_all(const served_model& model, const wanted_completion& wanted) {
   std::vector<cogen::token_stream> all;
   for (const auto& prompt : wanted.prompts) {
     auto one = wanted.each;
@@ -188,16 +187,14 @@ net::awaitable<void> send_whole(call& client, api::merged_streams& streams, comp
 }  // namespace
 
 net::awaitable<void> llama_completion(call& client) {
-  const auto& request = client.request();
-  const auto body = co_await off_loop(client.app, request.body.size(), [&] { return api::parse_body(request.body); });
-  const auto model = client.app.models.named(api::field_reader(body).text("model"));
-  const auto& tokens = model->tokenizer();
+  const auto asked = co_await read_asked(client);
+  auto& model = *asked.model;
+  const auto& tokens = model.tokenizer();
   const auto wanted =
-      co_await off_loop(client.app, request.body.size(), [&] { return read(request, client.tenant, body, tokens); });
-  client.model = model->name;
-  api::merged_streams streams(begin_all(*model, wanted), client.app.context.get_executor());
-  const running_answer shown(*model, client.id, streams);
-  completion_writer writer(client, *model, wanted, streams);
+      co_await off_loop(client.app, client.request().body.size(), [&] { return read(client, asked.body(), tokens); });
+  api::merged_streams streams(begin_all(model, wanted), client.app.context.get_executor());
+  const running_answer shown(model, client.id, streams);
+  completion_writer writer(client, model, wanted, streams);
   if (wanted.each.stream)
     co_await send_events(client, streams, writer);
   else

@@ -154,39 +154,31 @@ net::awaitable<void> send_message(call& client, api::merged_streams& streams, co
 }  // namespace
 
 net::awaitable<void> messages(call& client) {
-  const auto& request = client.request();
-  const auto source = co_await off_loop(client.app, request.body.size(), [&] { return api::parse_body(request.body); });
-  const api::field_reader body(source);
-  const auto named = body.text("model");
-  const auto model = client.app.models.named(named);
-  auto wanted = api::read_message_request(body, api::sender_of(request, client.tenant), model->tokenizer(), true);
-  client.model = model->name;
+  const auto asked = co_await read_asked(client);
+  const auto& model = *asked.model;
+  auto wanted =
+      api::read_message_request(asked.body(), api::sender_of(client.request(), client.tenant), model.tokenizer(), true);
   const auto id = api::new_id("msg_");
-  const auto name = named.value_or(model->name);
   const bool stream = wanted.stream;
   const auto stop = wanted.request.stop;
-  api::merged_streams streams(begin(*model, std::move(wanted)), client.app.context.get_executor());
-  const running_answer shown(*model, id, streams);
+  api::merged_streams streams(begin(model, std::move(wanted)), client.app.context.get_executor());
+  const running_answer shown(*asked.model, id, streams);
   if (stream) {
-    message_events writer(client, streams.streams().front(), id, name, stop);
+    message_events writer(client, streams.streams().front(), id, asked.model_name, stop);
     co_await send_events(client, streams, writer);
   } else {
-    co_await send_message(client, streams, id, name, stop);
+    co_await send_message(client, streams, id, asked.model_name, stop);
   }
 }
 
 net::awaitable<void> count_tokens(call& client) {
-  const auto& request = client.request();
-  const auto answer = co_await off_loop(client.app, request.body.size(), [&] {
-    const auto source = api::parse_body(request.body);
-    const api::field_reader body(source);
-    const auto model = client.app.models.named(body.text("model"));
-    auto wanted = api::read_message_request(body, {}, model->tokenizer(), false);
-    const auto found = model->engine->estimate(wanted.request);
-    if (found.why_not && found.prompt_tokens == 0) throw api::error_of(found.why_not);
-    return json::serialize(json::object{{"input_tokens", found.prompt_tokens}});
+  const auto asked = co_await read_asked(client);
+  const auto found = co_await off_loop(client.app, client.request().body.size(), [&] {
+    return asked.model->engine->estimate(
+        api::read_message_request(asked.body(), {}, asked.model->tokenizer(), false).request);
   });
-  co_await client.client.respond({.body = answer});
+  if (found.why_not && found.prompt_tokens == 0) throw api::error_of(found.why_not);
+  co_await client.client.respond({.body = json::serialize(json::object{{"input_tokens", found.prompt_tokens}})});
 }
 
 }  // namespace server

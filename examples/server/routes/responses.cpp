@@ -200,17 +200,14 @@ net::awaitable<void> send_response(call& client, api::merged_streams& streams, c
 }  // namespace
 
 net::awaitable<void> responses(call& client) {
-  const auto& request = client.request();
-  const auto source = co_await off_loop(client.app, request.body.size(), [&] { return api::parse_body(request.body); });
-  const api::field_reader body(source);
-  const auto named = body.text("model");
-  const auto model = client.app.models.named(named);
-  auto wanted = api::read_response_request(body, api::sender_of(request, client.tenant), model->tokenizer());
-  client.model = model->name;
-  const auto head = head_of(body, named.value_or(model->name));
+  const auto asked = co_await read_asked(client);
+  const auto& model = *asked.model;
+  auto wanted =
+      api::read_response_request(asked.body(), api::sender_of(client.request(), client.tenant), model.tokenizer());
+  const auto head = head_of(asked.body(), asked.model_name);
   const bool stream = wanted.stream;
-  api::merged_streams streams(begin(*model, std::move(wanted)), client.app.context.get_executor());
-  const running_answer shown(*model, head.id, streams);
+  api::merged_streams streams(begin(model, std::move(wanted)), client.app.context.get_executor());
+  const running_answer shown(*asked.model, head.id, streams);
   if (stream) {
     response_events writer(client, streams.streams().front(), head);
     co_await send_events(client, streams, writer);

@@ -78,9 +78,9 @@ double sigmoid(double value) { return 1 / (1 + std::exp(-value)); }
 }  // namespace
 
 net::awaitable<void> embeddings(call& client) {
-  const auto source = api::parse_body(client.request().body);
-  const api::field_reader body(source);
-  const auto model = client.app.models.named(body.text("model"));
+  const auto asked = co_await read_asked(client);
+  const auto body = asked.body();
+  const auto& model = asked.model;
   if (model->model->embedding_width() == 0 || model->model->scores_pairs()) refuse(*model, "embed texts");
   const auto format = body.text("encoding_format").value_or("float");
   if (format != "float" && format != "base64") body.refuse("encoding_format", "float or base64");
@@ -100,9 +100,9 @@ net::awaitable<void> embeddings(call& client) {
 }
 
 net::awaitable<void> rerank(call& client) {
-  const auto source = api::parse_body(client.request().body);
-  const api::field_reader body(source);
-  const auto model = client.app.models.named(body.text("model"));
+  const auto asked = co_await read_asked(client);
+  const auto body = asked.body();
+  const auto& model = asked.model;
   if (!model->model->scores_pairs()) refuse(*model, "score texts");
   const auto query = body.required_text("query");
   std::vector<cogen::encoder_input> pairs;
