@@ -1,5 +1,8 @@
 // Tokens a second with and without draft tokens, on text that repeats itself and in ordinary chat, for several numbers
-// of streams. Both are measured in turn, in engines of their own. A JSON object a line.
+// of streams. Both are measured in turn, in engines of their own, and the gain is the median over the pairs, with its
+// quartiles: what slows the machine down for a while slows both. A JSON object a line.
+#include "command_line.hpp"
+
 #include <cogen/drafter.hpp>
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
@@ -25,7 +28,7 @@ namespace net = boost::asio;
 namespace po = boost::program_options;
 
 struct settings {
-  std::string model;
+  std::string model, text;
   std::vector<int> streams;
   int tokens, drafts, repetitions;
 };
@@ -39,16 +42,13 @@ std::optional<settings> parse(int argc, char** argv) {
   add("streams", po::value(&wanted.streams)->multitoken()->default_value({1, 4, 8, 32}, "1 4 8 32"), "at a time");
   add("tokens", po::value(&wanted.tokens)->default_value(192), "that each stream generates");
   add("drafts", po::value(&wanted.drafts)->default_value(8), "max_draft_tokens");
-  add("repetitions", po::value(&wanted.repetitions)->default_value(5), "of each measurement; their median counts");
-  po::variables_map given;
-  po::store(po::parse_command_line(argc, argv, options), given);
-  if (given.contains("help")) {
-    std::cout << options;
-    return std::nullopt;
-  }
-  po::notify(given);
+  add("repetitions", po::value(&wanted.repetitions)->default_value(5), "pairs of measurements");
+  add("text", po::value(&wanted.text)->default_value("both"), "repetitive, chat or both");
+  if (!read_command_line(argc, argv, options)) return std::nullopt;
   if (wanted.tokens < 1 || wanted.drafts < 1 || wanted.repetitions < 1)
     throw std::invalid_argument("--tokens, --drafts and --repetitions must be at least 1");
+  if (wanted.text != "repetitive" && wanted.text != "chat" && wanted.text != "both")
+    throw std::invalid_argument("--text is " + wanted.text + "; it must be repetitive, chat or both");
   return wanted;
 }
 
@@ -105,10 +105,9 @@ measured serve(cogen::engine& engine, int streams, cogen::request (*ask)(int), c
   return result;
 }
 
-const measured& median(std::vector<measured>& all) {
-  const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-  std::ranges::nth_element(all, middle, {}, &measured::tokens_per_second);
-  return *middle;
+double median_of(std::vector<double> values, double share = 0.5) {
+  std::ranges::sort(values);
+  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
 }
 
 void compare(const char* text, cogen::request (*ask)(int), int streams, const settings& wanted,
@@ -120,22 +119,25 @@ void compare(const char* text, cogen::request (*ask)(int), int streams, const se
     return made;
   };
   cogen::engine plain(model, options()), drafting(model, options());
-  std::vector<measured> without, with;
-  for (int i = 0; i <= wanted.repetitions; ++i) {
-    const auto one = serve(plain, streams, ask, wanted, nullptr);
-    const auto other = serve(drafting, streams, ask, wanted, cogen::prompt_lookup());
-    if (i == 0) continue;  // the first fills caches and learns the times of steps
-    without.push_back(one);
-    with.push_back(other);
+  const auto without = [&] { return serve(plain, streams, ask, wanted, nullptr); };
+  const auto with = [&] { return serve(drafting, streams, ask, wanted, cogen::prompt_lookup()); };
+  without(), with();  // fill caches, and learn the times of steps
+  std::vector<double> before, after, gains;
+  cogen::usage drafts;
+  for (int i = 0; i < wanted.repetitions; ++i) {
+    measured one, other;
+    if (i % 2 == 0) one = without(), other = with();
+    if (i % 2 == 1) other = with(), one = without();
+    before.push_back(one.tokens_per_second);
+    after.push_back(other.tokens_per_second);
+    gains.push_back(after.back() / before.back());
+    drafts = other.drafts;
   }
-  const auto& before = median(without);
-  const auto& after = median(with);
   fmt::print(
-      "{{\"text\": \"{}\", \"streams\": {}, \"without\": {:.1f}, \"with\": {:.1f}, \"gain\": {:.3f}, \"drafts\": {}, "
-      "\"accepted\": {}}}\n",
-      text, streams, before.tokens_per_second, after.tokens_per_second,
-      after.tokens_per_second / before.tokens_per_second, after.drafts.draft_tokens,
-      after.drafts.accepted_draft_tokens);
+      "{{\"text\": \"{}\", \"streams\": {}, \"without\": {:.1f}, \"with\": {:.1f}, \"gain\": {:.3f}, \"quartiles\": "
+      "[{:.3f}, {:.3f}], \"drafts\": {}, \"accepted\": {}}}\n",
+      text, streams, median_of(before), median_of(after), median_of(gains), median_of(gains, 0.25),
+      median_of(gains, 0.75), drafts.draft_tokens, drafts.accepted_draft_tokens);
   std::cout.flush();
 }
 
@@ -146,8 +148,8 @@ int main(int argc, char** argv) try {
   if (!wanted) return 0;
   const auto model = cogen::load_model(wanted->model);
   for (const int streams : wanted->streams) {
-    compare("repetitive", repetitive, streams, *wanted, model);
-    compare("chat", chat, streams, *wanted, model);
+    if (wanted->text != "chat") compare("repetitive", repetitive, streams, *wanted, model);
+    if (wanted->text != "repetitive") compare("chat", chat, streams, *wanted, model);
   }
 } catch (const std::exception& e) {
   std::cerr << "speculation: " << e.what() << '\n';
