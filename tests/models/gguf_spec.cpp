@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(norms_are_named_by_their_place) {
   const names shared{"blk.1.attn_norm", "-", "blk.1.attn_norm", "-"};
   for (const auto* each :
        {"llama", "qwen2", "qwen3", "gemma", "phi3", "granite", "smollm3", "mistral3", "arcee", "ernie4_5",
-        "hunyuan-dense", "apertus", "starcoder2", "nemotron", "gpt2", "gptneox", "bloom", "mpt"})
+        "hunyuan-dense", "apertus", "starcoder2", "nemotron", "gpt2", "gptneox", "bloom", "mpt", "starcoder"})
     BOOST_TEST(norms_of(spec_of(each), 1) == before, each << boost::test_tools::per_element());
   for (const auto* each : {"gemma2", "gemma3", "glm4"})
     BOOST_TEST(norms_of(spec_of(each), 1) == around, each << boost::test_tools::per_element());
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(matrices_are_in_order) {
   const auto gpt2 = spec_of("gpt2", {}, {"blk.0.attn_qkv.weight", "blk.0.attn_qkv.bias"});
   BOOST_TEST(!attention_of(gpt2).transposed);
   BOOST_TEST(!mlp_of(gpt2).transposed);
-  for (const auto* each : {"gptneox", "bloom", "falcon"})
+  for (const auto* each : {"gptneox", "bloom", "falcon", "starcoder"})
     BOOST_TEST(!attention_of(spec_of(each, {}, {"blk.0.attn_qkv.weight"})).grouped_qkv, each);
 }
 

@@ -211,6 +211,19 @@ BOOST_AUTO_TEST_CASE(mamba2_mixers_that_their_configuration_does_not_fit) {
   refused("time_step_limit", {0.0, 0.1}, {"time_step_limit", "time steps without limits are read"});
 }
 
+BOOST_AUTO_TEST_CASE(bigcodes_that_their_configuration_does_not_fit) {
+  const auto refused = [](const char* golden, const char* key, const boost::json::value& value,
+                          const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        golden, [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("gpt_bigcode_published", "multi_query", false, {"attn.c_attn.weight", "[40, 24]", "[72, 24]"});
+  refused("gpt_bigcode_heads", "multi_query", true, {"attn.c_attn.weight", "[63, 21]", "[35, 21]"});
+  refused("gpt_bigcode_heads", "multi_query", 2, {"multi_query is 2; true or false"});
+  refused("gpt_bigcode_heads", "n_head", 5, {"n_head is 5; n_embd = 21 must be a multiple of it"});
+  refused("gpt_bigcode_heads", "n_inner", 80, {"mlp.c_fc.weight", "[84, 21]", "[80, 21]"});
+}
+
 BOOST_AUTO_TEST_CASE(hybrid_granites_that_their_configuration_does_not_fit) {
   const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
     check_refused<load::load_error>(
