@@ -167,6 +167,13 @@ class operators {
   virtual void mix(const mixer_rows& numbers, const mixer& by, const step_rows& rows, const cache::device_layer& layer,
                    const at::Tensor& out) = 0;
 
+  /// RWKV's attention before its last product, and its feed-forward, of before(x), from and to the states of the rows'
+  /// slots. x [tokens, inputs] float32, out [tokens, channels] and [tokens, inputs]
+  virtual void mix_times(const at::Tensor& x, const norm& before, const time_mix& by, const step_rows& rows,
+                         const cache::device_layer& layer, const at::Tensor& out) = 0;
+  virtual void mix_channels(const at::Tensor& x, const norm& before, const channel_mix& by, const step_rows& rows,
+                            const cache::device_layer& layer, const at::Tensor& out) = 0;
+
   /// Samples the token after each row of `logits` [rows, vocabulary] float32, and modifies them: writes `tokens` [rows]
   /// int32, `statuses` [rows] uint8 (sampling_status), and in `last` the token of the row's slot. Rows sampled on the
   /// host are skipped.

@@ -144,6 +144,32 @@ struct recurrent_mixer {
   int layer;  ///< of the cache
 };
 
+/// RWKV's attention by times, as kernels::time_mix_operands has it.
+template <class B>
+struct time_mix {
+  static constexpr bool mixes_tokens = true;
+
+  models::time_mix_spec how;
+  decltype(B::projection::bias) mixes;     ///< m of each product, [in.size() * inputs] float32
+  std::vector<typename B::projection> in;  ///< to keys, values and gates
+  decltype(B::projection::bias) decay;     ///< [channels] float32; negative
+  decltype(B::projection::bias) first;     ///< [channels] float32
+  typename B::projection output;
+  int layer;  ///< of the cache
+};
+
+/// RWKV's feed-forward: sigmoid(gate) * product(relu(key)^2).
+template <class B>
+struct channel_mix {
+  static constexpr bool mixes_tokens = true;
+
+  models::channel_mix_spec how;
+  decltype(B::projection::bias) mixes;     ///< m of each product, [in.size() * inputs] float32
+  std::vector<typename B::projection> in;  ///< to keys and gates
+  typename B::projection product;
+  int layer;  ///< of the cache
+};
+
 template <class B>
 struct mlp {
   static constexpr bool mixes_tokens = false;

@@ -76,8 +76,12 @@ device::norm tensor_weights::norm(const models::norm_spec& spec, std::int64_t wi
 
 at::Tensor tensor_weights::as_vector(const std::vector<float>& numbers) const { return at::tensor(numbers).to(like_); }
 
+at::Tensor tensor_weights::in_float32(const std::vector<float>& numbers) const {
+  return at::tensor(numbers).to(like_.device());
+}
+
 at::Tensor tensor_weights::in_float32(const std::string& name, std::initializer_list<std::int64_t> shape) {
-  return at::tensor(numbers(name, shape)).view(shape).to(like_.device());
+  return in_float32(numbers(name, shape)).view(shape);
 }
 
 device::rotations tensor_weights::rotation(const load::rope_config& config, std::int64_t positions) const {

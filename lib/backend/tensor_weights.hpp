@@ -56,7 +56,8 @@ class tensor_weights {
 
   at::Tensor as_vector(const std::vector<float>& numbers) const;
 
-  /// numbers() as they are, on the device.
+  /// Numbers as they are, on the device.
+  at::Tensor in_float32(const std::vector<float>& numbers) const;
   at::Tensor in_float32(const std::string& name, std::initializer_list<std::int64_t> shape);
 
   /// The angles of all positions, and tables of the first `positions` ones.

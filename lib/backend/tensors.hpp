@@ -163,7 +163,8 @@ struct tensors {
 
   using block_part =
       std::variant<parts::attention<tensors>, parts::latent_attention<tensors>, parts::cross_attention<tensors>,
-                   parts::mamba<tensors>, parts::recurrent_mixer<tensors>, parts::mlp<tensors>, parts::linear<tensors>,
+                   parts::mamba<tensors>, parts::recurrent_mixer<tensors>, parts::time_mix<tensors>,
+                   parts::channel_mix<tensors>, parts::mlp<tensors>, parts::linear<tensors>,
                    parts::mixture_of_experts<tensors>, parts::layer_input<tensors>, parts::low_rank<tensors>,
                    parts::stream_step<tensors>>;
 
@@ -190,6 +191,7 @@ struct tensors {
   static std::int64_t bytes(const norm& of);
 };
 
+using channel_mix = parts::channel_mix<tensors>;
 using cross_attention = parts::cross_attention<tensors>;
 using embedding = parts::embedding<tensors>;
 using head = parts::head<tensors>;
@@ -199,6 +201,7 @@ using layer_inputs = parts::layer_inputs<tensors>;
 using low_rank = parts::low_rank<tensors>;
 using stream_step = parts::stream_step<tensors>;
 using streams = parts::streams<tensors>;
+using time_mix = parts::time_mix<tensors>;
 using recurrent_mixer = parts::recurrent_mixer<tensors>;
 using mixture_of_experts = parts::mixture_of_experts<tensors>;
 using residual = parts::residual<norm>;

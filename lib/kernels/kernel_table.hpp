@@ -177,6 +177,25 @@ struct head_decay_job {
   std::int64_t heads;
 };
 
+/// Some channels of one sequence's new tokens.
+struct time_mix_job {
+  const float* k;  // [tokens, channels]
+  std::int64_t k_stride;
+  const float* v;  // [tokens, channels]
+  std::int64_t v_stride;
+  const float* gate;  // [tokens, channels]
+  std::int64_t gate_stride;
+  const float* decay;   // [channels]
+  const float* first;   // [channels]
+  const float* before;  // [3, channels], all_channels floats between each
+  float* after;
+  float* out;  // [tokens, channels]
+  std::int64_t out_stride;
+  std::int64_t tokens;
+  std::int64_t channels;
+  std::int64_t all_channels;
+};
+
 constexpr int attention_block = 64;
 constexpr int attention_span = 256;
 constexpr int max_attention_rows = 96;
@@ -213,6 +232,7 @@ struct kernel_table {
   void (*selective_scan)(const selective_scan_job& job);
   void (*linear_attention)(const linear_attention_job& job);
   void (*head_decay)(const head_decay_job& job);
+  void (*time_mix)(const time_mix_job& job);
 };
 
 extern const kernel_table portable_kernels;

@@ -22,6 +22,7 @@ const kernel_table COGEN_KERNEL_TABLE = {
     .selective_scan = selective_scan_channels,
     .linear_attention = attend_linearly,
     .head_decay = head_decay_token,
+    .time_mix = time_mix_channels,
 };
 
 }  // namespace cogen::kernels

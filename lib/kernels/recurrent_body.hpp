@@ -80,6 +80,43 @@ void selective_scan_channels(const selective_scan_job& job) {
   for (std::int64_t token = 0; token < job.tokens; ++token) scan_token(job, token);
 }
 
+// Sums of weighted values and of weights, relative to e^exponent.
+struct relative_sums {
+  simd::f values, weights, exponent;
+};
+
+// With a value of the weight e^power.
+COGEN_INLINE relative_sums added(relative_sums to, simd::f power, simd::f value) {
+  const simd::f exponent = simd::max(to.exponent, power);
+  const simd::f kept = exponential(simd::sub(to.exponent, exponent));
+  const simd::f weight = exponential(simd::sub(power, exponent));
+  return {simd::fma(kept, to.values, simd::mul(weight, value)), simd::fma(kept, to.weights, weight), exponent};
+}
+
+void time_mix_token(const time_mix_job& job, std::int64_t token) {
+  const float* before = token == 0 ? job.before : job.after;
+  over_row(
+      job.channels, [&](row_span span) __attribute__((always_inline)) {
+        const simd::f k = load(job.k + token * job.k_stride, span);
+        const simd::f v = load(job.v + token * job.v_stride, span);
+        const simd::f gate = sigmoid(load(job.gate + token * job.gate_stride, span));
+        relative_sums sums{load(before, span), load(before + job.all_channels, span),
+                           load(before + 2 * job.all_channels, span)};
+        sums.exponent = simd::where_less(sums.weights, simd::set(0.5F), simd::set(-1e38F), sums.exponent);
+        const relative_sums now = added(sums, simd::add(k, load(job.first, span)), v);
+        sums.exponent = simd::add(sums.exponent, load(job.decay, span));
+        const relative_sums next = added(sums, k, v);
+        store(job.after, next.values, span);
+        store(job.after + job.all_channels, next.weights, span);
+        store(job.after + 2 * job.all_channels, next.exponent, span);
+        store(job.out + token * job.out_stride, simd::mul(simd::div(now.values, now.weights), gate), span);
+      });
+}
+
+void time_mix_channels(const time_mix_job& job) {
+  for (std::int64_t token = 0; token < job.tokens; ++token) time_mix_token(job, token);
+}
+
 void head_decay_token(const head_decay_job& job) {
   over_row(
       job.heads, [&](row_span span) __attribute__((always_inline)) {

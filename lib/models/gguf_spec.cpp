@@ -245,6 +245,8 @@ class gguf_namer {
     net.grouped_qkvz = false;
   }
   void rename(mamba2_spec&) const {}
+  void rename(time_mix_spec&) const {}
+  void rename(channel_mix_spec&) const {}
 
   // By which load::gguf_views knows the tensors of a mixer.
   static std::string_view mixer_prefix(const mamba_spec&) { return "mamba."; }

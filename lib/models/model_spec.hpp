@@ -272,7 +272,8 @@ enum class passed_on : std::uint8_t { nothing, result, sum };
 /// x = scalar * post(x + residual_scale * after(what(before(x)))). Blocks may name the same weights.
 struct block_spec {
   std::variant<attention_spec, latent_attention_spec, mamba_spec, short_convolution_spec, delta_net_spec, mamba2_spec,
-               mlp_spec, moe_spec, linear_spec, layer_input_spec, low_rank_spec, stream_step_spec>
+               time_mix_spec, channel_mix_spec, mlp_spec, moe_spec, linear_spec, layer_input_spec, low_rank_spec,
+               stream_step_spec>
       what;
   std::string prefix;
   std::optional<norm_spec> before = {};

@@ -81,4 +81,26 @@ struct mamba2_spec {
   }
 };
 
+// RWKV's two (Peng et al., arXiv:2305.13048). Their products read mixes of each row and the one before it, m * row +
+// (1 - m) * before, with a vector m for each product: "time_mix_key" is that of "key". The last row is in the state.
+
+/// Attention by times: each channel of "value" is averaged over all tokens, with weights that are exponentials of "key"
+/// and decay by "time_decay" with each token; the present one's has "time_first" added. It is gated by sigmoid of
+/// "receptance" and goes through "output".
+struct time_mix_spec {
+  std::int64_t inputs = 0;
+  std::int64_t channels = 0;
+
+  /// The last row, then sums of weighted values, sums of weights, and the exponents that both are relative to.
+  cache::kv_cache_spec kv() const { return {.kind = cache::layer_kind::recurrent, .state = inputs + 3 * channels}; }
+};
+
+/// A feed-forward: "value" of relu(key)^2, gated by sigmoid of "receptance".
+struct channel_mix_spec {
+  std::int64_t inputs = 0;
+  std::int64_t intermediate = 0;
+
+  cache::kv_cache_spec kv() const { return {.kind = cache::layer_kind::recurrent, .state = inputs}; }
+};
+
 }  // namespace cogen::models

@@ -47,6 +47,17 @@ auto begin(Operators& on, const parts::recurrent_mixer<B>& part, const typename 
 }
 
 template <class Operators, class B>
+auto begin(Operators& on, const parts::time_mix<B>& part, const typename B::norm& before, const typename B::rows& x) {
+  return on.mix_times(x, before, part);
+}
+
+template <class Operators, class B>
+auto begin(Operators& on, const parts::channel_mix<B>& part, const typename B::norm& before,
+           const typename B::rows& x) {
+  return on.mix_channels(x, before, part);
+}
+
+template <class Operators, class B>
 auto begin(Operators& on, const parts::mlp<B>& part, const typename B::norm& before, const typename B::rows& x) {
   return on.norm_activated(x, before, part.up, part.activation, part.intermediate);
 }

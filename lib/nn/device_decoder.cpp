@@ -32,6 +32,7 @@ result result_of(const models::block_spec& block) {
   if (std::holds_alternative<models::mlp_spec>(block.what)) return result::gated;
   if (std::holds_alternative<models::layer_input_spec>(block.what)) return result::gated;
   if (std::holds_alternative<models::low_rank_spec>(block.what)) return result::joined;
+  if (std::holds_alternative<models::channel_mix_spec>(block.what)) return result::joined;
   return std::holds_alternative<models::moe_spec>(block.what) ? result::routed : result::mixed;
 }
 

@@ -103,6 +103,19 @@ at::Tensor device_pass::mix(const at::Tensor& x, const device::norm& before, con
       by.mixer);
 }
 
+at::Tensor device_pass::mix_times(const at::Tensor& x, const device::norm& before, const device::time_mix& by) const {
+  const auto out = part_of(scratch_.mixed, x.size(0), by.how.channels);
+  on_.mix_times(x, before, by, rows_, memory_.cache.layer(by.layer), out);
+  return out;
+}
+
+at::Tensor device_pass::mix_channels(const at::Tensor& x, const device::norm& before,
+                                     const device::channel_mix& by) const {
+  const auto out = part_of(scratch_.joined, x.size(0), x.size(1));
+  on_.mix_channels(x, before, by, rows_, memory_.cache.layer(by.layer), out);
+  return out;
+}
+
 at::Tensor device_pass::norm_activated(const at::Tensor& x, const device::norm& before, const device::projection& by,
                                        const parts::activation& how, std::int64_t intermediate) const {
   const auto y = part_of(scratch_.gated, x.size(0), intermediate);

@@ -32,6 +32,8 @@ class device_pass {
                                const device::latent_attention& part) const;
   at::Tensor scan(const device::selective_scan& by, int layer, const at::Tensor& x_and_gate) const;
   at::Tensor mix(const at::Tensor& x, const device::norm& before, const device::recurrent_mixer& by) const;
+  at::Tensor mix_times(const at::Tensor& x, const device::norm& before, const device::time_mix& by) const;
+  at::Tensor mix_channels(const at::Tensor& x, const device::norm& before, const device::channel_mix& by) const;
   at::Tensor norm_activated(const at::Tensor& x, const device::norm& before, const device::projection& by,
                             const parts::activation& how, std::int64_t intermediate) const;
 

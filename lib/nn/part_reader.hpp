@@ -12,8 +12,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <stdexcept>
@@ -150,6 +152,9 @@ class part_reader {
     if (const auto* step = std::get_if<models::stream_step_spec>(&spec.what)) return stream_step(*step, spec.prefix);
     if (const auto* net = std::get_if<models::delta_net_spec>(&spec.what)) return recurrent(*net, spec.prefix, layer);
     if (const auto* mamba = std::get_if<models::mamba2_spec>(&spec.what)) return recurrent(*mamba, spec.prefix, layer);
+    if (const auto* times = std::get_if<models::time_mix_spec>(&spec.what)) return time_mix(*times, spec.prefix, layer);
+    if (const auto* channels = std::get_if<models::channel_mix_spec>(&spec.what))
+      return channel_mix(*channels, spec.prefix, layer);
     return recurrent(std::get<models::short_convolution_spec>(spec.what), spec.prefix, layer);
   }
 
@@ -235,6 +240,39 @@ class part_reader {
         .mixer = B::read_mixer(weights_, prefix, spec),
         .output = project({{.name = prefix + "out_proj", .rows = config_.hidden}}, spec.out_width(), spec.bias),
         .layer = layer};
+  }
+
+  part time_mix(const models::time_mix_spec& spec, const std::string& prefix, int layer) {
+    const auto in = [&](const char* name) {
+      return project({{.name = prefix + name, .rows = spec.channels}}, spec.inputs, false);
+    };
+    return parts::time_mix<B>{
+        .how = spec,
+        .mixes = mixes({"key", "value", "receptance"}, prefix),
+        .in = {in("key"), in("value"), in("receptance")},
+        .decay = weights_.in_float32(weights::decays_of(weights_.numbers(prefix + "time_decay", {spec.channels}))),
+        .first = weights_.in_float32(weights_.numbers(prefix + "time_first", {spec.channels})),
+        .output = project({{.name = prefix + "output", .rows = spec.inputs}}, spec.channels, false),
+        .layer = layer};
+  }
+
+  part channel_mix(const models::channel_mix_spec& spec, const std::string& prefix, int layer) {
+    return parts::channel_mix<B>{
+        .how = spec,
+        .mixes = mixes({"key", "receptance"}, prefix),
+        .in = {project({{.name = prefix + "key", .rows = spec.intermediate}}, spec.inputs, false),
+               project({{.name = prefix + "receptance", .rows = spec.inputs}}, spec.inputs, false)},
+        .product = project({{.name = prefix + "value", .rows = spec.inputs}}, spec.intermediate, false),
+        .layer = layer};
+  }
+
+  /// PREFIX + "time_mix_" + NAME of each.
+  auto mixes(const std::vector<std::string>& names, const std::string& prefix) {
+    std::vector<float> made;
+    for (const auto& name : names)
+      std::ranges::copy(weights_.numbers(prefix + "time_mix_" + name, {1, 1, config_.hidden}),
+                        std::back_inserter(made));
+    return weights_.in_float32(made);
   }
 
   parts::mlp<B> feed_forward(const models::mlp_spec& spec, const std::string& prefix) {

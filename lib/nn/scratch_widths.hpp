@@ -49,6 +49,8 @@ struct scratch_widths {
         },
         part.mixer);
   }
+  void add(const parts::time_mix<tensors>& part) { mixed = std::max(mixed, part.how.channels); }
+  void add(const parts::channel_mix<tensors>&) { joins = true; }
   void add(const parts::mlp<tensors>& part) { inner = std::max(inner, part.intermediate); }
   void add(const parts::linear<tensors>& part) { qkv = std::max(qkv, part.outputs); }
   void add(const parts::low_rank<tensors>&) { joins = true; }

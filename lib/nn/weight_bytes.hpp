@@ -39,6 +39,20 @@ std::int64_t bytes_of(const parts::recurrent_mixer<B>& part) {
 }
 
 template <class B>
+std::int64_t bytes_of(const parts::time_mix<B>& part) {
+  std::int64_t bytes = B::bytes(part.output);
+  for (const auto& each : part.in) bytes += B::bytes(each);
+  return bytes;
+}
+
+template <class B>
+std::int64_t bytes_of(const parts::channel_mix<B>& part) {
+  std::int64_t bytes = B::bytes(part.product);
+  for (const auto& each : part.in) bytes += B::bytes(each);
+  return bytes;
+}
+
+template <class B>
 std::int64_t bytes_of(const parts::mlp<B>& part) {
   return B::bytes(part.up) + B::bytes(part.down);
 }

@@ -1,5 +1,6 @@
 #include "weights/mixer_rows.hpp"
 
+#include <cmath>
 #include <numeric>
 
 namespace cogen::weights {
@@ -56,6 +57,11 @@ std::vector<named_rows> decision_rows(const models::mamba2_spec& spec, const std
            .rows = spec.decisions(),
            .stored = spec.in_width() + spec.decisions(),
            .runs = {{.first = spec.in_width(), .count = spec.decisions()}}}};
+}
+
+std::vector<float> decays_of(std::vector<float> logarithms) {
+  for (auto& value : logarithms) value = -std::exp(value);
+  return logarithms;
 }
 
 }  // namespace cogen::weights

@@ -19,4 +19,7 @@ std::vector<named_rows> decision_rows(const models::short_convolution_spec& spec
 std::vector<named_rows> decision_rows(const models::delta_net_spec& spec, const std::string& prefix);
 std::vector<named_rows> decision_rows(const models::mamba2_spec& spec, const std::string& prefix);
 
+/// -e^x of each: how a state decays, from its logarithm.
+std::vector<float> decays_of(std::vector<float> logarithms);
+
 }  // namespace cogen::weights

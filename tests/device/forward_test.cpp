@@ -55,6 +55,7 @@ const std::vector<memory_kind> memory_kinds{
     {"qwen3_5_typed", "states and tokens", [](auto&) {}, true},
     {"mamba2_published", "states", [](auto&) {}, true},
     {"granite4_published", "states and tokens", [](auto&) {}, true},
+    {"rwkv_wide", "states", [](auto&) {}, true},
     {"falcon_h1_scaled", "states and tokens", [](auto&) {}, true},
     {"jamba_dense", "states and a ring", [](auto& o) { o.kv.sinks = {.sinks = 0, .window = 20}; }, true},
     {"bart_tiny", "plain"},

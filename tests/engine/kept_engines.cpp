@@ -72,7 +72,8 @@ std::vector<std::string> hybrids() {
           "nemotron_h_published", "qwen3_5_interval",      "qwen3_5_published",
           "qwen3_5_typed",        "qwen3_5_moe_published", "qwen3_5_moe_typed",
           "qwen3_5_mtp",          "qwen3_next_mtp",        "qwen3_next_mixed",
-          "qwen3_next_published", "zamba2_biased",         "zamba2_published"};
+          "qwen3_next_published", "rwkv_published",        "rwkv_wide",
+          "zamba2_biased",        "zamba2_published"};
 }
 
 }  // namespace cogen::test

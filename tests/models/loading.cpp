@@ -211,6 +211,19 @@ BOOST_AUTO_TEST_CASE(mamba2_mixers_that_their_configuration_does_not_fit) {
   refused("time_step_limit", {0.0, 0.1}, {"time_step_limit", "time steps without limits are read"});
 }
 
+BOOST_AUTO_TEST_CASE(rwkvs_that_their_configuration_does_not_fit) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "rwkv_wide", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("attention_hidden_size", 22, {"attention.key.weight", "[35, 22]", "[22, 22]"});
+  refused("attention_hidden_size", 0, {"attention_hidden_size is 0; an integer from 1"});
+  refused("intermediate_size", nullptr, {"feed_forward.key.weight", "[51, 22]", "[88, 22]"});
+  refused("rescale_every", 1.5, {"rescale_every is 1.5", "an integer from -1048576"});
+  refused("tie_word_embeddings", true, {"head.weight", "no part"});
+  refused("num_hidden_layers", 1, {"rwkv.blocks.1.", "no part"});
+}
+
 BOOST_AUTO_TEST_CASE(bigcodes_that_their_configuration_does_not_fit) {
   const auto refused = [](const char* golden, const char* key, const boost::json::value& value,
                           const std::vector<std::string>& named) {

@@ -161,6 +161,14 @@ class parameter_count {
 
   std::int64_t of(const models::mamba_spec&) const { return 0; }
 
+  static std::int64_t of(const models::time_mix_spec& spec) {
+    return 4 * spec.inputs * spec.channels + 2 * spec.channels + 3 * spec.inputs;
+  }
+
+  static std::int64_t of(const models::channel_mix_spec& spec) {
+    return spec.inputs * (2 * spec.intermediate + spec.inputs + 2);
+  }
+
   std::int64_t of(const models::linear_spec&) const { return config_.hidden * config_.hidden; }
 
   std::int64_t of(const models::layer_input_spec& spec) const { return 2 * config_.hidden * spec.width; }
@@ -183,11 +191,12 @@ class parameter_count {
   const load::model_config& config_;
 };
 
-/// Of layers whose letter is no feed-forward's, where they have one; hybrid ones have two.
+/// Of layers whose letter is no feed-forward's, where they have one; hybrid ones and RWKV's have two.
 std::size_t mixing_blocks(const load::config_fields& fields, const load::model_config& config) {
   const auto letters =
       fields.string("hybrid_override_pattern", std::string(static_cast<std::size_t>(config.layers), 'M'));
-  return static_cast<std::size_t>(std::ranges::count_if(letters, [](char each) { return each == 'M' || each == '*'; }) +
+  const auto mixing = std::ranges::count_if(letters, [](char each) { return each == 'M' || each == '*'; });
+  return static_cast<std::size_t>((config.family == "rwkv" ? 2 : 1) * mixing +
                                   std::ranges::count(fields.strings("layers_block_type"), "hybrid"));
 }
 

@@ -21,9 +21,9 @@ const std::shared_ptr<const model>& recurrent_model(const std::string& golden) {
   return found;
 }
 
-const std::vector<std::string> goldens{"mamba_tiny",       "jamba_tiny",       "lfm2_published",
-                                       "qwen3_5_interval", "mamba2_published", "granite4_published",
-                                       "falcon_h1_scaled", "zamba2_published"};
+const std::vector<std::string> goldens{"mamba_tiny",       "jamba_tiny",         "lfm2_published",   "qwen3_5_interval",
+                                       "mamba2_published", "granite4_published", "falcon_h1_scaled", "zamba2_published",
+                                       "rwkv_published",   "rwkv_wide"};
 
 bool is_recurrent(const cache::kv_cache_spec& shape) { return shape.kind == cache::layer_kind::recurrent; }
 
@@ -98,6 +98,10 @@ BOOST_AUTO_TEST_CASE(layers_remember_what_the_configuration_says) {
   const auto& mamba2 = recurrent_model("mamba2_published")->kv_cache_specs();
   BOOST_TEST(std::ranges::all_of(mamba2, is_recurrent));
   BOOST_TEST(mamba2.front().state == (52 + 2 * 10) * 3 + 52 * 5);
+  const auto& rwkv = recurrent_model("rwkv_wide")->kv_cache_specs();
+  BOOST_TEST(std::ranges::all_of(rwkv, is_recurrent));
+  BOOST_TEST(rwkv.at(0).state == 22 + 3 * 35);
+  BOOST_TEST(rwkv.at(1).state == 22);
   for (const auto& shape : jamba) BOOST_TEST((is_recurrent(shape) ? shape.state : shape.kv_heads) > 0);
 }
 

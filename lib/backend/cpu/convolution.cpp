@@ -2,7 +2,6 @@
 
 #include "kernels/causal_convolution.hpp"
 
-#include <cmath>
 #include <cstddef>
 
 namespace cogen::cpu {
@@ -15,11 +14,6 @@ std::vector<float> channels_last(const std::vector<float>& stored, std::int64_t 
     for (std::size_t at = 0; at < width; ++at) turned[at * rows + channel] = stored[channel * width + at];
   }
   return turned;
-}
-
-std::vector<float> decays_of(std::vector<float> logarithms) {
-  for (auto& value : logarithms) value = -std::exp(value);
-  return logarithms;
 }
 
 std::int64_t bytes_of(const std::vector<float>& numbers) {

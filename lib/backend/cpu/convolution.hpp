@@ -12,9 +12,6 @@ namespace cogen::cpu {
 /// [channels, width] -> [width, channels]
 std::vector<float> channels_last(const std::vector<float>& stored, std::int64_t channels);
 
-/// -e^x of each: how a state decays, from its logarithm.
-std::vector<float> decays_of(std::vector<float> logarithms);
-
 std::int64_t bytes_of(const std::vector<float>& numbers);
 
 /// A causal convolution of each channel by itself. Its last inputs are the first numbers of its layer's state.

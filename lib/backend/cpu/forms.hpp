@@ -35,10 +35,11 @@ struct forms {
   struct stacked {};
   static stacked stack(const std::vector<projection*>&) { return {}; }
 
-  using block_part = std::variant<parts::attention<forms>, parts::latent_attention<forms>,
-                                  parts::cross_attention<forms>, parts::mamba<forms>, parts::recurrent_mixer<forms>,
-                                  parts::mlp<forms>, parts::linear<forms>, parts::mixture_of_experts<forms>,
-                                  parts::layer_input<forms>, parts::low_rank<forms>, parts::stream_step<forms>>;
+  using block_part =
+      std::variant<parts::attention<forms>, parts::latent_attention<forms>, parts::cross_attention<forms>,
+                   parts::mamba<forms>, parts::recurrent_mixer<forms>, parts::time_mix<forms>,
+                   parts::channel_mix<forms>, parts::mlp<forms>, parts::linear<forms>, parts::mixture_of_experts<forms>,
+                   parts::layer_input<forms>, parts::low_rank<forms>, parts::stream_step<forms>>;
 
   static heads make_heads(const weight_reader&, const models::attention_spec& spec,
                           const weights::head_numbers& numbers, rotation rope) {

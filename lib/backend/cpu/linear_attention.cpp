@@ -1,11 +1,12 @@
 #include "backend/cpu/linear_attention.hpp"
 
 #include "backend/cpu/convolution.hpp"
+#include "weights/mixer_rows.hpp"
 
 namespace cogen::cpu {
 
 head_decay::head_decay(weight_reader& weights, const std::string& prefix, std::int64_t heads)
-    : rate_(decays_of(weights.numbers(prefix + "A_log", {heads}))),
+    : rate_(weights::decays_of(weights.numbers(prefix + "A_log", {heads}))),
       bias_(weights.numbers(prefix + "dt_bias", {heads})) {}
 
 void head_decay::operator()(const forward_context& context, const activations& x, const activations& steps,

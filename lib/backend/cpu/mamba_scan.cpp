@@ -2,6 +2,7 @@
 
 #include "backend/cpu/layer_states.hpp"
 #include "kernels/selective_scan.hpp"
+#include "weights/mixer_rows.hpp"
 
 #include <array>
 
@@ -10,7 +11,7 @@ namespace cogen::cpu {
 namespace {
 
 std::vector<float> read_decay(weight_reader& weights, const std::string& name, const models::mamba_spec& shape) {
-  return decays_of(channels_last(weights.numbers(name, {shape.channels, shape.states}), shape.channels));
+  return weights::decays_of(channels_last(weights.numbers(name, {shape.channels, shape.states}), shape.channels));
 }
 
 projection project(weight_reader& weights, const std::string& name, std::int64_t outputs, std::int64_t inputs) {

@@ -60,6 +60,10 @@ class operators {
   /// What a mixer makes of by.in(before(x)), before its last product.
   activations mix(const activations& x, const forms::norm& before, const parts::recurrent_mixer<forms>& by) const;
 
+  /// RWKV's attention before its last product, and its feed-forward. [rows, channels], [rows, inputs]
+  activations mix_times(const activations& x, const forms::norm& before, const parts::time_mix<forms>& by) const;
+  activations mix_channels(const activations& x, const forms::norm& before, const parts::channel_mix<forms>& by) const;
+
   /// f(by(before(x))), computed as the product behind it reads its rows. [rows, intermediate]
   kernels::activation_operands norm_activated(const activations& x, const forms::norm& before, const projection& by,
                                               const parts::activation& how, std::int64_t intermediate) const;
@@ -127,6 +131,7 @@ class operators {
              const activations& logits) const;
 
  private:
+  activations mixes(const activations& x, const forms::norm& before, std::span<const float> of, int layer) const;
   static activations norm_linear(const forward_context& context, const activations& x, const forms::norm& before,
                                  const projection& by, std::int64_t outputs);
   void linear_add(const input& y, const projection& by, const parts::residual<forms::norm>& how,

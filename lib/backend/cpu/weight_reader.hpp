@@ -58,6 +58,7 @@ class weight_reader {
   }
 
   static std::vector<float> as_vector(std::vector<float> numbers) { return numbers; }
+  static std::vector<float> in_float32(std::vector<float> numbers) { return numbers; }
 
   /// Rotations of up to `positions` positions.
   static std::shared_ptr<const rope> rotation(const load::rope_config& config, std::int64_t positions) {

@@ -6,6 +6,7 @@
 #include <ATen/ops/cat.h>
 #include <ATen/ops/exp.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/maximum.h>
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
@@ -125,6 +126,24 @@ at::Tensor convolved(const at::Tensor& x, const convolution& by, const at::Tenso
 
 at::Tensor kept_inputs(const at::Tensor& state, const convolution& of) {
   return state.narrow(1, 0, (of.taps() - 1) * of.channels()).unflatten(1, {of.taps() - 1, of.channels()});
+}
+
+at::Tensor averaged(const std::vector<at::Tensor>& kvg, const time_mix& by, const at::Tensor& state) {
+  const auto values = state.select(1, 0), weights = state.select(1, 1), exponent = state.select(1, 2);
+  exponent.masked_fill_(weights == 0, -1e38);
+  std::vector<at::Tensor> found;
+  for (std::int64_t token = 0; token < kvg[0].size(1); ++token) {
+    const auto k = kvg[0].select(1, token), v = kvg[1].select(1, token);
+    const auto largest = at::maximum(exponent, k + by.first);
+    const auto kept = at::exp(exponent - largest), weight = at::exp(k + by.first - largest);
+    found.push_back((kept * values + weight * v) / (kept * weights + weight));
+    const auto decayed = exponent + by.decay;
+    exponent.copy_(at::maximum(decayed, k));
+    const auto left = at::exp(decayed - exponent), added = at::exp(k - exponent);
+    values.mul_(left).add_(added * v);
+    weights.mul_(left).add_(added);
+  }
+  return at::stack(found, 1) * at::sigmoid(kvg[2]);
 }
 
 at::Tensor mixed(const mixer_rows& rows, const mixer& by, const at::Tensor& states) {

@@ -2,6 +2,8 @@
 
 #include "backend/operators.hpp"
 
+#include <vector>
+
 namespace cogen::device {
 
 // Of several sequences at once, with as many new tokens each.
@@ -12,6 +14,9 @@ at::Tensor convolved(const at::Tensor& x, const convolution& by, const at::Tenso
 
 /// What a convolution keeps of a state [sequences, numbers], which begins with it.
 at::Tensor kept_inputs(const at::Tensor& state, const convolution& of);
+
+/// kernels::time_mix() of k, v and gate [sequences, tokens, channels], from and to the state [sequences, 3, channels].
+at::Tensor averaged(const std::vector<at::Tensor>& kvg, const time_mix& by, const at::Tensor& state);
 
 /// What a mixer makes of rows [sequences, tokens, …], from and to their states [sequences, numbers]: [sequences,
 /// tokens, out_width].

@@ -4,7 +4,10 @@
 #include "backend/tensor/token_blocks.hpp"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/exp.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
 #include <ATen/ops/softplus.h>
 #include <ATen/ops/stack.h>
@@ -72,6 +75,42 @@ void tensor_operators::mix(const mixer_rows& numbers, const mixer& by, const ste
                            const cache::device_layer& layer, const at::Tensor& out) {
   mix_sequences(rows, layer.states, out, [&](const auto& take, const at::Tensor& states) {
     return mixed({take(numbers.in), take(numbers.decisions)}, by, states);
+  });
+}
+
+/// Products of mixes m * row + (1 - m) * the row before, whose first one is in the state [sequences, inputs]. x
+/// [sequences, tokens, inputs], results [sequences, tokens, outputs]
+std::vector<at::Tensor> tensor_operators::products_of_mixes(const at::Tensor& x, const at::Tensor& mixes,
+                                                            const std::vector<projection>& by,
+                                                            const at::Tensor& state) {
+  const auto tokens = x.size(1);
+  const auto all = at::cat({state.unsqueeze(1), x}, 1);
+  const auto last = all.narrow(1, 0, tokens);
+  std::vector<at::Tensor> found;
+  for (const auto& m : mixes.chunk(static_cast<std::int64_t>(by.size()))) {
+    const auto mix = x * m + last * (1 - m);
+    found.push_back(product(mix.flatten(0, 1), by[found.size()]).unflatten(0, {x.size(0), tokens}));
+  }
+  state.copy_(all.select(1, tokens));
+  return found;
+}
+
+void tensor_operators::mix_times(const at::Tensor& x, const norm& before, const time_mix& by, const step_rows& rows,
+                                 const cache::device_layer& layer, const at::Tensor& out) {
+  const auto own = normed(x, before);
+  mix_sequences(rows, layer.states, out, [&](const auto& take, const at::Tensor& state) {
+    const auto kvg = products_of_mixes(take(own), by.mixes, by.in, state.narrow(1, 0, by.how.inputs));
+    return averaged(kvg, by, state.slice(1, by.how.inputs).unflatten(1, {3, by.how.channels}));
+  });
+}
+
+void tensor_operators::mix_channels(const at::Tensor& x, const norm& before, const channel_mix& by,
+                                    const step_rows& rows, const cache::device_layer& layer, const at::Tensor& out) {
+  const auto own = normed(x, before);
+  mix_sequences(rows, layer.states, out, [&](const auto& take, const at::Tensor& state) {
+    const auto made = products_of_mixes(take(own), by.mixes, by.in, state);
+    const auto inner = at::relu(made[0]).square().flatten(0, 1);
+    return product(inner, by.product).unflatten(0, {made[1].size(0), made[1].size(1)}) * at::sigmoid(made[1]);
   });
 }
 

@@ -3,6 +3,7 @@
 #include "backend/operators.hpp"
 
 #include <cstdint>
+#include <vector>
 
 namespace cogen::device {
 
@@ -56,6 +57,10 @@ class tensor_operators : public operators {
             const cache::device_layer& layer, const at::Tensor& out) override;
   void mix(const mixer_rows& numbers, const mixer& by, const step_rows& rows, const cache::device_layer& layer,
            const at::Tensor& out) override;
+  void mix_times(const at::Tensor& x, const norm& before, const time_mix& by, const step_rows& rows,
+                 const cache::device_layer& layer, const at::Tensor& out) override;
+  void mix_channels(const at::Tensor& x, const norm& before, const channel_mix& by, const step_rows& rows,
+                    const cache::device_layer& layer, const at::Tensor& out) override;
 
  protected:
   /// x W^T + bias by norm_linear(). x [rows, inputs], result [rows, outputs] float32
@@ -81,6 +86,8 @@ class tensor_operators : public operators {
 
  private:
   at::Tensor scanned(const at::Tensor& x, const selective_scan& by, const at::Tensor& h);
+  std::vector<at::Tensor> products_of_mixes(const at::Tensor& x, const at::Tensor& mixes,
+                                            const std::vector<projection>& by, const at::Tensor& state);
   at::Tensor feed_forward(const at::Tensor& x, const parts::mlp<tensors>& by);
   at::Tensor sum_of_chosen(const at::Tensor& normed, const at::Tensor& shares, const mixture_of_experts& by);
   at::Tensor sum_of_all(const at::Tensor& normed, const at::Tensor& shares, const mixture_of_experts& by);

@@ -59,6 +59,7 @@ import phi
 import phimoe
 import qwen
 import qwen3_5
+import rwkv
 import smollm3
 import t5
 import torch
@@ -73,7 +74,7 @@ DECODERS = (
     falcon, alibi, moe, lfm2, qwen3_5, granite_hybrid, falcon_h1, hybrid_moe, nemotron_h, bamba, latent, t5,
     llama4, phimoe, zamba2)
 FAMILIES = {name: family
-            for family in (llama, mistral, gemma3, mamba, mamba2, jamba, bart, pegasus, m2m_100,
+            for family in (llama, mistral, gemma3, mamba, mamba2, rwkv, jamba, bart, pegasus, m2m_100,
                            *(f for d in DECODERS for f in d.FAMILIES))
             for name in family.MODELS}
 
