@@ -11,7 +11,7 @@ namespace server::http {
 
 connection::connection(std::unique_ptr<transport> bytes, net::any_io_executor executor, const connection_limits& limits,
                        const request_handler& handler, const refusal& refuse)
-    : bytes_(std::move(bytes)), timer_(std::move(executor)), limits_(limits), handler_(handler), refuse_(refuse) {}
+    : bytes_(std::move(bytes)), timer_(executor), limits_(limits), handler_(handler), refuse_(refuse) {}
 
 net::awaitable<void> connection::run() {
   try {

@@ -49,10 +49,10 @@ class chat_events final : public event_writer {
   std::vector<event> chunks_of(std::vector<json::object> choices, const cogen::token_stream* ended = nullptr) const {
     std::vector<event> result;
     for (auto& choice : choices) {
+      const bool is_last = &choice == &choices.back();
       auto chunk = head_.with({std::move(choice)});
       if (include_usage_) chunk["usage"] = nullptr;
-      if (ended && &choice == &choices.back())
-        chunk["timings"] = api::timings_of(ended->usage(), ended->request_metrics());
+      if (ended && is_last) chunk["timings"] = api::timings_of(ended->usage(), ended->request_metrics());
       result.push_back({json::serialize(chunk)});
     }
     return result;
