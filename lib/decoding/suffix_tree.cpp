@@ -25,10 +25,10 @@ class shared_tree final : public drafter, public std::enable_shared_from_this<sh
 
   std::shared_ptr<drafter> begin(const draft_target& request) override;
 
-  std::vector<token> draft(std::span<const token> history, int most) override { return draft(history, most, *own_); }
+  std::vector<token> draft(std::span<const token> history, int most) override { return draft_or(history, most, *own_); }
 
   /// What `otherwise` drafts if the tree knows nothing.
-  std::vector<token> draft(std::span<const token> history, int most, drafter& otherwise) {
+  std::vector<token> draft_or(std::span<const token> history, int most, drafter& otherwise) {
     auto drafts = from_tree(history, static_cast<std::size_t>(most));
     return drafts.empty() ? otherwise.draft(history, most) : drafts;
   }
@@ -78,7 +78,7 @@ class request_tree final : public drafter {
       : shared_(std::move(shared)), own_(std::move(own)) {}
 
   std::vector<token> draft(std::span<const token> history, int most) override {
-    return shared_->draft(history, most, *own_);
+    return shared_->draft_or(history, most, *own_);
   }
 
   void accept(std::span<const token> history, int count) override { shared_->accept(history, count); }
