@@ -1,5 +1,6 @@
 #include "options.hpp"
 
+#include <boost/json/parse.hpp>
 #include <boost/program_options.hpp>
 #include <fmt/format.h>
 
@@ -25,7 +26,8 @@ struct written {
   int slots = 16, max_length = 0, threads = 0, queue = 1024, max_sequences = 4096, max_batched_tokens = 0;
   double target_step_ms = 0, kv_gib = 0, swap_gib = -1;
   std::string scheduling = "fcfs", metrics_names = "cogen", prefix_cache, swap_directory, slot_save_path, trace;
-  bool no_prefix_caching = false, log_requests = false;
+  bool no_prefix_caching = false, log_requests = false, no_page = false, no_slots = false, no_metrics = false;
+  std::string request_defaults = "{}";
 };
 
 void add_server_options(po::options_description& all, written& into) {
@@ -51,6 +53,9 @@ void add_server_options(po::options_description& all, written& into) {
       "seconds between two signs of life in a stream without tokens");
   add("drain-timeout", po::value(&into.drain_timeout)->default_value(into.drain_timeout),
       "seconds that answers may take after SIGTERM; 0: as long as they take");
+  add("no-page", po::bool_switch(&into.no_page), "no page at /");
+  add("no-slots", po::bool_switch(&into.no_slots), "no state of the slots at /slots");
+  add("no-metrics", po::bool_switch(&into.no_metrics), "no figures at /metrics");
   add("log-requests", po::bool_switch(&into.log_requests), "a line of JSON on the standard error for each request");
   all.add(some);
 }
@@ -90,6 +95,8 @@ void add_engine_options(po::options_description& all, written& into) {
   add("queue", po::value(&into.queue)->default_value(into.queue), "requests that may wait; more are refused with 429");
   add("max-sequences", po::value(&into.max_sequences)->default_value(into.max_sequences),
       "sequences that a model holds: running, idle and waiting");
+  add("request-defaults", po::value(&into.request_defaults),
+      R"(fields for requests that lack them, such as {"temperature": 0.8, "max_tokens": 500})");
   add("scheduling", po::value(&into.scheduling)->default_value(into.scheduling),
       "fcfs, priority, fair-share or deadline");
   add("metrics-names", po::value(&into.metrics_names)->default_value(into.metrics_names),
@@ -225,6 +232,13 @@ metrics_names names_of(const std::string& text) {
   return metrics_names::cogen;
 }
 
+boost::json::object defaults_in(const std::string& text) {
+  boost::json::error_code error;
+  auto value = boost::json::parse(text, error);
+  require(!error && value.is_object(), "request-defaults", text, "a JSON object");
+  return std::move(value.as_object());
+}
+
 options checked(const written& given, const po::variables_map& is) {
   options all;
   all.models = models_of(given.models);
@@ -256,6 +270,10 @@ options checked(const written& given, const po::variables_map& is) {
   all.slot_save_path = given.slot_save_path;
   all.trace = given.trace;
   all.log_requests = given.log_requests;
+  all.defaults = defaults_in(given.request_defaults);
+  all.page = !given.no_page;
+  all.slots = !given.no_slots;
+  all.metrics = !given.no_metrics;
   return all;
 }
 

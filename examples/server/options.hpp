@@ -5,6 +5,8 @@
 #include <cogen/engine_options.hpp>
 #include <cogen/load_model.hpp>
 
+#include <boost/json/object.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -42,6 +44,8 @@ struct options {
   std::filesystem::path slot_save_path;  ///< where states of prompts are saved; empty: nowhere
   std::filesystem::path trace;           ///< empty: none
   bool log_requests = false;
+  boost::json::object defaults;                    ///< fields of requests that lack them
+  bool page = true, slots = true, metrics = true;  ///< whether the routes of these names answer
 };
 
 /// Reads the command line; nothing if it asks for help, which is then printed. Throws std::invalid_argument with a

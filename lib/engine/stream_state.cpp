@@ -171,6 +171,10 @@ void stream_state::notify_engine() {
 
 void stream_state::take(read_request what, const std::shared_ptr<const guide>& by, bool shares_prompt) {
   const auto length = static_cast<int>(what.prompt.size());
+  {
+    const completion_lock lock(*this);
+    usage_.prompt_tokens = length;
+  }
   new_tokens_ = new_tokens_after(length, request_, engine_->parts().limits);
   encoder_input_ = std::move(what.encoder_input);
   end_tokens_ = end_tokens_of(request_, engine_->parts());
@@ -184,8 +188,6 @@ void stream_state::take(read_request what, const std::shared_ptr<const guide>& b
   shares_prompt_ = shares_prompt;
   reports_prompt_ = request_.echo || request_.prompt_logprobs;
   if (reports_prompt_) sampling_.report(prompt_, request_.prompt_logprobs.value_or(0));
-  const completion_lock lock(*this);
-  usage_.prompt_tokens = length;
 }
 
 /// The text may end with the request's end tokens only; a model's that it ignores cannot be part of it.

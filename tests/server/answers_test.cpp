@@ -4,6 +4,7 @@
 #include "api_keys.hpp"
 #include "http/router.hpp"
 #include "metrics/exposition.hpp"
+#include "metrics/meter.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>
@@ -48,6 +49,36 @@ BOOST_AUTO_TEST_CASE(errors_are_written_for_their_clients) {
   const auto anthropic = boost::json::parse(api::body_of(why, api::dialect::anthropic));
   BOOST_TEST(anthropic.at("type").as_string() == "error");
   BOOST_TEST(anthropic.at("error").at("message").as_string() == "top_p is 2");
+}
+
+BOOST_AUTO_TEST_CASE(details_of_an_error_are_fields) {
+  auto why = api::invalid("", "too long");
+  why.details = {{"n_ctx", 8}};
+  for (const auto clients : {api::dialect::openai, api::dialect::llama})
+    BOOST_TEST(boost::json::parse(api::body_of(why, clients)).at("error").at("n_ctx") == 8);
+}
+
+BOOST_AUTO_TEST_CASE(sequences_run_in_places_whatever_their_slots) {
+  using kind = cogen::sequence_event::kind;
+  server::metrics::meter meter(2, nullptr);
+  const auto happens = [&](kind what, std::uint64_t id, int slot) {
+    meter.on_sequence({.what = what, .id = id, .at = {}, .slot = slot});
+  };
+  const auto running = [&] {
+    std::vector<std::uint64_t> ids;
+    for (const auto& place : meter.now().slots) ids.push_back(place.busy ? place.sequence : 0);
+    return ids;
+  };
+  happens(kind::scheduled, 1, 0);
+  happens(kind::scheduled, 2, 7);
+  BOOST_TEST(running() == (std::vector<std::uint64_t>{1, 2}), boost::test_tools::per_element());
+  happens(kind::first_token, 2, 7);
+  BOOST_TEST(meter.now().slots[0].prefilling);
+  BOOST_TEST(!meter.now().slots[1].prefilling);
+  happens(kind::preempted, 1, 0);
+  happens(kind::scheduled, 3, 0);
+  happens(kind::finished, 2, 7);
+  BOOST_TEST(running() == (std::vector<std::uint64_t>{3, 0}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(failures_have_their_status) {

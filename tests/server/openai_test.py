@@ -216,6 +216,13 @@ class OpenAITest(unittest.TestCase):
             self.assertTrue(caught.exception.request_id)
         self.assertEqual(self.chat().choices[0].message.content, PARIS)
 
+    def test_a_prompt_that_is_too_long_is_told_with_its_length(self):
+        with self.assertRaises(openai.BadRequestError) as caught:
+            self.chat([{"role": "user", "content": "word " * 2500}])
+        body = caught.exception.body
+        self.assertEqual((body["code"], body["n_ctx"]), ("context_length_exceeded", 2048))
+        self.assertGreater(body["n_prompt_tokens"], 2500)
+
     def test_a_wrong_request_for_a_stream_is_no_stream(self):
         with self.assertRaises(openai.BadRequestError):
             self.chat(temperature=-1, stream=True)

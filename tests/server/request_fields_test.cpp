@@ -63,6 +63,18 @@ BOOST_AUTO_TEST_CASE(bodies_are_objects_of_limited_depth) {
   BOOST_TEST(holds(refusal_of(parse, "{\"a\": \"\xff\"}"), "JSON"));
 }
 
+BOOST_AUTO_TEST_CASE(defaults_are_set_where_nothing_is_said) {
+  const auto with_defaults = [](std::string_view text) {
+    auto body = api::parse_body(text);
+    api::add_defaults(api::parse_body(R"({"max_tokens": 9, "temperature": 0.5})"), body);
+    return body;
+  };
+  BOOST_TEST(with_defaults("{}") == api::parse_body(R"({"max_tokens": 9, "temperature": 0.5})"));
+  BOOST_TEST(with_defaults(R"({"temperature": 0, "max_tokens": null})") ==
+             api::parse_body(R"({"temperature": 0, "max_tokens": 9})"));
+  BOOST_TEST(with_defaults(R"({"n_predict": -1})") == api::parse_body(R"({"n_predict": -1, "temperature": 0.5})"));
+}
+
 BOOST_AUTO_TEST_CASE(sampling_has_the_names_of_all_servers) {
   const auto read =
       generation_of(R"({"temperature": 0.5, "top_k": -1, "top_p": 0.9, "min_p": 0.1, "repeat_penalty": 1.1,

@@ -1,5 +1,7 @@
 #include "api/answer.hpp"
 
+#include <cogen/version.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +27,12 @@ double ratio(double of, double by) { return by > 0 ? of / by : 0; }
 }  // namespace
 
 json::object answer_head::with(json::array choices) const {
-  return {{"id", id}, {"object", object}, {"created", created}, {"model", model}, {"choices", std::move(choices)}};
+  return {{"id", id},
+          {"object", object},
+          {"created", created},
+          {"model", model},
+          {"choices", std::move(choices)},
+          {"system_fingerprint", fmt::format("b{}-cogen", cogen::version)}};
 }
 
 std::string new_id(std::string_view prefix) {

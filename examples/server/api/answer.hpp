@@ -22,6 +22,7 @@ struct answer_head {
   std::int64_t created = 0;
   std::string model;
 
+  /// With a `system_fingerprint` that begins with b, as llama.cpp's builds do.
   boost::json::object with(boost::json::array choices) const;
 };
 

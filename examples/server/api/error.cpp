@@ -38,6 +38,11 @@ std::string_view anthropic_type(int status) {
 
 json::value null_if_empty(const std::string& text) { return text.empty() ? json::value() : json::value(text); }
 
+json::object with_details(json::object body, const error& what) {
+  for (const auto& [name, value] : what.details) body[name] = value;
+  return body;
+}
+
 }  // namespace
 
 error::error(int status, std::string type, const std::string& sentence, std::string parameter, std::string code)
@@ -99,14 +104,14 @@ std::string body_of(const error& what, dialect clients) {
       return json::serialize(
           json::value{{"type", "error"}, {"error", {{"type", anthropic_type(what.status())}, {"message", message}}}});
     case dialect::llama:
-      return json::serialize(
-          json::value{{"error", {{"code", what.status()}, {"message", message}, {"type", what.type()}}}});
+      return json::serialize(json::value{
+          {"error", with_details({{"code", what.status()}, {"message", message}, {"type", what.type()}}, what)}});
     default:
-      return json::serialize(json::value{{"error",
-                                          {{"message", message},
-                                           {"type", what.type()},
-                                           {"param", null_if_empty(what.parameter())},
-                                           {"code", null_if_empty(what.code())}}}});
+      return json::serialize(json::value{{"error", with_details({{"message", message},
+                                                                 {"type", what.type()},
+                                                                 {"param", null_if_empty(what.parameter())},
+                                                                 {"code", null_if_empty(what.code())}},
+                                                                what)}});
   }
 }
 

@@ -4,6 +4,8 @@
 
 #include <cogen/error.hpp>
 
+#include <boost/json/object.hpp>
+
 #include <cstdint>
 #include <exception>
 #include <stdexcept>
@@ -24,6 +26,9 @@ class error : public std::runtime_error {
   const std::string& type() const noexcept { return type_; }            ///< as OpenAI and llama.cpp name it
   const std::string& parameter() const noexcept { return parameter_; }  ///< the field at fault; may be empty
   const std::string& code() const noexcept { return code_; }            ///< a finer type; may be empty
+
+  /// Further fields of the error's JSON, in llama-server's names.
+  boost::json::object details;
 
  private:
   int status_;

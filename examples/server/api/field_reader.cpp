@@ -6,7 +6,9 @@
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 namespace server::api {
@@ -30,6 +32,19 @@ std::string shown(const json::value& value) {
   if (value.is_string() && value.get_string().size() > most)
     return fmt::format("a string of {} bytes", value.get_string().size());
   return json::serialize(value);
+}
+
+void add_defaults(const json::object& defaults, json::object& body) {
+  static constexpr std::string_view limits[] = {"max_tokens", "max_completion_tokens", "max_output_tokens",
+                                                "n_predict"};
+  const auto lacks = [&](std::string_view name) {
+    const auto* value = body.if_contains(name);
+    return !value || value->is_null();
+  };
+  const bool limited = !std::ranges::all_of(limits, lacks);
+  for (const auto& [name, value] : defaults)
+    if (lacks(name) && !(limited && std::ranges::find(limits, std::string_view(name)) != std::end(limits)))
+      body[name] = value;
 }
 
 field_reader::field_reader(const json::object& object, std::string path) : object_(&object), path_(std::move(path)) {}

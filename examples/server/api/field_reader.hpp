@@ -16,6 +16,9 @@ namespace server::api {
 /// Parses a body. Throws api::error for what is not one JSON object, or nested deeper than 64.
 boost::json::object parse_body(std::string_view body);
 
+/// Sets the fields that a body lacks. A limit of tokens is lacking only if there is none under any of its names.
+void add_defaults(const boost::json::object& defaults, boost::json::object& body);
+
 /// Reads the fields of a JSON object and checks their types and ranges. A field that is null counts as missing. All
 /// throw api::error, with status 400, naming the field, its value and what it must be. The object must outlive it.
 class field_reader {

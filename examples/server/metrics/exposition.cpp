@@ -51,7 +51,7 @@ const figure figures[] = {
      "Tokens of prompts that were computed.", [](const snapshot& now) { return number(now.counted.prefilled_tokens); }},
     {"counter", "", "vllm:prompt_tokens_total", "", "Tokens of prompts.",
      [](const snapshot& now) { return number(now.counted.prefilled_tokens + now.stats.prefix_hit_tokens); }},
-    {"counter", "cogen:prefix_hit_tokens_total", "vllm:prefix_cache_hits_total", "",
+    {"counter", "cogen:prefix_hit_tokens_total", "vllm:prefix_cache_hits_total", "llamacpp:prompt_tokens_cached_total",
      "Tokens of prompts found in the prefix cache.",
      [](const snapshot& now) { return number(now.stats.prefix_hit_tokens); }},
     {"counter", "", "vllm:prefix_cache_queries_total", "", "Tokens of prompts looked for in the prefix cache.",

@@ -1,5 +1,6 @@
 #include "metrics/meter.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace server::metrics {
@@ -32,14 +33,12 @@ void meter::on_sequence(const cogen::sequence_event& event) {
   using kind = cogen::sequence_event::kind;
   {
     const std::lock_guard lock(mutex_);
-    const auto slot = static_cast<std::size_t>(event.slot);
-    const bool has_slot = event.slot >= 0 && slot < counts_.slots.size();
-    if (has_slot && (event.what == kind::scheduled || event.what == kind::resumed))
-      counts_.slots[slot] = {true, !event.request_metrics.first_token, event.id};
-    else if (has_slot && event.what == kind::first_token)
-      counts_.slots[slot].prefilling = false;
+    if (event.what == kind::scheduled || event.what == kind::resumed)
+      enter(event);
+    else if (auto* place = place_of(event.id); place && event.what == kind::first_token)
+      place->prefilling = false;
     else if (event.what == kind::preempted)
-      leave(event.slot, event.id);
+      leave(event.id);
     else if (event.what == kind::cancelled || event.what == kind::finished)
       count_end(event);
   }
@@ -51,7 +50,7 @@ void meter::on_end(const cogen::diagnostics& why, cogen::clock::time_point at) {
 }
 
 void meter::count_end(const cogen::sequence_event& event) {
-  leave(event.slot, event.id);
+  leave(event.id);
   const bool cancelled = event.what == cogen::sequence_event::kind::cancelled;
   ++counts_.finished[static_cast<std::size_t>(cancelled ? cogen::finish_reason::aborted : event.reason)];
   const auto& times = event.request_metrics;
@@ -65,10 +64,24 @@ void meter::count_end(const cogen::sequence_event& event) {
     counts_.inter_token.add(seconds(*times.last_token - *times.first_token) / gaps, static_cast<std::uint64_t>(gaps));
 }
 
-void meter::leave(int slot, std::uint64_t sequence) {
-  if (slot < 0 || static_cast<std::size_t>(slot) >= counts_.slots.size()) return;
-  auto& one = counts_.slots[static_cast<std::size_t>(slot)];
-  if (one.sequence == sequence) one = {};
+slot_state* meter::place_of(std::uint64_t sequence) {
+  const auto found =
+      std::ranges::find_if(counts_.slots, [&](const slot_state& one) { return one.busy && one.sequence == sequence; });
+  return found == counts_.slots.end() ? nullptr : &*found;
+}
+
+void meter::enter(const cogen::sequence_event& event) {
+  auto* place = place_of(event.id);
+  if (!place) {
+    const auto idle = std::ranges::find(counts_.slots, false, &slot_state::busy);
+    if (idle == counts_.slots.end()) return;
+    place = &*idle;
+  }
+  *place = {true, !event.request_metrics.first_token, event.id};
+}
+
+void meter::leave(std::uint64_t sequence) {
+  if (auto* place = place_of(sequence)) *place = {};
 }
 
 }  // namespace server::metrics

@@ -12,7 +12,8 @@
 
 namespace server::metrics {
 
-/// What a slot holds.
+/// What runs in one of so many places as sequences can run at a time. An engine's slots are more, since some hold
+/// prefixes, so a place keeps its number for its sequence, not for a slot.
 struct slot_state {
   bool busy = false;
   bool prefilling = false;  ///< its sequence has no token yet
@@ -48,7 +49,9 @@ class meter final : public cogen::event_sink {
 
  private:
   void count_end(const cogen::sequence_event& event);
-  void leave(int slot, std::uint64_t sequence);
+  void enter(const cogen::sequence_event& event);
+  void leave(std::uint64_t sequence);
+  slot_state* place_of(std::uint64_t sequence);  ///< null if it does not run
 
   mutable std::mutex mutex_;
   counts counts_;

@@ -35,6 +35,8 @@ class chat_events final : public event_writer {
     if (include_usage_) {
       auto chunk = head_.with({});
       chunk["usage"] = call_.usage.json();
+      const auto& first = streams_.streams().front();
+      chunk["timings"] = api::timings_of(first.usage(), first.request_metrics());
       result.push_back({json::serialize(chunk)});
     }
     result.push_back({"[DONE]"});

@@ -1,6 +1,9 @@
 #include "routes/generate.hpp"
 
+#include "api/field_reader.hpp"
 #include "http/event_stream.hpp"
+
+#include <fmt/format.h>
 
 #include <exception>
 
@@ -23,12 +26,25 @@ net::awaitable<void> send_all(call& client, http::event_stream& events, api::mer
   co_await send(events, writer.last());
 }
 
+/// A prompt that is too long has its length and the limit in fields of their own.
+api::error refusal(const cogen::diagnostics& why, const cogen::token_stream& stream, const served_model& model) {
+  const int tokens = stream.usage().prompt_tokens;
+  if (why.code() != cogen::error::does_not_fit || tokens < model.max_length) return api::error_of(why);
+  api::error result(
+      400, "exceed_context_size_error",
+      fmt::format("the prompt of {} tokens exceeds the available context size of {} tokens", tokens, model.max_length),
+      "", "context_length_exceeded");
+  result.details = {{"n_prompt_tokens", tokens}, {"n_ctx", model.max_length}};
+  return result;
+}
+
 }  // namespace
 
 net::awaitable<asked> read_asked(call& client) {
   const auto& text = client.request().body;
   asked result;
   result.source = co_await off_loop(client.app, text.size(), [&] { return api::parse_body(text); });
+  api::add_defaults(client.app.settings.defaults, result.source);
   const auto name = result.body().text("model");
   result.model = client.app.models.named(name);
   result.model_name = name.value_or(result.model->name);
@@ -42,7 +58,7 @@ std::vector<cogen::token_stream> begin(const served_model& model, api::generatio
     streams.push_back(model.engine->generate(std::move(what.request)));
   else
     streams = model.engine->generate_n(std::move(what.request), what.n);
-  if (const auto why = streams.front().error()) throw cogen::generation_error(why);
+  if (const auto why = streams.front().error()) throw refusal(why, streams.front(), model);
   return streams;
 }
 

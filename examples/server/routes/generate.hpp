@@ -8,6 +8,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/json/object.hpp>
 
 #include <string>
 #include <type_traits>
@@ -34,7 +35,8 @@ struct asked {
   api::field_reader body() const { return api::field_reader(source); }
 };
 
-/// Reads the body of a request. Throws api::error for what is no JSON object, and for an unknown model.
+/// Reads the body of a request, with the server's defaults for what it does not say. Throws api::error for what is no
+/// JSON object, and for an unknown model.
 net::awaitable<asked> read_asked(call& client);
 
 /// Begins the generations. Throws generation_error if they are refused at once.

@@ -9,6 +9,7 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
+#include <cmath>
 #include <utility>
 
 namespace server {
@@ -54,7 +55,11 @@ std::vector<cogen::token_stream> begin_all(const served_model& model, const want
 
 json::object settings_of(const cogen::request& request, const served_model& model) {
   const auto& how = request.sampling;
-  json::array stop;
+  json::array stop, biases;
+  for (const auto& [token, bias] : how.logit_bias)
+    biases.push_back({{"token", token}, {"bias", std::isinf(bias) ? json::value() : json::value(bias)}});
+  if (request.ignore_eos)
+    for (const auto token : model.tokenizer().eos()) biases.push_back({{"token", token}, {"bias", nullptr}});
   for (const auto& text : request.stop) stop.emplace_back(text);
   return {{"n_ctx", model.max_length},
           {"n_predict", request.max_tokens.value_or(-1)},
@@ -67,8 +72,11 @@ json::object settings_of(const cogen::request& request, const served_model& mode
           {"frequency_penalty", how.frequency_penalty},
           {"seed", how.seed ? json::value(*how.seed) : json::value(-1)},
           {"min_keep", 0},
+          {"adaptive_target", -1},  // a sampler of llama.cpp's, which is off
+          {"adaptive_decay", 0},
           {"n_probs", how.logprobs.value_or(0)},
           {"ignore_eos", request.ignore_eos},
+          {"logit_bias", std::move(biases)},
           {"stop", std::move(stop)}};
 }
 
@@ -120,7 +128,7 @@ class completion_writer final : public event_writer {
             {"generation_settings", settings_of(request, model_)},
             {"prompt", model_.tokenizer().decode(wanted_.prompts[prompt])},
             {"has_new_line", text.find('\n') != std::string::npos},
-            {"truncated", false},
+            {"truncated", usage.prompt_tokens + usage.generated_tokens >= model_.max_length},
             {"stop_type", stop_type(*stream.finish())},
             {"stopping_word", by_word ? request.stop.front() : std::string()},
             {"timings", api::timings_of(usage, stream.request_metrics())}};

@@ -54,7 +54,8 @@ http::response one_model(call& client) {
                    "model_not_found");
 }
 
-http::response chat_page(call&) {
+http::response chat_page(call& client) {
+  if (!client.app.settings.page) throw api::error(404, "not_found_error", "the server runs with --no-page");
   return {.type = "text/html; charset=utf-8", .body = std::string(page()), .headers = {{"Cache-Control", "no-cache"}}};
 }
 

@@ -34,5 +34,6 @@ net::awaitable<void> slot_action(call& client);
 net::awaitable<void> tokenize(call& client);
 net::awaitable<void> detokenize(call& client);
 net::awaitable<void> apply_template(call& client);
+net::awaitable<void> input_tokens(call& client);
 
 }  // namespace server

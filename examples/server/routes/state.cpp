@@ -7,6 +7,7 @@
 
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
+#include <fmt/format.h>
 
 #include <utility>
 
@@ -49,17 +50,24 @@ std::optional<cogen::token> first_of(std::span<const cogen::token> tokens) {
   return tokens.empty() ? std::nullopt : std::optional(tokens.front());
 }
 
+api::error hidden(std::string_view option) {
+  return {501, "not_supported_error", fmt::format("the server runs with {}", option)};
+}
+
 }  // namespace
 
 http::response show_metrics(call& client) {
+  if (!client.app.settings.metrics) throw hidden("--no-metrics");
   std::vector<metrics::snapshot> models;
   for (const auto& one : client.app.models.all())
     models.push_back({one->name, one->engine->stats(), one->meter->now(), one->slots, one->cache_capacity});
   return {.type = "text/plain; version=0.0.4; charset=utf-8",
-          .body = metrics::exposition(models, client.app.settings.names)};
+          .body = metrics::exposition(models, client.app.settings.names),
+          .headers = {{"Process-Start-Time-Unix", std::to_string(client.app.started)}}};
 }
 
 http::response show_slots(call& client) {
+  if (!client.app.settings.slots) throw hidden("--no-slots");
   const auto model = client.queried_model();
   const auto now = model->meter->now();
   if (client.request().query.contains("fail_on_no_slot") && model->engine->stats().free_slots == 0)
@@ -72,15 +80,16 @@ http::response show_slots(call& client) {
 http::response show_props(call& client) {
   const auto model = client.queried_model();
   const api::sampling_defaults defaults;
-  const json::object params{{"temperature", defaults.temperature},
-                            {"top_k", defaults.top_k},
-                            {"top_p", defaults.top_p},
-                            {"min_p", defaults.min_p},
-                            {"repeat_penalty", 1.0},
-                            {"presence_penalty", 0.0},
-                            {"frequency_penalty", 0.0},
-                            {"seed", -1},
-                            {"n_predict", -1}};
+  json::object params{{"temperature", defaults.temperature},
+                      {"top_k", defaults.top_k},
+                      {"top_p", defaults.top_p},
+                      {"min_p", defaults.min_p},
+                      {"repeat_penalty", 1.0},
+                      {"presence_penalty", 0.0},
+                      {"frequency_penalty", 0.0},
+                      {"seed", -1},
+                      {"n_predict", -1}};
+  for (const auto& [name, value] : client.app.settings.defaults) params[name] = value;
   json::object props{{"default_generation_settings", {{"n_ctx", model->max_length}, {"params", params}}},
                      {"total_slots", model->slots},
                      {"model_alias", model->name},

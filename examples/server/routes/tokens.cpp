@@ -73,6 +73,13 @@ json::object templated(const served_model& model, const api::field_reader& body)
   return {{"prompt", api::render(model, chat.request)}};
 }
 
+json::object counted(const served_model& model, const api::field_reader& body) {
+  api::generation chat;
+  api::read_chat(body, chat);
+  const auto ids = model.tokenizer().encode(api::render(model, chat.request), {.parse_special = true});
+  return {{"object", "response.input_tokens"}, {"input_tokens", ids.size()}};
+}
+
 /// Answers with what `make` makes of the body and the model that it names.
 template <class Make>
 net::awaitable<void> answer_with(call& client, Make make) {
@@ -89,6 +96,7 @@ net::awaitable<void> answer_with(call& client, Make make) {
 
 net::awaitable<void> tokenize(call& client) { return answer_with(client, tokenized); }
 net::awaitable<void> detokenize(call& client) { return answer_with(client, detokenized); }
+net::awaitable<void> input_tokens(call& client) { return answer_with(client, counted); }
 net::awaitable<void> apply_template(call& client) { return answer_with(client, templated); }
 
 }  // namespace server
