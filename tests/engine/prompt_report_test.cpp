@@ -41,7 +41,7 @@ struct result {
   std::vector<sampled_token> prompt;
 };
 
-result ask(toy_engine& toy, const request& what) {
+result report_of(toy_engine& toy, const request& what) {
   net::io_context context;
   auto stream = toy.running.generate(what);
   result received;
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(each_token_of_the_prompt_has_its_log_probability_in_chunks_
   for (const int chunk : {1, 2, 3, 5, 14, 64})
     for (const int depth : {1, 2}) {
       toy_engine toy({.max_batched_tokens = chunk, .depth = depth});
-      const auto received = ask(toy, scored(3));
+      const auto received = report_of(toy, scored(3));
       check(received.prompt, 3);
       BOOST_TEST(ids_of(received.whole.tokens) == toy_continuation(prompt, answer), boost::test_tools::per_element());
     }
@@ -70,19 +70,19 @@ BOOST_AUTO_TEST_CASE(each_token_of_the_prompt_has_its_log_probability_in_chunks_
 
 BOOST_AUTO_TEST_CASE(the_log_probabilities_alone_can_be_had) {
   toy_engine toy;
-  check(ask(toy, scored(0)).prompt, 0);
+  check(report_of(toy, scored(0)).prompt, 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_request_that_does_not_ask_gets_none) {
   toy_engine toy;
-  BOOST_TEST(ask(toy, {.prompt = token_ids(prompt), .max_tokens = answer}).prompt.empty());
+  BOOST_TEST(report_of(toy, {.prompt = token_ids(prompt), .max_tokens = answer}).prompt.empty());
 }
 
 BOOST_AUTO_TEST_CASE(what_others_have_run_of_it_is_run_again) {
   toy_engine toy({.spare_slots = 4});
-  ask(toy, {.prompt = token_ids(prompt), .max_tokens = answer});
+  report_of(toy, {.prompt = token_ids(prompt), .max_tokens = answer});
   const int before = toy.control->tokens;
-  const auto received = ask(toy, scored(2));
+  const auto received = report_of(toy, scored(2));
   check(received.prompt, 2);
   BOOST_TEST(received.whole.usage.cached_tokens == 0);
   BOOST_TEST(toy.control->tokens - before == std::ssize(prompt) + answer - 1);
@@ -126,8 +126,9 @@ BOOST_AUTO_TEST_CASE(an_echo_comes_first_and_takes_no_place_of_a_token) {
 
 BOOST_AUTO_TEST_CASE(an_echo_needs_no_log_probabilities_and_may_come_from_the_cache) {
   toy_engine toy({.spare_slots = 4});
-  ask(toy, {.prompt = token_ids(prompt), .max_tokens = answer});
-  const auto whole = ask(toy, {.prompt = token_ids(joined(prompt, prompt)), .max_tokens = answer, .echo = true}).whole;
+  report_of(toy, {.prompt = token_ids(prompt), .max_tokens = answer});
+  const auto whole =
+      report_of(toy, {.prompt = token_ids(joined(prompt, prompt)), .max_tokens = answer, .echo = true}).whole;
   const auto expected = joined(joined(prompt, prompt), toy_continuation(joined(prompt, prompt), answer));
   BOOST_TEST(ids_of(whole.tokens) == expected, boost::test_tools::per_element());
   BOOST_TEST(whole.tokens[3].logprob == 0);
@@ -136,7 +137,7 @@ BOOST_AUTO_TEST_CASE(an_echo_needs_no_log_probabilities_and_may_come_from_the_ca
 
 BOOST_AUTO_TEST_CASE(an_answer_that_ends_at_once_is_echoed) {
   toy_engine toy({.end_tokens = {toy_next(prompt)}});
-  const auto whole = ask(toy, {.prompt = token_ids(prompt), .echo = true}).whole;
+  const auto whole = report_of(toy, {.prompt = token_ids(prompt), .echo = true}).whole;
   BOOST_TEST(ids_of(whole.tokens) == prompt, boost::test_tools::per_element());
   BOOST_CHECK(whole.reason == finish_reason::eos);
 }
