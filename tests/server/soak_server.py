@@ -107,10 +107,10 @@ async def run(port, process, requests, chance):
         print(f"{figures[-1][0]:.0f} MiB, {figures[-1][1]} descriptors", flush=True)
     assert json.loads(await ask(port, "/v1/completions", fixed))["choices"][0]["text"] == text
     assert figures[-1][1] <= figures[0][1] + 4, figures
-    # What the slots keep of prompts varies from round to round.
+    # What slots keep of prompts goes up and down; what leaks only goes up.
     halves = figures[: rounds // 2], figures[rounds // 2 :]
-    before, after = (max(memory for memory, _ in half) for half in halves)
-    assert after < before * 1.1 + 8, figures
+    before, after = ([memory for memory, _ in half] for half in halves)
+    assert min(after) < max(before) * 1.05, figures
 
 
 def main():
