@@ -42,9 +42,9 @@ void merged_streams::ask(std::size_t stream) {
                          }));
 }
 
-net::awaitable<std::optional<stream_event>> merged_streams::next(std::chrono::milliseconds patience) {
+net::awaitable<std::optional<stream_event>> merged_streams::next(std::chrono::milliseconds limit) {
   if (state_->arrived.empty()) {
-    state_->wake.expires_after(patience);
+    state_->wake.expires_after(limit);
     boost::system::error_code woken;
     co_await state_->wake.async_wait(net::redirect_error(net::use_awaitable, woken));
     const auto cancelled = co_await net::this_coro::cancellation_state;

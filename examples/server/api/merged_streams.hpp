@@ -29,9 +29,9 @@ class merged_streams {
   merged_streams& operator=(const merged_streams&) = delete;
   ~merged_streams();  ///< ends the generations
 
-  /// What comes next; nothing if that takes longer than `patience`. Throws generation_error if a stream fails. Once for
+  /// What comes next; nothing if that takes longer than `limit`. Throws generation_error if a stream fails. Once for
   /// each stream, the event has no piece.
-  net::awaitable<std::optional<stream_event>> next(std::chrono::milliseconds patience);
+  net::awaitable<std::optional<stream_event>> next(std::chrono::milliseconds limit);
 
   bool ended() const noexcept;  ///< whether all streams have ended and were read
   const std::vector<cogen::token_stream>& streams() const noexcept { return streams_; }
