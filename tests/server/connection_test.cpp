@@ -1,6 +1,7 @@
 #include "http/connection.hpp"
 
 #include "http/event_stream.hpp"
+#include "memory_client.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -8,7 +9,6 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/test/unit_test.hpp>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,58 +18,8 @@ namespace net = boost::asio;
 
 namespace {
 
-/// A client in memory.
-struct client_side {
-  explicit client_side(net::io_context& context) : changed(context) {}
-
-  void send(std::string_view bytes) {
-    sent += bytes;
-    changed.cancel();
-  }
-  void leave() {
-    gone = true;
-    changed.cancel();
-  }
-
-  net::steady_timer changed;
-  std::string sent, received;
-  bool gone = false, closed = false;
-  std::size_t reads_at_once = 4096;
-};
-
-class memory_transport final : public http::transport {
- public:
-  explicit memory_transport(std::shared_ptr<client_side> client) : client_(std::move(client)) {}
-
-  net::awaitable<void> handshake() override { co_return; }
-  net::awaitable<std::size_t> read_some(net::mutable_buffer into) override {
-    while (client_->sent.empty() && !client_->gone && !client_->closed) {
-      boost::system::error_code woken;
-      client_->changed.expires_at(net::steady_timer::time_point::max());
-      co_await client_->changed.async_wait(net::redirect_error(net::use_awaitable, woken));
-      if ((co_await net::this_coro::cancellation_state).cancelled() != net::cancellation_type::none)
-        throw boost::system::system_error(net::error::operation_aborted);
-    }
-    if (client_->closed) throw boost::system::system_error(net::error::operation_aborted);
-    const auto count = std::min({into.size(), client_->sent.size(), client_->reads_at_once});
-    std::copy_n(client_->sent.begin(), count, static_cast<char*>(into.data()));
-    client_->sent.erase(0, count);
-    co_return count;
-  }
-  net::awaitable<void> write(net::const_buffer bytes) override {
-    if (client_->closed) throw boost::system::system_error(net::error::broken_pipe);
-    client_->received.append(static_cast<const char*>(bytes.data()), bytes.size());
-    co_return;
-  }
-  net::awaitable<void> shutdown() override { co_return; }
-  void close() noexcept override {
-    client_->closed = true;
-    client_->changed.cancel();
-  }
-
- private:
-  std::shared_ptr<client_side> client_;
-};
+using server::test::client_side;
+using server::test::memory_transport;
 
 /// A connection whose requests are answered by their paths: /long never, /events in parts, others at once.
 struct served {
@@ -184,6 +134,18 @@ BOOST_AUTO_TEST_CASE(a_client_that_leaves_after_another_request_is_noticed) {
   one.context.poll();
   BOOST_TEST(one.cancelled == 1);
   BOOST_TEST(one.begun == 1);
+}
+
+BOOST_AUTO_TEST_CASE(no_more_is_read_ahead_than_allowed) {
+  served one;
+  one.client->reads_at_once = 64;
+  const std::string ahead(2 * one.limits.read_ahead, 'x');
+  one.after("GET /long HTTP/1.1\r\n\r\n" + ahead);
+  BOOST_TEST(one.client->sent.size() > ahead.size() - one.limits.read_ahead - 64);
+  one.client->leave();
+  one.context.poll();
+  BOOST_TEST(one.cancelled == 1);
+  BOOST_TEST(one.over);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_wrong_is_said_and_ends_the_connection) {

@@ -86,17 +86,15 @@ net::awaitable<void> connection::handle() {
   }
 }
 
-/// Returns when the client has closed its side. Bytes of its next requests are kept.
+/// Returns when the client has closed its side. Bytes of its next requests are kept, up to a limit.
 net::awaitable<void> connection::watch() {
   try {
-    while (received_.size() < limits_.read_ahead && co_await read_more()) {
-    }
-    if (received_.size() < limits_.read_ahead) co_return;
+    while (received_.size() < limits_.read_ahead)
+      if (!co_await read_more()) co_return;
+    co_await bytes_->wait_closed();
   } catch (const boost::system::system_error&) {
-    co_return;
+    // The connection was reset, which ends it as well.
   }
-  net::steady_timer forever(timer_.get_executor(), net::steady_timer::time_point::max());
-  co_await forever.async_wait(net::use_awaitable);
 }
 
 void connection::add_header(std::string name, std::string value) {

@@ -1,5 +1,7 @@
 #include "http/tcp_transport.hpp"
 
+#include "http/closed_peer.hpp"
+
 #include <boost/asio/error.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -22,6 +24,8 @@ net::awaitable<std::size_t> tcp_transport::read_some(net::mutable_buffer into) {
   if (error && error != net::error::eof) throw boost::system::system_error(error);
   co_return read;
 }
+
+net::awaitable<void> tcp_transport::wait_closed() { return async_wait_closed(socket_); }
 
 net::awaitable<void> tcp_transport::write(net::const_buffer bytes) {
   co_await net::async_write(socket_, bytes, net::use_awaitable);

@@ -1,5 +1,7 @@
 #include "http/tls.hpp"
 
+#include "http/closed_peer.hpp"
+
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -33,6 +35,8 @@ class tls_transport final : public transport {
     if (error && !closed) throw boost::system::system_error(error);
     co_return read;
   }
+
+  net::awaitable<void> wait_closed() override { return async_wait_closed(stream_.next_layer()); }
 
   net::awaitable<void> write(net::const_buffer bytes) override {
     co_await net::async_write(stream_, bytes, net::use_awaitable);
