@@ -35,8 +35,6 @@ void meter::on_sequence(const cogen::sequence_event& event) {
     const std::lock_guard lock(mutex_);
     if (event.what == kind::scheduled || event.what == kind::resumed)
       enter(event);
-    else if (auto* place = place_of(event.id); place && event.what == kind::first_token)
-      place->prefilling = false;
     else if (event.what == kind::preempted)
       leave(event.id);
     else if (event.what == kind::cancelled || event.what == kind::finished)
@@ -71,13 +69,9 @@ slot_state* meter::place_of(std::uint64_t sequence) {
 }
 
 void meter::enter(const cogen::sequence_event& event) {
-  auto* place = place_of(event.id);
-  if (!place) {
-    const auto idle = std::ranges::find(counts_.slots, false, &slot_state::busy);
-    if (idle == counts_.slots.end()) return;
-    place = &*idle;
-  }
-  *place = {true, !event.request_metrics.first_token, event.id};
+  if (place_of(event.id)) return;
+  const auto idle = std::ranges::find(counts_.slots, false, &slot_state::busy);
+  if (idle != counts_.slots.end()) *idle = {true, event.id};
 }
 
 void meter::leave(std::uint64_t sequence) {

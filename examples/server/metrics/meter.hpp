@@ -16,7 +16,6 @@ namespace server::metrics {
 /// prefixes, so a place keeps its number for its sequence, not for a slot.
 struct slot_state {
   bool busy = false;
-  bool prefilling = false;  ///< its sequence has no token yet
   std::uint64_t sequence = 0;
 };
 

@@ -16,29 +16,27 @@ namespace {
 
 namespace json = boost::json;
 
+/// Adds what an answer's stream does in a slot.
+void show_stream(const cogen::token_stream& stream, const std::string& request_id, json::object& slot) {
+  const auto usage = stream.usage();
+  slot["id_task"] = stream.id();
+  slot["is_processing"] = true;
+  slot["state"] = usage.generated_tokens > 0 ? "decode" : "prefill";
+  slot["request_id"] = request_id;
+  slot["n_tokens"] = usage.prompt_tokens + usage.generated_tokens;
+  slot["preemptions"] = stream.request_metrics().preemptions;
+  slot["next_token"] = {{"n_decoded", usage.generated_tokens}};
+}
+
+/// Events arrive later than answers: a sequence whose answer is over is not shown.
 json::object slot_of(const served_model& model, std::size_t index, const metrics::slot_state& state) {
-  json::object slot{{"id", index},
-                    {"id_task", state.busy ? json::value(state.sequence) : json::value(-1)},
-                    {"n_ctx", model.max_length},
-                    {"speculative", false},
-                    {"is_processing", state.busy},
-                    {"state", !state.busy        ? "idle"
-                              : state.prefilling ? "prefill"
-                                                 : "decode"},
-                    {"n_tokens", 0},
-                    {"preemptions", 0},
-                    {"model", model.name}};
+  json::object slot{{"id", index},          {"id_task", -1},          {"n_ctx", model.max_length},
+                    {"speculative", false}, {"is_processing", false}, {"state", "idle"},
+                    {"n_tokens", 0},        {"preemptions", 0},       {"model", model.name}};
   if (!state.busy) return slot;
-  for (const auto* answer : model.running) {
-    const auto* stream = answer->stream_of(state.sequence);
-    if (!stream) continue;
-    const auto usage = stream->usage();
-    slot["request_id"] = answer->id();
-    slot["n_tokens"] = usage.prompt_tokens + usage.generated_tokens;
-    slot["preemptions"] = stream->request_metrics().preemptions;
-    if (usage.generated_tokens > 0) slot["state"] = "decode";  // the event may be on its way
-    slot["next_token"] = {{"n_decoded", usage.generated_tokens}};
-  }
+  for (const auto* answer : model.running)
+    if (const auto* stream = answer->stream_of(state.sequence); stream && !stream->ended())
+      show_stream(*stream, answer->id(), slot);
   return slot;
 }
 

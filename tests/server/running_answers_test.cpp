@@ -1,0 +1,227 @@
+// Answers over the default model, whose engine runs a step when the test says so.
+#include "http/connection.hpp"
+#include "memory_client.hpp"
+#include "routes/table.hpp"
+
+#include <cogen/load_model.hpp>
+#include <cogen/model.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+using server::test::client_side;
+namespace http = server::http;
+namespace json = boost::json;
+namespace net = boost::asio;
+
+std::shared_ptr<const cogen::model> default_model() {
+  static const auto loaded = cogen::load_model(COGEN_DEPS "/model/SmolLM2-135M-Instruct.Q4_1.gguf");
+  return loaded;
+}
+
+cogen::engine_options stepped(int slots) {
+  cogen::engine_options how{.batching = {.slots = slots, .max_batched_tokens = 32},
+                            .kv = {.prefix_caching = false},
+                            .external_stepping = true};
+  how.batching.max_batch_delay = std::chrono::microseconds(0);
+  how.policies.idle_timeout = std::chrono::milliseconds(0);
+  how.limits.max_sequence_length = 1024;
+  return how;
+}
+
+std::string words(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += fmt::format(" word{}", i % 10);
+  return text;
+}
+
+/// A completion that is not chosen at random.
+json::object asked(std::string prompt, int tokens, bool stream) {
+  return {{"prompt", std::move(prompt)},
+          {"max_tokens", tokens},
+          {"temperature", 0},
+          {"ignore_eos", true},
+          {"stream", stream}};
+}
+
+/// A server without sockets.
+struct stepped_server {
+  explicit stepped_server(int slots) {
+    model->name = "default";
+    model->slots = slots;
+    model->model = default_model();
+    model->meter = std::make_shared<server::metrics::meter>(slots, nullptr);
+    auto how = stepped(slots);
+    how.events = model->meter;
+    model->engine = std::make_unique<cogen::engine>(model->model, std::move(how));
+    model->max_length = 1024;
+    app.models.add(model);
+    app.models.set_ready();
+  }
+
+  ~stepped_server() {
+    for (const auto& each : connections) each->close();
+    handle();
+  }
+
+  /// A client that has sent a request, of which nothing is handled yet.
+  std::shared_ptr<client_side> send(std::string_view request) {
+    auto client = std::make_shared<client_side>(app.context);
+    connections.push_back(std::make_shared<http::connection>(std::make_unique<server::test::memory_transport>(client),
+                                                             app.context.get_executor(), limits, handler, refuse));
+    net::co_spawn(app.context, connections.back()->run(), net::detached);
+    client->send(request);
+    return client;
+  }
+
+  std::shared_ptr<client_side> post(const json::object& body) {
+    const auto text = json::serialize(body);
+    return send(fmt::format("POST /v1/completions HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}", text.size(), text));
+  }
+
+  void handle() {
+    app.context.restart();
+    app.context.poll();
+  }
+
+  /// Handles what has come, runs a step, and handles what it brought. Returns how many sequences it ran.
+  std::uint64_t step() {
+    handle();
+    const auto before = model->engine->stats().rows;
+    model->engine->poll_one();
+    handle();
+    return model->engine->stats().rows - before;
+  }
+
+  /// Steps until all that the client was sent ends so.
+  void step_until(const client_side& client, std::string_view end) {
+    for (int steps = 0; steps < 1000 && !client.received.ends_with(end); ++steps) step();
+    BOOST_REQUIRE(client.received.ends_with(end));
+  }
+
+  /// The text of an answer that is streamed alone.
+  std::string text_alone(const json::object& body) {
+    const auto client = post(body);
+    step_until(*client, http_end);
+    return text_of(*client);
+  }
+
+  static std::string text_of(const client_side& client) {
+    std::string text;
+    const std::string_view all = client.received, begin = "data: {";
+    for (auto at = all.find(begin); at != std::string_view::npos; at = all.find(begin, at + 1)) {
+      const auto event = json::parse(all.substr(at + 6, all.find('\n', at) - at - 6));
+      text += event.at("choices").at(0).at("text").as_string();
+    }
+    return text;
+  }
+
+  json::array slots() {
+    const auto client = send("GET /slots HTTP/1.1\r\n\r\n");
+    handle();
+    return json::parse(client->received.substr(client->received.find("\r\n\r\n") + 4)).as_array();
+  }
+
+  std::string state_of_slot(std::size_t index) {
+    const auto all = slots();
+    const auto& slot = all.at(index);
+    BOOST_TEST(slot.at("is_processing").as_bool() == (slot.at("state") != "idle"));
+    return std::string(slot.at("state").as_string());
+  }
+
+  static constexpr std::string_view http_end = "data: [DONE]\n\n\r\n0\r\n\r\n";
+
+  server::application app{server::options{}};
+  std::shared_ptr<server::served_model> model = std::make_shared<server::served_model>();
+  http::connection_limits limits;
+  http::request_handler handler = [this](http::exchange& client) { return server::dispatch(app, client); };
+  http::refusal refuse = [](const http::parse_error& why) { return http::response{.status = why.status}; };
+  std::vector<std::shared_ptr<http::connection>> connections;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(running_answers)
+
+BOOST_AUTO_TEST_CASE(a_client_that_leaves_while_its_prompt_is_read_is_in_no_further_step) {
+  for (int steps = 0; steps < 4; ++steps) {
+    stepped_server one(2);
+    const auto staying = one.post(asked("The sea is", 40, true));
+    BOOST_TEST(one.step() == 1U);
+    const auto leaving = one.post(asked(words(300), 4, true));
+    for (int i = 0; i < steps; ++i) BOOST_TEST(one.step() == 2U);
+    if (steps > 0) BOOST_TEST(one.state_of_slot(1) == "prefill");
+    leaving->leave();
+    BOOST_TEST(one.step() == 1U);
+    BOOST_TEST(one.model->engine->stats().sequences == 1);
+    BOOST_TEST(one.state_of_slot(0) == "decode");
+    BOOST_TEST(one.state_of_slot(1) == "idle");
+    staying->leave();
+    BOOST_TEST(one.step() == 0U);
+    BOOST_TEST(one.model->engine->stats().sequences == 0);
+    BOOST_TEST(one.state_of_slot(0) == "idle");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_client_that_leaves_with_more_requests_sent_than_are_read_is_in_no_further_step) {
+  stepped_server one(1);
+  const auto leaving = one.post(asked("The sea is", 40, false));
+  leaving->send(std::string(2 * one.limits.read_ahead, 'x'));
+  for (int steps = 0; steps < 3; ++steps) BOOST_TEST(one.step() == 1U);
+  leaving->leave();
+  BOOST_TEST(one.step() == 0U);
+  BOOST_TEST(one.model->engine->stats().sequences == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_client_that_does_not_read_gives_its_slot_to_others_and_goes_on_later) {
+  stepped_server one(1);
+  const auto slow = asked("Once upon a time", 60, true), other = asked("The sea is", 24, true);
+  const auto slow_alone = one.text_alone(slow), other_alone = one.text_alone(other);
+  const auto stalled = one.post(slow);
+  for (int steps = 0; steps < 5; ++steps) BOOST_TEST(one.step() == 1U);
+  stalled->reads = false;
+  while (one.step() > 0) {
+  }
+  const auto seen = stalled->received;
+  const auto reading = one.post(other);
+  one.step_until(*reading, one.http_end);
+  BOOST_TEST(one.text_of(*reading) == other_alone);
+  BOOST_TEST(stalled->received == seen);
+  BOOST_TEST(one.model->engine->stats().preempted == 1U);
+  stalled->read_again();
+  one.step_until(*stalled, one.http_end);
+  BOOST_TEST(one.text_of(*stalled) == slow_alone);
+}
+
+BOOST_AUTO_TEST_CASE(others_need_no_more_steps_beside_a_client_that_does_not_read) {
+  const auto other = asked("The sea is", 24, true);
+  const auto steps_of = [&](stepped_server& one) {
+    const auto before = one.model->engine->stats().steps;
+    one.text_alone(other);
+    return one.model->engine->stats().steps - before;
+  };
+  stepped_server quiet(2), one(2);
+  const auto stalled = one.post(asked("Once upon a time", 60, true));
+  stalled->reads = false;
+  while (one.step() > 0) {
+  }
+  BOOST_TEST(steps_of(one) == steps_of(quiet));
+}
+
+BOOST_AUTO_TEST_CASE(a_sequence_without_an_answer_is_in_no_slot) {
+  stepped_server one(1);
+  one.model->meter->on_sequence({.what = cogen::sequence_event::kind::scheduled, .id = 1'000'000, .at = {}, .slot = 0});
+  BOOST_TEST(one.state_of_slot(0) == "idle");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
