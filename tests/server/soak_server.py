@@ -1,20 +1,18 @@
 #!/usr/bin/env python3
-"""usage: soak_server.py PROGRAM MODEL [--requests N] [--seed N]: sends requests of which most break off, stall, are half
+"""usage: soak_server.py PROGRAM [MODEL] [--requests N] [--seed N]: sends requests of which most break off, stall, are half
 or garbage, 64 at a time, and checks that the server then holds no slot and no descriptor more than before, that its
-memory has not grown, and that it still answers as it did."""
+memory has not grown, and that it still answers as it did. Without MODEL, a model of one layer takes little of the time."""
 import argparse
 import asyncio
 import json
 import os
 import random
-import subprocess
+import tempfile
+
+from cogen_server import CogenServer, post
+from tiny_model import write_tiny_model
 
 PROMPTS = ["Hello", "Tell me a very long story.", "Count to ten. " * 40, "word " * 1500]
-
-
-def post(path, body):
-    data = json.dumps(body).encode()
-    return b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(data), data)
 
 
 def some_request(chance):
@@ -79,16 +77,8 @@ async def held(port):
     return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith("cogen:sequences{"))
 
 
-def memory(process):
-    with open(f"/proc/{process}/status", encoding="ascii") as status:
-        return int(next(line for line in status if line.startswith("VmRSS")).split()[1]) / 1024
-
-
-def descriptors(process):
-    return len(os.listdir(f"/proc/{process}/fd"))
-
-
-async def run(port, process, requests, chance):
+async def run(server, requests, chance):
+    port = server.port
     fixed = {"prompt": "The sea is", "max_tokens": 8, "temperature": 0}
     text = json.loads(await ask(port, "/v1/completions", fixed))["choices"][0]["text"]
     rounds = 8
@@ -103,7 +93,7 @@ async def run(port, process, requests, chance):
         await asyncio.gather(*(client() for _ in range(requests // rounds)))
         while await held(port) > 0:
             await asyncio.sleep(0.05)
-        figures.append((memory(process), descriptors(process)))
+        figures.append((server.memory(), len(os.listdir(f"/proc/{server.process.pid}/fd"))))
         print(f"{figures[-1][0]:.0f} MiB, {figures[-1][1]} descriptors", flush=True)
     assert json.loads(await ask(port, "/v1/completions", fixed))["choices"][0]["text"] == text
     assert figures[-1][1] <= figures[0][1] + 4, figures
@@ -113,23 +103,22 @@ async def run(port, process, requests, chance):
     assert min(after) < max(before) * 1.05, figures
 
 
+def soak(given, model):
+    with CogenServer(given.program, model, "--slots", "8") as server:
+        asyncio.run(run(server, given.requests, random.Random(given.seed)))
+        server.process.terminate()
+        assert server.process.wait(timeout=300) == 0
+
+
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("program")
-    options.add_argument("model")
+    options.add_argument("model", nargs="?")
     options.add_argument("--requests", type=int, default=2000)
     options.add_argument("--seed", type=int, default=1)
     given = options.parse_args()
-    command = [given.program, "--model", given.model, "--port", "0", "--slots", "8"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        port = int(server.stdout.readline().rsplit(":", 1)[1])
-        assert server.stdout.readline().startswith("ready on")
-        try:
-            asyncio.run(run(port, server.pid, given.requests, random.Random(given.seed)))
-            server.terminate()
-            assert server.wait(timeout=300) == 0
-        finally:
-            server.kill()
+    with tempfile.TemporaryDirectory() as folder:
+        soak(given, given.model or write_tiny_model(folder))
 
 
 main()
