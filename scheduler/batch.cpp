@@ -5,6 +5,7 @@
 #include "reserve.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace cogen::scheduler {
@@ -87,26 +88,48 @@ class batch_builder {
     add_row(seq, count, drafts, std::move(encoder_input));
     all_.queued.count(seq, count + drafts + read);
     record_.tokens += count + drafts + read;
+    record_.drafts += drafts;
     all_.queued.place(seq);
     return true;
   }
 
-  /// Of its draft tokens, how many its row may have after its next `count` tokens. None takes the place of another row,
-  /// or memory that is not reserved.
-  int drafts_after(const sequence& seq, int count) const {
-    const int end = seq.cached + count;
-    if (end < seq.length() || seq.current.wanted != output::sample || seq.current.unknown > 0) return 0;
-    const auto most = std::min<std::int64_t>({std::ssize(seq.drafts), drafts_left_, left_ - count - waiting_turns(seq),
-                                              seq.current.credits - 1, seq.room() - 1, seq.reserved - end,
-                                              all_.within.max_rollback_tokens, until_kept(all_, seq) - count});
-    return static_cast<int>(std::max<std::int64_t>(0, seq.only_if_faster ? worthwhile(seq, count, most) : most));
+  /// Of its draft tokens, how many its row has after its next `count` tokens. None takes the place of another row, or
+  /// memory that is not reserved.
+  int drafts_after(const sequence& seq, int count) {
+    const auto most =
+        std::min<std::int64_t>({allowed_drafts(seq, count), drafts_left_, left_ - count - waiting_turns(seq)});
+    if (most <= 0) return 0;
+    return static_cast<int>(seq.only_if_faster ? seq.accepts.count(most, least_likelihood()) : most);
   }
 
-  /// Of so many draft tokens after the row's `count` tokens, how many pay in a step with all rows that are to come.
-  std::int64_t worthwhile(const sequence& seq, int count, std::int64_t most) const {
-    const auto others = waiting_turns(seq);
-    return seq.accepts.worthwhile(
-        most, {record_.tokens + count + others, accepted_ + std::ssize(step_.rows) + 1 + others}, all_.costs);
+  /// How many it may have by itself.
+  std::int64_t allowed_drafts(const sequence& seq, int count) const {
+    const int end = seq.cached + count;
+    if (end < seq.length() || seq.current.wanted != output::sample || seq.current.unknown > 0) return 0;
+    const auto most =
+        std::min<std::int64_t>({std::ssize(seq.drafts), seq.current.credits - 1, seq.room() - 1, seq.reserved - end,
+                                all_.within.max_rollback_tokens, until_kept(all_, seq) - count});
+    return std::max<std::int64_t>(0, most);
+  }
+
+  /// Draft tokens of this step that are at least so likely to be accepted are worth their time: the best choice over
+  /// this row and those to come.
+  double least_likelihood() {
+    if (!least_likelihood_) {
+      all_.likelihoods.clear();
+      step_outlook without{.rows = std::ssize(step_.rows), .drafts = record_.drafts};
+      for (const auto* each : all_.queued.decoding) {
+        if (each->served == step_.number) break;
+        ++without.rows;
+        const auto most = each->drafts.empty() ? 0 : allowed_drafts(*each, 1);
+        if (!each->only_if_faster) without.drafts += most;
+        if (!each->only_if_faster) continue;
+        for (std::int64_t i = 0; i < most; ++i) all_.likelihoods.push_back(each->accepts.likelihood(i));
+      }
+      without.rows = std::max<std::int64_t>(1, without.rows);
+      least_likelihood_ = least_worthwhile(all_.likelihoods, without, all_.costs_of_drafts.of(without.rows));
+    }
+    return *least_likelihood_;
   }
 
   /// Sequences besides this one that decode and have no row yet.
@@ -157,7 +180,6 @@ class batch_builder {
     step_.tokens.insert(step_.tokens.end(), seq.drafts.begin(), seq.drafts.begin() + drafts);
     step_.sampled_after_drafts.resize(step_.sampled_after_drafts.size() + static_cast<std::size_t>(drafts), -1);
     drafts_left_ -= drafts;
-    accepted_ += seq.only_if_faster ? seq.accepts.expected(drafts) : drafts;
     all_.draft_tokens += static_cast<std::uint64_t>(drafts);
   }
 
@@ -180,7 +202,7 @@ class batch_builder {
   step_in_flight& record_;
   int left_;
   int drafts_left_;
-  double accepted_ = 0;  // of the draft tokens of the step, as far as can be estimated
+  std::optional<double> least_likelihood_;  // of draft tokens that are worth their time, once it is needed
   bool lost_ = false;
 };
 

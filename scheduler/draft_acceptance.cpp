@@ -1,40 +1,49 @@
 #include "draft_acceptance.hpp"
 
-#include <chrono>
+#include <algorithm>
+#include <cmath>
+#include <functional>
 
 namespace cogen::scheduler {
 namespace {
 
-constexpr double weight_of_newest = 1. / 8;   // token
-constexpr double required_gain = 1 + 1. / 4;  // what is gained by what is lost, at least
+constexpr double weight_of_newest = 1. / 8;  // token
+constexpr double caution = 1 + 1. / 4;       // draft tokens are taken to cost so many times as much
+constexpr double none = 2;
+
+void learn(double& probability, bool is_right) { probability += weight_of_newest * (is_right - probability); }
 
 }  // namespace
 
 void draft_acceptance::saw(std::int64_t judged, std::int64_t right) {
-  for (std::int64_t i = 0; i < right; ++i) right_ += weight_of_newest * (1 - right_);
-  if (right < judged) right_ -= weight_of_newest * right_;
+  for (std::int64_t i = 0; i < std::min(judged, right + 1); ++i) learn(i == 0 ? first_ : later_, i < right);
 }
 
-double draft_acceptance::expected(std::int64_t count) const {
-  double sum = 0, all_right = 1;
-  for (std::int64_t i = 0; i < count; ++i) sum += all_right *= right_;
-  return sum;
+double draft_acceptance::likelihood(std::int64_t before) const {
+  return first_ * std::pow(later_, static_cast<double>(before));
 }
 
-std::int64_t draft_acceptance::worthwhile(std::int64_t most, const step_outlook& without,
-                                          const step_costs& costs) const {
-  const auto base = costs.time_of(without.tokens);
-  if (!base) return most;
-  std::int64_t best = 0;
-  double best_rate = without.sampled / *base, gained = 0, all_right = 1;
-  for (std::int64_t count = 1; count <= most; ++count) {
-    gained += all_right *= right_;
-    const double time = *costs.time_of(without.tokens + count);
-    const double rate = (without.sampled + gained) / time;
-    const bool pays = gained * *base > required_gain * without.sampled * (time - *base);
-    if (pays && rate > best_rate) best = count, best_rate = rate;
+std::int64_t draft_acceptance::count(std::int64_t most, double least_likelihood) const {
+  std::int64_t count = 0;
+  while (count < most && likelihood(count) >= least_likelihood) ++count;
+  return count;
+}
+
+double least_worthwhile(std::vector<double>& likelihoods, const step_outlook& without,
+                        const draft_costs::estimate& costs) {
+  std::ranges::sort(likelihoods, std::greater());
+  if (std::isinf(costs.draft)) return none;
+  const double added = caution * costs.draft;
+  auto tokens = static_cast<double>(without.rows + without.drafts);
+  double time = costs.row * static_cast<double>(without.rows) + added * static_cast<double>(without.drafts);
+  double least = none;
+  for (const double each : likelihoods) {
+    if (each * time < added * tokens) break;
+    tokens += each;
+    time += added;
+    least = each;
   }
-  return best;
+  return least;
 }
 
 }  // namespace cogen::scheduler

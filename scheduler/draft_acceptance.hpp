@@ -1,16 +1,11 @@
 #pragma once
 
-#include "step_costs.hpp"
+#include "draft_costs.hpp"
 
 #include <cstdint>
+#include <vector>
 
 namespace cogen::scheduler {
-
-/// A step before draft tokens are added to a row of it.
-struct step_outlook {
-  std::int64_t tokens;  ///< that it runs
-  double sampled;       ///< that it should bring
-};
 
 /// Estimates how often the draft tokens of a sequence are right. Newer ones weigh more.
 class draft_acceptance {
@@ -18,15 +13,27 @@ class draft_acceptance {
   /// Of `judged` tokens in a row, the first `right` ones were.
   void saw(std::int64_t judged, std::int64_t right);
 
-  /// How many draft tokens, `most` or fewer, should bring the most tokens in the time of the step; 0 where the time
-  /// they take is not clearly worth what they bring. A step whose time is not known is taken to cost no more.
-  std::int64_t worthwhile(std::int64_t most, const step_outlook& without, const step_costs& costs) const;
+  /// The probability that a draft token behind `before` others is accepted, with all of those.
+  double likelihood(std::int64_t before) const;
 
-  /// How many of `count` draft tokens should be accepted.
-  double expected(std::int64_t count) const;
+  /// How many of `most` draft tokens are at least so likely to be accepted.
+  std::int64_t count(std::int64_t most, double least_likelihood) const;
 
  private:
-  double right_ = 1. / 4;  // the probability that a token is right if those before it are
+  double first_ = 1. / 4;  // the probability that the first one is right
+  double later_ = 1. / 2;  // and another one, if those before it are
 };
+
+/// A step before draft tokens are added that have to be worth their time.
+struct step_outlook {
+  std::int64_t rows;
+  std::int64_t drafts;  ///< that are run in any case, and should be accepted
+};
+
+/// Of draft tokens with these `likelihoods`, which it sorts, the least likely one of those with which the step brings
+/// the most tokens in its time. Draft tokens are taken to cost a quarter more than they should. Above 1: there are
+/// none.
+double least_worthwhile(std::vector<double>& likelihoods, const step_outlook& without,
+                        const draft_costs::estimate& costs);
 
 }  // namespace cogen::scheduler

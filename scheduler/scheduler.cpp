@@ -99,8 +99,14 @@ step_in_flight& fresh_record(state& all, std::uint64_t number) {
   auto& record = all.absorbed.front();
   record.number = number;
   record.rows.clear();
-  record.tokens = 0;
+  record.tokens = record.drafts = 0;
   return record;
+}
+
+void learn(state& all, const step_in_flight& record, std::chrono::nanoseconds took) {
+  all.costs.took(record.tokens, took);
+  const auto rows = std::ssize(record.rows);
+  if (all.has_drafts && record.tokens == rows + record.drafts) all.costs_of_drafts.took(rows, record.drafts, took);
 }
 
 /// Throws deadline_unreachable, and has changed nothing then.
@@ -235,6 +241,7 @@ void scheduler::propose(sequence_id id, std::vector<token> drafts, bool only_if_
   if (!samples || seq->current.unknown > 0 || seq->remaining() == 0) return;
   seq->drafts = std::move(drafts);
   seq->only_if_faster = only_if_faster;
+  state_->has_drafts |= only_if_faster;
 }
 
 void scheduler::run_ahead(sequence_id id, bool allowed) {
@@ -298,7 +305,7 @@ std::span<const event> scheduler::absorb(step& done, std::chrono::nanoseconds to
   all.absorbed.splice(all.absorbed.begin(), all.in_flight, all.in_flight.begin());
   const auto& record = all.absorbed.front();
   all.slots.absorbed(record.number);
-  if (took.count() > 0 && record.tokens > 0) all.costs.took(record.tokens, took);
+  if (took.count() > 0 && record.tokens > 0) learn(all, record, took);
   absorb_results(all, record, done);
   return done.events;
 }

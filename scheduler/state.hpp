@@ -1,5 +1,6 @@
 #pragma once
 
+#include "draft_costs.hpp"
 #include "pace.hpp"
 #include "prefix_tree.hpp"
 #include "queues.hpp"
@@ -30,7 +31,8 @@ struct row_in_flight {
 struct step_in_flight {
   std::uint64_t number = 0;
   std::vector<row_in_flight> rows;
-  std::int64_t tokens = 0;  ///< run in it, those of encoder inputs included
+  std::int64_t tokens = 0;  ///< run in it, those of encoder inputs and drafts included
+  std::int64_t drafts = 0;
 };
 
 /// The whole state of the scheduler. The other files of this folder hold the operations on it.
@@ -54,6 +56,9 @@ struct state {
   time now = time::min();
   pace measured;
   step_costs costs;
+  draft_costs costs_of_drafts;
+  bool has_drafts = false;          ///< some have to be worth their time, or had to
+  std::vector<double> likelihoods;  ///< of the draft tokens of the step being made
   std::uint64_t preempted = 0;
   std::uint64_t prefix_hit_tokens = 0;
   std::uint64_t draft_tokens = 0;

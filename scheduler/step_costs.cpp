@@ -1,17 +1,13 @@
 #include "step_costs.hpp"
 
+#include "step_class.hpp"
+
 #include <algorithm>
-#include <cmath>
 
 namespace cogen::scheduler {
 namespace {
 
 constexpr double newest_share = 1. / 4;
-
-std::size_t class_of(std::int64_t tokens, std::size_t classes) {
-  const auto number = std::lround(2 * std::log2(static_cast<double>(std::max<std::int64_t>(tokens, 1))));
-  return std::min(static_cast<std::size_t>(number), classes - 1);
-}
 
 }  // namespace
 
@@ -22,21 +18,6 @@ void step_costs::took(std::int64_t tokens, std::chrono::nanoseconds time) {
   one.tokens += share * (static_cast<double>(tokens) - one.tokens);
   one.time += share * (static_cast<double>(time.count()) - one.time);
   one.newest = steps_;
-}
-
-std::optional<double> step_costs::time_of(std::int64_t tokens) const {
-  const auto wanted = static_cast<double>(tokens);
-  const step_class* below = nullptr;
-  for (const step_class& one : classes_) {
-    if (!is_known(one)) continue;
-    if (one.tokens > wanted) {
-      if (!below) return one.time * wanted / one.tokens;
-      const double part = (wanted - below->tokens) / (one.tokens - below->tokens);
-      return below->time + part * (one.time - below->time);
-    }
-    below = &one;
-  }
-  return below ? std::optional(below->time) : std::nullopt;
 }
 
 std::int64_t step_costs::tokens_within(std::chrono::nanoseconds limit) const {

@@ -3,7 +3,6 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
-#include <optional>
 
 namespace cogen::scheduler {
 
@@ -15,10 +14,6 @@ class step_costs {
   /// The most tokens of a step that should take no longer than `limit`: interpolated between measured steps, and in
   /// proportion beyond them, since larger steps take less time per token. 0 before the first step.
   std::int64_t tokens_within(std::chrono::nanoseconds limit) const;
-
-  /// Nanoseconds that a step of so many tokens should take, at least: interpolated between measured steps, in
-  /// proportion below them, and beyond them as the largest one. Empty before the first step.
-  std::optional<double> time_of(std::int64_t tokens) const;
 
  private:
   // Steps of about as many tokens, each class about 1.4 times the one before.

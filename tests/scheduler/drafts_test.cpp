@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <random>
 
 namespace cogen::scheduler {
 
@@ -292,38 +293,94 @@ BOOST_AUTO_TEST_CASE(a_negative_limit_is_refused) { BOOST_CHECK_THROW(scheduler(
 
 namespace {
 
-step_costs costs_of(std::initializer_list<std::pair<std::int64_t, std::int64_t>> tokens_and_times) {
-  step_costs costs;
-  for (const auto& [tokens, time] : tokens_and_times) costs.took(tokens, std::chrono::nanoseconds(time));
-  return costs;
-}
-
 draft_acceptance seen(int right, int wrong) {
   draft_acceptance made;
   for (int i = 0; i < wrong; ++i) made.saw(1, 0);
-  made.saw(right, right);
+  for (int i = 0; i < right; ++i) made.saw(2, 2);
   return made;
+}
+
+std::vector<double> likelihoods(const std::vector<draft_acceptance>& rows, std::int64_t most) {
+  std::vector<double> all;
+  for (const auto& each : rows)
+    for (std::int64_t i = 0; i < most; ++i) all.push_back(each.likelihood(i));
+  return all;
+}
+
+/// How many draft tokens the rows of a step have.
+std::vector<std::int64_t> chosen(const std::vector<draft_acceptance>& rows, std::int64_t most,
+                                 const draft_costs::estimate& costs, std::int64_t forced = 0) {
+  auto all = likelihoods(rows, most);
+  const auto least = least_worthwhile(all, {.rows = std::ssize(rows), .drafts = forced}, costs);
+  std::vector<std::int64_t> counts;
+  for (const auto& each : rows) counts.push_back(each.count(most, least));
+  return counts;
+}
+
+std::int64_t chosen_for(const draft_acceptance& row, int rows, const draft_costs::estimate& costs) {
+  return chosen(std::vector(static_cast<std::size_t>(rows), row), 8, costs).front();
+}
+
+/// Tokens in the time of the step that have so many draft tokens.
+double rate(const std::vector<draft_acceptance>& rows, const std::vector<std::int64_t>& counts, double row_time,
+            double draft_time) {
+  auto tokens = static_cast<double>(rows.size());
+  double time = row_time * tokens;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (std::int64_t k = 0; k < counts[i]; ++k) tokens += rows[i].likelihood(k), time += draft_time;
+  return tokens / time;
 }
 
 }  // namespace
 
+BOOST_AUTO_TEST_CASE(a_draft_is_as_likely_as_those_before_it_were_right) {
+  draft_acceptance one;
+  for (int i = 0; i < 200; ++i) one.saw(4, 2);
+  BOOST_TEST(one.likelihood(0) > 0.99);
+  BOOST_TEST(one.likelihood(1) / one.likelihood(0) < 0.6);
+  for (int i = 0; i < 200; ++i) one.saw(4, 0);
+  BOOST_TEST(one.likelihood(0) < 0.01);
+  one = {};
+  for (int i = 0; i < 200; ++i) one.saw(3, 3);
+  BOOST_TEST(one.likelihood(7) > 0.99);
+}
+
 BOOST_AUTO_TEST_CASE(drafts_that_cost_no_time_are_all_worth_it) {
-  const auto costs = costs_of({{1, 100}, {16, 100}});
-  BOOST_TEST(seen(40, 0).worthwhile(8, {1, 1}, costs) == 8);
-  BOOST_TEST(draft_acceptance().worthwhile(8, {1, 1}, {}) == 8);  // nothing is known of times
+  BOOST_TEST(chosen_for(seen(40, 0), 1, {100, 0}) == 8);
+  BOOST_TEST(chosen_for({}, 1, draft_costs().of(1)) == 8);  // nothing is known of times
 }
 
 BOOST_AUTO_TEST_CASE(drafts_that_are_wrong_are_worth_no_time) {
-  const auto costs = costs_of({{1, 100}, {8, 250}, {32, 800}});
-  BOOST_TEST(seen(40, 0).worthwhile(8, {1, 1}, costs) == 8);
-  BOOST_TEST(seen(0, 40).worthwhile(8, {1, 1}, costs) == 0);
-  BOOST_TEST(seen(40, 0).worthwhile(8, {8, 8}, costs) > 0);
-  BOOST_TEST(seen(3, 40).worthwhile(8, {16, 16}, costs) == 0);
+  BOOST_TEST(chosen_for(seen(40, 0), 1, {100, 20}) == 8);
+  BOOST_TEST(chosen_for(seen(0, 40), 1, {100, 20}) == 0);
+  BOOST_TEST(chosen_for(seen(40, 0), 8, {50, 25}) == 8);
+  BOOST_TEST(chosen_for(seen(3, 40), 16, {40, 25}) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(drafts_of_steps_whose_time_grows_with_each_token_are_worth_nothing) {
-  const auto costs = costs_of({{1, 100}, {16, 1600}, {64, 6400}});
-  for (const int rows : {1, 4, 16}) BOOST_TEST(seen(80, 0).worthwhile(8, {rows, double(rows)}, costs) == 0);
+BOOST_AUTO_TEST_CASE(drafts_that_take_as_long_as_rows_are_worth_nothing) {
+  for (const int rows : {1, 4, 16}) BOOST_TEST(chosen_for(seen(80, 0), rows, {100, 100}) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(no_choice_over_all_rows_brings_more_tokens_in_the_same_time) {
+  constexpr double cautious = 1.25;
+  std::mt19937 random(7);
+  const auto any = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most + 1)); };
+  for (int trial = 0; trial < 300; ++trial) {
+    std::vector<draft_acceptance> rows;
+    for (int i = 0; i < 3; ++i) rows.push_back(seen(any(12), any(12)));
+    const draft_costs::estimate costs{100, static_cast<double>(1 + any(90))};
+    const double best = rate(rows, chosen(rows, 3, costs), costs.row, cautious * costs.draft);
+    for (std::int64_t a = 0; a <= 3; ++a)
+      for (std::int64_t b = 0; b <= 3; ++b)
+        for (std::int64_t c = 0; c <= 3; ++c)
+          BOOST_TEST_REQUIRE(rate(rows, {a, b, c}, costs.row, cautious * costs.draft) <= best * (1 + 1e-12));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(forced_drafts_raise_what_others_have_to_bring) {
+  const auto row = seen(1, 0);
+  const draft_costs::estimate costs{100, 20};
+  BOOST_TEST(chosen({row, row}, 8, costs, 0).front() > chosen({row, row}, 8, costs, 40).front());
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_gets_drafts_again_once_those_it_did_not_run_would_have_been_right) {
@@ -346,6 +403,45 @@ BOOST_AUTO_TEST_CASE(a_sequence_gets_drafts_again_once_those_it_did_not_run_woul
              boost::test_tools::per_element());
   BOOST_TEST(s.sched.accepted_drafts() <= s.sched.draft_tokens());
   BOOST_TEST(s.sched.accepted_drafts() > 20u);
+}
+
+BOOST_AUTO_TEST_CASE(rows_that_come_before_it_are_rows_of_its_step) {
+  served s(drafting());
+  s.takes = [](const step& made) { return time(1000 * tokens_in(made)); };
+  std::vector<sequence_id> ids;
+  for (int i = 0; i < 8; ++i) ids.push_back(sampling(s, 6, 1000, {.max_new_tokens = 100}));
+  for (const auto id : ids) s.sched.run_ahead(id, false);
+  for (int i = 0; i < 40; ++i) {
+    const auto last = ids[static_cast<std::size_t>(i % 8)];
+    s.sched.propose(last, wrong(right(s, last, 4), 0), true);
+    s.step();
+  }
+  BOOST_TEST(s.sched.draft_tokens() <= 8u);  // to measure them
+}
+
+BOOST_AUTO_TEST_CASE(times_of_prompts_say_nothing_of_drafts) {
+  for (const bool drafts_are_cheap : {true, false}) {
+    served s(drafting());
+    s.takes = [&](const step& made) {
+      int drafts = 0;
+      for (const auto& row : made.rows) drafts += row.drafts;
+      const int rows = static_cast<int>(made.rows.size());
+      const int of_prompts = tokens_in(made) - rows - drafts;
+      return time(1000 * rows + (drafts_are_cheap ? 100 : 1000) * drafts +
+                  (drafts_are_cheap ? 1000 : 100) * of_prompts);
+    };
+    std::vector<sequence_id> ids;
+    for (int i = 0; i < 4; ++i) ids.push_back(sampling(s, 40, 1000, {.max_new_tokens = 150}));
+    int run = 0;
+    for (int i = 0; i < 12; ++i) {
+      for (const auto id : ids) s.sched.propose(id, right(s, id, 4), true);
+      s.sched.submit({.release_at_end = true}, {counting(30, i), output::last_logits});
+      s.step();  // with a prompt
+      for (const auto id : ids) s.sched.propose(id, right(s, id, 4), true);
+      run = row_of(s.step(), ids[0])->drafts;
+    }
+    BOOST_TEST(run == (drafts_are_cheap ? 4 : 0));
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -156,10 +156,10 @@ class scheduler {
   /// Sets the draft tokens of a sequence that samples: guesses at the tokens after its last one. Its next row that
   /// samples runs as many of them, the first ones, as there is room for: in the step and its limits.max_draft_tokens,
   /// in the memory reserved for the sequence, in its credits and in limits.max_rollback_tokens. If `only_if_faster`, it
-  /// runs no more than should bring more tokens than the step loses time, by the times that absorb() was given and by
-  /// how often the sequence's earlier drafts were right, whether run or not. Tokens that are sampled do not depend on
-  /// drafts. They are dropped with that row, and when the sequence changes in another way. Ignores unknown ids, runs
-  /// that do not sample, and sequences with rows in flight that sample.
+  /// runs only those with which the step should bring the most tokens in its time, chosen over all sequences together,
+  /// by the times that absorb() was given and by how often each one's earlier drafts were right, whether run or not.
+  /// Tokens that are sampled do not depend on drafts. They are dropped with that row, and when the sequence changes in
+  /// another way. Ignores unknown ids, runs that do not sample, and sequences with rows in flight that sample.
   void propose(sequence_id id, std::vector<token> drafts, bool only_if_faster = false);
 
   /// With limits.depth 2: whether a row of the sequence may be planned while another one in flight still samples the
