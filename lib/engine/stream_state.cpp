@@ -348,7 +348,7 @@ void stream_state::grant(int credits) {
 void stream_state::count_drafts(const scheduler::event& token) {
   const std::lock_guard lock(mutex_);
   if (token.after_drafts == 0) usage_.draft_tokens += token.drafts;
-  if (token.after_drafts > 0) ++usage_.accepted_draft_tokens;
+  if (token.more) ++usage_.accepted_draft_tokens;
 }
 
 bool stream_state::speculates() const {
