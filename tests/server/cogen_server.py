@@ -1,6 +1,31 @@
-"""Runs cogen-server for a test."""
+"""Runs cogen-server for a test, and asks it."""
+import contextlib
+import http.client
 import json
+import socket
 import subprocess
+
+CAPITAL = [{"role": "user", "content": "What is the capital of France?"}]
+
+
+class Answer:
+    """What came for a request."""
+
+    def __init__(self, response):
+        self.status = response.status
+        self.headers = {name.lower(): value for name, value in response.getheaders()}
+        self.text = response.read().decode()
+
+    @property
+    def json(self):
+        return json.loads(self.text)
+
+    @property
+    def events(self):
+        """The data of the events; the last one says that it is done."""
+        lines = [line[6:] for line in self.text.split("\n") if line.startswith("data: ")]
+        assert lines[-1] == "[DONE]", lines
+        return [json.loads(line) for line in lines[:-1]]
 
 
 class CogenServer:
@@ -23,6 +48,47 @@ class CogenServer:
         self.process.wait()
         self.process.stdout.close()
 
+    def request(self, method, path, body=None, headers=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
+        data = None if body is None else body if isinstance(body, (str, bytes)) else json.dumps(body)
+        connection.request(method, path, data, headers or {})
+        answer = Answer(connection.getresponse())
+        connection.close()
+        return answer
+
+    def get(self, path, **more):
+        return self.request("GET", path, **more)
+
+    def post(self, path, body, **more):
+        return self.request("POST", path, body, **more)
+
+    def ask(self, path, **body):
+        answer = self.post(path, body)
+        assert answer.status == 200, answer.text
+        return answer.json
+
+    def chat(self, messages=None, **body):
+        body = {"messages": messages or CAPITAL, "max_tokens": 16, "temperature": 0} | body
+        return self.post("/v1/chat/completions", body)
+
+    def connect(self):
+        client = socket.create_connection(("127.0.0.1", self.port))
+        client.settimeout(300)
+        return client
+
+    def send(self, path, body, headers=""):
+        """A request of which nothing is read yet."""
+        client = self.connect()
+        client.sendall(post(path, body, headers))
+        return client
+
+    def terminate(self):
+        self.process.terminate()
+        assert self.process.stdout.readline() == "draining\n"
+
+    def exit_code(self):
+        return self.process.wait(timeout=300)
+
     def memory(self):
         """MiB that it has in memory."""
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
@@ -33,3 +99,20 @@ def post(path, body, headers=""):
     """The bytes of a request."""
     data = json.dumps(body)
     return f"POST {path} HTTP/1.1\r\nHost: x\r\n{headers}Content-Length: {len(data)}\r\n\r\n{data}".encode()
+
+
+def read_to_end(client):
+    received = b""
+    with contextlib.suppress(ConnectionResetError):
+        while more := client.recv(65536):
+            received += more
+    return received.decode()
+
+
+def read_until(client, text):
+    received = ""
+    while text not in received:
+        more = client.recv(65536).decode()
+        assert more, received
+        received += more
+    return received

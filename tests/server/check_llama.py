@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""usage: check_llama.py PROGRAM MODEL: asks the HTTP server as the clients of llama-server do."""
+import json
+import tempfile
+
+from cogen_server import CAPITAL
+from server_checks import check_all, served
+
+
+def check_tokens(server):
+    text = "Hello <|im_end|> w\u00f6rld \U0001f600"
+    tokens = server.ask("/tokenize", content=text)["tokens"]
+    assert server.ask("/detokenize", tokens=tokens)["content"] == text
+    assert len(server.ask("/tokenize", content=text, parse_special=False)["tokens"]) > len(tokens)
+    pieces = server.ask("/tokenize", content=text, with_pieces=True)["tokens"]
+    assert [piece["id"] for piece in pieces] == tokens
+    spelled = b"".join(piece["piece"].encode() if isinstance(piece["piece"], str) else bytes(piece["piece"]) for piece in pieces)
+    assert spelled.decode() == text
+    assert server.ask("/tokenize", prompt=text)["count"] == len(tokens)
+    prompt = server.ask("/apply-template", messages=CAPITAL)["prompt"]
+    assert CAPITAL[0]["content"] in prompt and prompt.endswith("assistant\n"), prompt
+    templated = server.ask("/tokenize", messages=CAPITAL)["tokens"]
+    assert templated == server.ask("/tokenize", content=prompt)["tokens"]
+    assert server.chat().json["usage"]["prompt_tokens"] == len(templated)
+    assert server.post("/detokenize", {"tokens": [10**6]}).status == 400
+    info = server.get("/tokenizer_info").json
+    assert info["eos_token"] == "<|im_end|>" and info["chat_template"]
+
+
+def check_llama(server):
+    asked = {"prompt": "The sea is", "n_predict": 8, "temperature": 0}
+    answer = server.ask("/completion", **asked, return_tokens=True, n_probs=2)
+    assert answer["stop"] and answer["stop_type"] == "limit" and answer["tokens_predicted"] == 8, answer
+    assert answer["content"] == server.ask("/v1/completions", prompt="The sea is", max_tokens=8, temperature=0)["choices"][0]["text"]
+    assert server.ask("/detokenize", tokens=answer["tokens"])["content"] == answer["content"]
+    assert len(answer["completion_probabilities"]) == 8 and answer["timings"]["predicted_n"] == 8
+    assert answer["generation_settings"]["n_predict"] == 8 and answer["prompt"] == "The sea is"
+    several = server.ask("/completion", **asked | {"prompt": ["The sea is", [1, 2, 3], ["Cats", 5]]})
+    assert [one["index"] for one in several] == [0, 1, 2] and several[0]["content"] == answer["content"]
+    streamed = server.post("/completion", asked | {"stream": True}).text
+    parts = [json.loads(line[6:]) for line in streamed.split("\n") if line.startswith("data: ")]
+    assert "".join(part["content"] for part in parts) == answer["content"]
+    assert [part["stop"] for part in parts] == [False] * (len(parts) - 1) + [True]
+    refused = server.post("/completion", asked | {"n_predict": "many"})
+    assert refused.status == 400 and refused.json["error"]["code"] == 400, refused.text
+    words = server.ask("/completion", prompt="1 2 3 4 5", n_predict=16, temperature=0, stop=[" 8"])
+    assert words["stop_type"] == "word" and words["stopping_word"] == " 8", words
+
+
+def check_slot_files():
+    with tempfile.TemporaryDirectory() as folder:
+        words = " ".join(f"word{i}" for i in range(60))
+        asked = {"prompt": words, "n_predict": 4, "temperature": 0, "id_slot": 1}
+        with served("--slot-save-path", folder) as server:
+            answer = server.ask("/completion", **asked)
+            assert server.post("/slots/9?action=save", {"filename": "a"}).status == 400
+            assert server.post("/slots/1?action=save", {"filename": "../a"}).status == 400
+            saved = server.ask("/slots/1?action=save", filename="one")
+            assert saved["n_saved"] == answer["tokens_evaluated"] + 4 and saved["n_written"] > 0, saved
+        with served("--slot-save-path", folder) as server:
+            restored = server.ask("/slots/0?action=restore", filename="one")
+            assert restored["n_restored"] == saved["n_saved"], restored
+            again = server.ask("/completion", **asked)
+            assert again["content"] == answer["content"] and again["timings"]["cache_n"] > 100, again["timings"]
+            assert server.ask("/slots/0?action=erase")["n_erased"] == saved["n_saved"]
+            assert server.post("/slots/1?action=restore", {"filename": "none"}).status == 400
+
+
+check_all(shared=[check_tokens, check_llama], own=[check_slot_files])
