@@ -82,7 +82,7 @@ std::shared_ptr<const model> load_model(const std::filesystem::path& path, const
         fmt::format("load_options.device_weights is {}; models on the CPU keep weights as their file has them",
                     name_of(options.device_weights)));
   auto config = files.config();
-  auto text = nn::read_text(files, config);
+  auto text = nn::read_text(files, config, options.chat_template);
   const auto spec = nn::wanted_spec(files, config, options);
   auto network = options.device == "cpu" ? read_network(files, spec, config, options)
                                          : read_device_network(files, spec, config, options);

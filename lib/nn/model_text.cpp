@@ -56,10 +56,12 @@ std::vector<token> all_ends(const std::vector<token>& of_config, const std::vect
   return {ends.begin(), ends.end()};
 }
 
-std::unique_ptr<const text::tokenizer> make_tokenizer(const load::checkpoint& files, const load::model_config& config) {
+std::unique_ptr<const text::tokenizer> make_tokenizer(const load::checkpoint& files, const load::model_config& config,
+                                                      const std::optional<std::string>& chat_template) {
   if (!has_tokenizer(files)) return nullptr;
   auto spec = std::visit([](const auto& source) { return spec_of(source); }, files.tokenizer());
   spec.eos = all_ends(config.eos, spec.eos);
+  if (chat_template) spec.chat_template = *chat_template;
   return std::make_unique<const text::tokenizer>(std::move(spec));
 }
 
@@ -67,8 +69,9 @@ std::unique_ptr<const text::tokenizer> make_tokenizer(const load::checkpoint& fi
 
 text::tokenizer gguf_tokenizer_of(const load::gguf_tokenizer& source) { return text::tokenizer(spec_of(source)); }
 
-model_text read_text(const load::checkpoint& files, const load::model_config& config) {
-  model_text read{.tokenizer = make_tokenizer(files, config), .chat = nullptr, .chat_error = {}};
+model_text read_text(const load::checkpoint& files, const load::model_config& config,
+                     const std::optional<std::string>& chat_template) {
+  model_text read{.tokenizer = make_tokenizer(files, config, chat_template), .chat = nullptr, .chat_error = {}};
   if (!read.tokenizer || read.tokenizer->chat_template().empty()) return read;
   try {
     read.chat = std::make_unique<const text::chat_template>(read.tokenizer->chat_template());

@@ -5,6 +5,7 @@
 #include <cogen/text/tokenizer.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace cogen::nn {
@@ -19,7 +20,9 @@ struct model_text {
 /// The tokenizer in a GGUF file. Throws std::invalid_argument for an unsupported one.
 text::tokenizer gguf_tokenizer_of(const load::gguf_tokenizer& source);
 
-/// Throws load::load_error or std::invalid_argument for an unsupported tokenizer.
-model_text read_text(const load::checkpoint& files, const load::model_config& config);
+/// `chat_template`: instead of the model's own. Throws load::load_error or std::invalid_argument for an
+/// unsupported tokenizer.
+model_text read_text(const load::checkpoint& files, const load::model_config& config,
+                     const std::optional<std::string>& chat_template);
 
 }  // namespace cogen::nn

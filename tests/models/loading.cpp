@@ -472,6 +472,18 @@ BOOST_AUTO_TEST_CASE(a_chat_template_that_is_not_understood_leaves_the_rest_usab
   BOOST_TEST(model->chat_error().find("frobnicate") != std::string::npos, model->chat_error());
 }
 
+BOOST_AUTO_TEST_CASE(a_chat_template_is_replaced) {
+  const auto model =
+      load_model(default_model_file(), {.chat_template = "{% for m in messages %}<{{ m.content }}>{% endfor %}"});
+  const std::vector<text::chat_message> messages{{.role = "user", .content = "Hi"}, {.role = "user", .content = "Ho"}};
+  BOOST_REQUIRE(model->chat() != nullptr);
+  BOOST_TEST(model->chat()->render(messages) == "<Hi><Ho>");
+  BOOST_TEST(model->tokenizer().encode("Hi") == default_model()->tokenizer().encode("Hi"));
+  const auto malformed = load_model(default_model_file(), {.chat_template = "{% frobnicate %}"});
+  BOOST_TEST(malformed->chat() == nullptr);
+  BOOST_TEST(malformed->chat_error().find("frobnicate") != std::string::npos, malformed->chat_error());
+}
+
 BOOST_AUTO_TEST_CASE(the_default_model_brings_its_text) {
   const auto model = default_model();
   BOOST_REQUIRE(model->has_tokenizer());

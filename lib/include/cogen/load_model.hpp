@@ -55,6 +55,7 @@ struct load_options {
   /// Loads the model's layer for multi-token prediction, which mtp() drafts with. Its weights and its keys and values
   /// take memory, and every step runs it over its tokens. On the CPU only.
   bool multi_token_prediction = false;
+  std::optional<std::string> chat_template = {};  ///< a Jinja template instead of the model's own
 };
 
 /// load_options::progress returned false.
