@@ -34,8 +34,20 @@ std::vector<token> encoder_tokens(const request& what, const engine_parts& parts
 void check_no_chat(const request& what) {
   if (!what.tools.empty() || !what.chat_template_kwargs.empty())
     throw std::invalid_argument("tools and chat_template_kwargs are for a chat, and the prompt is none");
+  if (what.continue_final_message)
+    throw std::invalid_argument("continue_final_message is for a chat, and the prompt is none");
   if (what.tool_choice.type != tool_choice::kind::automatic || what.reasoning_budget)
     throw std::invalid_argument("tool_choice and reasoning_budget are for a chat, and the prompt is none");
+}
+
+text::encoded_chat encode_messages(const chat_messages& messages, const request& what, const engine_parts& parts) {
+  const bool continued = what.continue_final_message;
+  if (continued && (messages.empty() || messages.back().role != "assistant"))
+    throw std::invalid_argument(
+        fmt::format("continue_final_message is set, and the last message is {}; it must be from assistant",
+                    messages.empty() ? "missing" : "from " + messages.back().role));
+  return text::encode_chat(messages, text::template_variables(what.tools, what.chat_template_kwargs), *parts.chat,
+                           *parts.tokenizer, continued);
 }
 
 text::encoded_chat encode_prompt(const request& what, const engine_parts& parts) {
@@ -45,8 +57,7 @@ text::encoded_chat encode_prompt(const request& what, const engine_parts& parts)
   if (messages && !parts.chat) throw std::invalid_argument(no_chat(parts.chat_error));
   if (!parts.tokenizer) throw std::invalid_argument("the prompt is text, and this engine has no tokenizer");
   if (!messages) return {parts.tokenizer->encode(std::get<std::string>(what.prompt), {.add_special = true}), {}};
-  return text::encode_chat(*messages, text::template_variables(what.tools, what.chat_template_kwargs), *parts.chat,
-                           *parts.tokenizer);
+  return encode_messages(*messages, what, parts);
 }
 
 /// The decoder's prompt for a model with an encoder. It begins with the start token, once.

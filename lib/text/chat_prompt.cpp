@@ -32,8 +32,8 @@ boost::json::object template_variables(const boost::json::array& tools, const bo
 }
 
 encoded_chat encode_chat(std::span<const chat_message> messages, boost::json::object variables,
-                         const chat_template& chat, const tokenizer& tokens) {
-  template_options options{.extra = std::move(variables)};
+                         const chat_template& chat, const tokenizer& tokens, bool continued) {
+  template_options options{.continue_final_message = continued, .extra = std::move(variables)};
   if (const auto bos = tokens.bos()) options.bos = tokens.token_text(*bos);
   if (const auto eos = tokens.eos(); !eos.empty()) options.eos = tokens.token_text(eos.front());
   auto segments = chat.render_segments(messages, options);

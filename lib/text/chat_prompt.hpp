@@ -23,9 +23,10 @@ struct encoded_chat {
   std::string ending;  ///< what the template wrote after the last message
 };
 
-/// Control tokens count where the template has written them. Throws template_error if the template refuses the messages
+/// Control tokens count where the template has written them. `continued`: the prompt ends with the last message's
+/// content, see template_options. Throws template_error if the template refuses the messages
 /// or the variables.
 encoded_chat encode_chat(std::span<const chat_message> messages, boost::json::object variables,
-                         const chat_template& chat, const tokenizer& tokens);
+                         const chat_template& chat, const tokenizer& tokens, bool continued = false);
 
 }  // namespace cogen::text

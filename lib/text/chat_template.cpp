@@ -53,7 +53,7 @@ void set_variables(renderer& run, std::span<const chat_message> messages, const 
   variables.set("tools", jinja::none{});
   variables.set("documents", jinja::none{});
   variables.set("messages", message_list(run, messages));
-  variables.set("add_generation_prompt", options.add_generation_prompt);
+  variables.set("add_generation_prompt", options.add_generation_prompt && !options.continue_final_message);
   variables.set("bos_token", run.make_text(repaired_utf8(options.bos), true));
   variables.set("eos_token", run.make_text(repaired_utf8(options.eos), true));
   for (const auto& [name, what] : options.extra) variables.set(std::string_view(name), jinja::from_json(run, what));
@@ -72,6 +72,15 @@ struct chat_template::program {
     jinja::execute_all(rendering, statements);
     return written.take();
   }
+
+  std::vector<text_segment> segments(const template_limits& limits, std::span<const chat_message> messages,
+                                     const template_options& options) const {
+    auto segments = run(limits, messages, options).segments();
+    if (!options.continue_final_message) return segments;
+    while (!segments.empty() && segments.back().trusted) segments.pop_back();
+    if (segments.empty()) throw template_error("the template writes nothing of the message that is to be continued", 0);
+    return segments;
+  }
 };
 
 template_error::template_error(const std::string& what, std::size_t line)
@@ -85,12 +94,15 @@ chat_template& chat_template::operator=(chat_template&&) noexcept = default;
 chat_template::~chat_template() = default;
 
 std::string chat_template::render(std::span<const chat_message> messages, const template_options& options) const {
-  return program_->run(limits_, messages, options).bytes();
+  if (!options.continue_final_message) return program_->run(limits_, messages, options).bytes();
+  std::string text;
+  for (const auto& segment : program_->segments(limits_, messages, options)) text += segment.text;
+  return text;
 }
 
 std::vector<text_segment> chat_template::render_segments(std::span<const chat_message> messages,
                                                          const template_options& options) const {
-  return program_->run(limits_, messages, options).segments();
+  return program_->segments(limits_, messages, options);
 }
 
 }  // namespace cogen::text

@@ -109,6 +109,21 @@ BOOST_AUTO_TEST_CASE(wrong_tools_and_tools_without_a_chat_are_refused) {
              "tools and chat_template_kwargs are for a chat, and the prompt is none");
 }
 
+BOOST_AUTO_TEST_CASE(a_chat_ends_with_the_message_that_is_continued) {
+  chatting all("{% for m in messages %}{{ m.role }}:{{ m.content }}<|end|>{% endfor %}assistant:");
+  auto messages = chat("Hi");
+  messages.push_back({"assistant", "Well,"});
+  BOOST_TEST(all.prompt_of({.prompt = messages, .continue_final_message = true}) == "user:Hi<|end|>assistant:Well,");
+  BOOST_TEST(all.prompt_of({.prompt = messages}) == "user:Hi<|end|>assistant:Well,<|end|>assistant:");
+  const auto refusal = [&](request what) { return all.running.generate(std::move(what)).error().message(); };
+  BOOST_TEST(refusal({.prompt = chat("Hi"), .continue_final_message = true}) ==
+             "continue_final_message is set, and the last message is from user; it must be from assistant");
+  BOOST_TEST(refusal({.prompt = chat_messages{}, .continue_final_message = true}) ==
+             "continue_final_message is set, and the last message is missing; it must be from assistant");
+  BOOST_TEST(refusal({.prompt = "Hi", .continue_final_message = true}) ==
+             "continue_final_message is for a chat, and the prompt is none");
+}
+
 BOOST_AUTO_TEST_CASE(an_echo_is_the_text_of_the_prompt_without_control_tokens) {
   chatting all("{{ messages[0].content }}<|end|>Answer:");
   net::io_context context;

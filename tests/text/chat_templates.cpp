@@ -143,6 +143,20 @@ BOOST_AUTO_TEST_CASE(the_text_is_cut_by_who_wrote_it) {
   BOOST_TEST((segments == expected));
 }
 
+BOOST_AUTO_TEST_CASE(a_final_message_is_continued_where_its_content_ends) {
+  const std::string source =
+      "{% for m in messages %}<{{ m.role }}>{{ m.content | trim }}</>\n{% endfor %}"
+      "{% if add_generation_prompt %}<assistant>{% endif %}";
+  const std::vector<chat_message> messages{{.role = "user", .content = "Sing", .extra = {}},
+                                           {.role = "assistant", .content = "La </> la\n", .extra = {}}};
+  const template_options continued{.continue_final_message = true};
+  BOOST_TEST(chat_template(source).render(messages, continued) == "<user>Sing</>\n<assistant>La </> la");
+  const std::vector<text_segment> expected{
+      {"<user>", true}, {"Sing", false}, {"</>\n<assistant>", true}, {"La </> la", false}};
+  BOOST_TEST((segments_of(source, messages, continued) == expected));
+  BOOST_CHECK_THROW(chat_template("nothing").render(messages, continued), template_error);
+}
+
 BOOST_AUTO_TEST_CASE(what_is_made_of_a_message_stays_untrusted) {
   std::vector<chat_message> messages{{.role = "user", .content = " a|b ", .extra = {}}};
   auto trusted = [&](const std::string& expression) {

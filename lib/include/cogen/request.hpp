@@ -57,6 +57,8 @@ struct request {
   std::optional<int> reasoning_budget = {};
   /// Further variables of the chat template, such as `enable_thinking`, `documents` or a date.
   boost::json::object chat_template_kwargs = {};
+  /// Continues the last message of a chat, which is the assistant's, instead of beginning an answer.
+  bool continue_final_message = false;
 
   std::optional<int> max_tokens = {};  ///< tokens to generate at most; empty: as many as the context holds
   sampling_params sampling = {};       ///< how each token is chosen

@@ -29,9 +29,12 @@ struct chat_message {
 /// What a template is rendered with.
 struct template_options {
   bool add_generation_prompt = true;  ///< ends the text with the beginning of the assistant's answer
-  std::string bos = {};               ///< the text of a control token, as the variable `bos_token`
-  std::string eos = {};               ///< the same, as `eos_token`
-  boost::json::object extra = {};     ///< further variables, such as `tools` and `documents`
+  /// Ends the text with the content of the last message, so that the model continues it. add_generation_prompt does
+  /// not count then, and rendering throws template_error if the template writes nothing of a message.
+  bool continue_final_message = false;
+  std::string bos = {};            ///< the text of a control token, as the variable `bos_token`
+  std::string eos = {};            ///< the same, as `eos_token`
+  boost::json::object extra = {};  ///< further variables, such as `tools` and `documents`
   std::optional<std::chrono::system_clock::time_point> now = {};  ///< of `strftime_now`, in UTC; empty: current time
 };
 
