@@ -17,6 +17,7 @@ std::shared_ptr<served_model> load(const model_option& wanted, cogen::load_optio
   loading.progress = [&stopped](const cogen::load_progress&) { return !stopped; };
   auto one = std::make_shared<served_model>();
   one->name = wanted.name;
+  one->aliases = wanted.aliases;
   one->path = wanted.path.string();
   one->created = api::unix_time();
   one->slots = engine.batching.slots;
@@ -33,6 +34,14 @@ std::shared_ptr<served_model> load(const model_option& wanted, cogen::load_optio
   return one;
 }
 
+/// The trace of a model, whose name is in front of the file's if there are several models.
+std::shared_ptr<cogen::event_sink> trace_of(const model_option& model, const options& settings) {
+  if (settings.trace.empty()) return nullptr;
+  auto file = settings.trace;
+  if (settings.models.size() > 1) file.replace_filename(model.name + "-" + file.filename().string());
+  return std::make_shared<cogen::chrome_trace>(file);
+}
+
 }  // namespace
 
 loading::loading(application& app, std::function<void(std::exception_ptr)> done)
@@ -45,11 +54,9 @@ loading::~loading() {
 
 void loading::run() {
   try {
-    std::shared_ptr<cogen::event_sink> trace;  // of the first model: a trace is for one engine
-    if (!app_.settings.trace.empty()) trace = std::make_shared<cogen::chrome_trace>(app_.settings.trace);
     for (const auto& wanted : app_.settings.models) {
       auto engine = app_.settings.engine;
-      auto one = load(wanted, app_.settings.loading, std::move(engine), std::exchange(trace, nullptr), stopped_);
+      auto one = load(wanted, app_.settings.loading, std::move(engine), trace_of(wanted, app_.settings), stopped_);
       net::post(app_.context, [this, one] { app_.models.add(one); });
     }
     net::post(app_.context, [this] {

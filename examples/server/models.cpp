@@ -6,10 +6,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 namespace server {
+
+bool served_model::is_called(std::string_view other) const {
+  return name == other || std::ranges::find(aliases, other) != aliases.end();
+}
 
 const cogen::text::tokenizer* served_model::tokenizer_or_null() const {
   return model->has_tokenizer() ? &model->tokenizer() : nullptr;
@@ -36,7 +41,7 @@ const cogen::token_stream* running_answer::stream_of(std::uint64_t sequence) con
 std::shared_ptr<served_model> model_table::named(const std::optional<std::string>& name) const {
   if (!ready_) throw api::error(503, "unavailable_error", "Loading model", "", "loading");
   for (const auto& one : models_)
-    if (!name || one->name == *name) return one;
+    if (!name || one->is_called(*name)) return one;
   if (models_.size() == 1) return models_.front();
   throw api::error(404, "not_found_error", fmt::format("the model \"{}\" does not exist", name->substr(0, 100)),
                    "model", "model_not_found");

@@ -22,6 +22,7 @@ class running_answer;
 /// A model that is loaded, and its engine.
 struct served_model {
   std::string name;
+  std::vector<std::string> aliases = {};
   std::string path;
   std::int64_t created = 0;  ///< in seconds of Unix time
   int slots = 0;
@@ -33,6 +34,7 @@ struct served_model {
   std::vector<const running_answer*> running = {};
   std::map<int, cogen::token_ids> slot_tokens = {};  ///< of the last answer with each `id_slot`, for /slots/{id}
 
+  bool is_called(std::string_view other) const;  ///< by its name or an alias
   const cogen::text::tokenizer* tokenizer_or_null() const;
   const cogen::text::tokenizer& tokenizer() const;  ///< throws api::error if there is none
 };

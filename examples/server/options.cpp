@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 
@@ -25,6 +26,7 @@ struct written {
   std::string device = "cpu", device_weights = "whole", compute_type = "float32", kv_dtype, kv_quantization;
   int slots = 16, max_length = 0, threads = 0, queue = 1024, max_sequences = 4096, max_batched_tokens = 0;
   double target_step_ms = 0, kv_gib = 0, swap_gib = -1;
+  std::string chat_template_file;
   std::string scheduling = "fcfs", metrics_names = "cogen", prefix_cache, swap_directory, slot_save_path, trace;
   bool no_prefix_caching = false, log_requests = false, no_page = false, no_slots = false, no_metrics = false;
   std::string request_defaults = "{}";
@@ -64,7 +66,9 @@ void add_model_options(po::options_description& all, written& into) {
   po::options_description some("Models");
   auto add = some.add_options();
   add("model,m", po::value(&into.models),
-      "PATH or NAME=PATH of a GGUF file or a Hugging Face folder; several times for several models");
+      "PATH or NAME=PATH of a GGUF file or a Hugging Face folder, or NAME,ALIAS,...=PATH; several times for several "
+      "models");
+  add("chat-template-file", po::value(&into.chat_template_file), "a Jinja template instead of the models' own");
   add("device", po::value(&into.device)->default_value(into.device), "cpu, cuda, cuda:N or reference");
   add("device-weights", po::value(&into.device_weights)->default_value(into.device_weights),
       "whole, int8 or int4: how a GPU stores matrices");
@@ -102,7 +106,8 @@ void add_engine_options(po::options_description& all, written& into) {
   add("metrics-names", po::value(&into.metrics_names)->default_value(into.metrics_names),
       "cogen, vllm or llamacpp: whose names /metrics has");
   add("trace", po::value(&into.trace),
-      "a file for a trace of slots and steps, for ui.perfetto.dev; of the first model");
+      "a file for a trace of slots and steps, for ui.perfetto.dev; with several models, each has its name in front of "
+      "the file's");
   all.add(some);
 }
 
@@ -121,31 +126,55 @@ std::int64_t bytes(std::string_view name, double gib) {
   return static_cast<std::int64_t>(gib * (1 << 30));
 }
 
+/// The parts of a text between commas, at least one.
+std::vector<std::string> names_in(const std::string& text) {
+  std::vector<std::string> names(1);
+  for (const char c : text) c == ',' ? void(names.emplace_back()) : names.back().push_back(c);
+  return names;
+}
+
 model_option model_of(const std::string& text) {
   const auto equals = text.find('=');
-  if (equals != std::string::npos && text.find('/') > equals) return {text.substr(0, equals), text.substr(equals + 1)};
+  if (equals != std::string::npos && text.find('/') > equals) {
+    auto names = names_in(text.substr(0, equals));
+    return {names.front(), {names.begin() + 1, names.end()}, text.substr(equals + 1)};
+  }
   const std::filesystem::path path(text);
   const auto last = path.has_filename() ? path : path.parent_path();
-  return {last.extension() == ".gguf" ? last.stem().string() : last.filename().string(), path};
+  return {last.extension() == ".gguf" ? last.stem().string() : last.filename().string(), {}, path};
+}
+
+std::vector<std::string> all_names(const model_option& one) {
+  auto names = one.aliases;
+  names.push_back(one.name);
+  return names;
 }
 
 std::vector<model_option> models_of(const std::vector<std::string>& texts) {
   if (texts.empty()) throw std::invalid_argument("--model is missing; it must be a GGUF file or a Hugging Face folder");
   std::vector<model_option> models;
+  std::set<std::string> taken;
   for (const auto& text : texts) {
     auto one = model_of(text);
-    require(!one.name.empty() && !one.path.empty(), "model", text, "PATH or NAME=PATH");
-    for (const auto& other : models)
-      require(other.name != one.name, "model", text, "of another name than the models before it");
+    require(!one.path.empty(), "model", text, "PATH or NAME=PATH");
+    for (const auto& name : all_names(one)) {
+      require(!name.empty(), "model", text, "PATH or NAME=PATH");
+      require(taken.insert(name).second, "model", text, "of other names than the models before it");
+    }
     models.push_back(std::move(one));
   }
   return models;
 }
 
+std::ifstream opened(std::string_view option, const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw std::invalid_argument(fmt::format("--{} is {}, which cannot be read", option, path));
+  return file;
+}
+
 std::vector<std::string> keys_in(const std::string& path) {
   if (path.empty()) return {};
-  std::ifstream file(path);
-  if (!file) throw std::invalid_argument(fmt::format("--api-key-file is {}, which cannot be read", path));
+  auto file = opened("api-key-file", path);
   std::vector<std::string> keys;
   for (std::string line; std::getline(file, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
@@ -215,6 +244,10 @@ cogen::engine_options engine_of(const written& given, const po::variables_map& i
 cogen::load_options loading_of(const written& given, const po::variables_map& is) {
   cogen::load_options loading;
   loading.device = given.device;
+  if (!given.chat_template_file.empty()) {
+    auto file = opened("chat-template-file", given.chat_template_file);
+    loading.chat_template = std::string(std::istreambuf_iterator<char>(file), {});
+  }
   if (is.contains("threads")) loading.threads = given.threads;
   if (given.device_weights == "int8")
     loading.device_weights = cogen::device_weights::int8;

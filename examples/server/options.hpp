@@ -23,6 +23,7 @@ enum class metrics_names : std::uint8_t { cogen, vllm, llamacpp };
 /// A model to serve.
 struct model_option {
   std::string name;
+  std::vector<std::string> aliases;  ///< other names that requests may use
   std::filesystem::path path;
 };
 
@@ -42,7 +43,7 @@ struct options {
   cogen::engine_options engine = {};
   server::metrics_names names = metrics_names::cogen;
   std::filesystem::path slot_save_path;  ///< where states of prompts are saved; empty: nowhere
-  std::filesystem::path trace;           ///< empty: none
+  std::filesystem::path trace;           ///< a file for each model, see `--help`; empty: none
   bool log_requests = false;
   boost::json::object defaults;                    ///< fields of requests that lack them
   bool page = true, slots = true, metrics = true;  ///< whether the routes of these names answer

@@ -21,6 +21,8 @@ def check_messages(server):
     assert kinds[:2] == ["message_start", "content_block_start"], kinds
     assert kinds[-3:] == ["content_block_stop", "message_delta", "message_stop"], kinds
     assert "".join(event["delta"]["text"] for event in events if event["type"] == "content_block_delta") == text
+    begun = CAPITAL + [{"role": "assistant", "content": "The capital of France is"}]
+    assert server.ask("/v1/messages", messages=begun, max_tokens=8, temperature=0)["content"][0]["text"].startswith(" Paris")
     tool = {"name": "temperature", "input_schema": TOOL["function"]["parameters"]}
     called = server.ask("/v1/messages", messages=[{"role": "user", "content": "How warm is it in Oslo?"}], max_tokens=100,
                         tools=[tool], tool_choice={"type": "tool", "name": "temperature"}, temperature=0)

@@ -37,6 +37,10 @@ def check_llama(server):
     assert answer["generation_settings"]["n_predict"] == 8 and answer["prompt"] == "The sea is"
     several = server.ask("/completion", **asked | {"prompt": ["The sea is", [1, 2, 3], ["Cats", 5]]})
     assert [one["index"] for one in several] == [0, 1, 2] and several[0]["content"] == answer["content"]
+    prompt = {"prompt_string": "The sea is"}
+    both = server.ask("/completion", **asked | {"prompt": [prompt, "The sea is"]})
+    assert server.ask("/completion", **asked | {"prompt": prompt})["content"] == answer["content"] == both[0]["content"]
+    assert server.post("/completion", asked | {"prompt": prompt | {"multimodal_data": ["x"]}}).status == 400
     streamed = server.post("/completion", asked | {"stream": True}).text
     parts = [json.loads(line[6:]) for line in streamed.split("\n") if line.startswith("data: ")]
     assert "".join(part["content"] for part in parts) == answer["content"]
@@ -45,6 +49,15 @@ def check_llama(server):
     assert refused.status == 400 and refused.json["error"]["code"] == 400, refused.text
     words = server.ask("/completion", prompt="1 2 3 4 5", n_predict=16, temperature=0, stop=[" 8"])
     assert words["stop_type"] == "word" and words["stopping_word"] == " 8", words
+
+
+def check_chat_template():
+    with tempfile.NamedTemporaryFile("w") as template:
+        template.write("{% for m in messages %}<{{ m.content }}>{% endfor %}")
+        template.flush()
+        with served("--chat-template-file", template.name) as server:
+            assert server.ask("/apply-template", messages=CAPITAL * 2)["prompt"] == 2 * f"<{CAPITAL[0]['content']}>"
+            assert server.chat().status == 200
 
 
 def check_slot_files():
@@ -66,4 +79,4 @@ def check_slot_files():
             assert server.post("/slots/1?action=restore", {"filename": "none"}).status == 400
 
 
-check_all(shared=[check_tokens, check_llama], own=[check_slot_files])
+check_all(shared=[check_tokens, check_llama], own=[check_chat_template, check_slot_files])

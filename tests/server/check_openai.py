@@ -2,6 +2,7 @@
 """usage: check_openai.py PROGRAM MODEL: asks the HTTP server as the clients of OpenAI's API do."""
 import json
 import sys
+import tempfile
 
 from cogen_server import CAPITAL
 from server_checks import STORY, TOOL, check_all, served
@@ -139,6 +140,18 @@ def check_tools(server):
     assert server.chat(question, tools=[{"type": "function"}]).status == 400
 
 
+def check_continuation(server):
+    begun = CAPITAL + [{"role": "assistant", "content": "The capital of France is"}]
+    continued = {"continue_final_message": True, "add_generation_prompt": False}
+    assert server.chat(begun, **continued).json["choices"][0]["message"]["content"].startswith(" Paris")
+    assert server.ask("/apply-template", messages=begun, **continued)["prompt"].endswith("assistant\nThe capital of France is")
+    whole = server.ask("/apply-template", messages=begun, add_generation_prompt=False)["prompt"]
+    assert whole.endswith("The capital of France is<|im_end|>\n"), whole
+    assert server.chat(begun, continue_final_message=True, add_generation_prompt=True).status == 400
+    refused = server.chat(continue_final_message=True)
+    assert refused.status == 400 and "from assistant" in refused.text, refused.text
+
+
 def check_responses(server):
     asked = {"input": CAPITAL[0]["content"], "max_output_tokens": 16, "temperature": 0}
     answer = server.ask("/v1/responses", **asked)
@@ -170,12 +183,20 @@ def check_responses(server):
 
 
 def check_several_models():
-    with served("--model", "other=" + sys.argv[2], "--log-requests") as server:
-        names = [model["id"] for model in server.get("/v1/models").json["data"]]
-        assert len(names) == 2 and names[1] == "other", names
-        texts = [server.chat(model=name).json["choices"][0]["message"]["content"] for name in names]
-        assert texts[0] == texts[1]
-        assert server.chat(model="none").status == 404
+    with tempfile.TemporaryDirectory() as folder:
+        flags = ["--model", "other,alias=" + sys.argv[2], "--log-requests", "--trace", folder + "/trace.json"]
+        with served(*flags) as server:
+            names = [model["id"] for model in server.get("/v1/models").json["data"]]
+            assert len(names) == 2 and names[1] == "other", names
+            assert server.get("/v1/models/alias").json["aliases"] == ["alias"]
+            texts = [server.chat(model=name).json["choices"][0]["message"]["content"] for name in [*names, "alias"]]
+            assert texts[0] == texts[1] == texts[2]
+            assert server.chat(model="none").status == 404
+            server.terminate()
+            assert server.exit_code() == 0
+        for name in names:
+            with open(f"{folder}/{name}-trace.json", encoding="utf-8") as trace:
+                assert any(event["name"].startswith("request") for event in json.load(trace))
 
 
-check_all(shared=[check_models, check_chat, check_stream, check_choices, check_logprobs, check_completions, check_stops, check_formats, check_tools, check_responses], own=[check_several_models])
+check_all(shared=[check_models, check_chat, check_stream, check_choices, check_logprobs, check_completions, check_stops, check_formats, check_tools, check_continuation, check_responses], own=[check_several_models])

@@ -71,7 +71,9 @@ def check_command_line():
 
     assert run("--help").returncode == 0 and "--model" in run("--help").stdout
     for flags, word in [([], "--model"), (["--port", "x"], "port"), (["--model", sys.argv[2], "--port", "70000"], "70000"),
-                        (["--model", sys.argv[2], "--compute-type", "int3"], "int3"), (["--nothing"], "nothing")]:
+                        (["--model", sys.argv[2], "--compute-type", "int3"], "int3"), (["--nothing"], "nothing"),
+                        (["--model", "a,b=" + sys.argv[2], "--model", "b=" + sys.argv[2]], "other names"),
+                        (["--model", sys.argv[2], "--chat-template-file", "/nowhere"], "/nowhere")]:
         ended = run(*flags)
         assert ended.returncode == 2 and word in ended.stderr and ended.stderr.count("\n") == 1, (flags, ended)
     missing = run("--model", "/nowhere.gguf", "--port", "0")

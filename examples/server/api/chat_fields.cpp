@@ -71,6 +71,15 @@ cogen::tool_choice read_tool_choice(const field_reader& body) {
   body.refuse("tool_choice", "\"auto\", \"none\", \"required\", or an object that names a function");
 }
 
+/// How a chat ends: with the beginning of an answer unless it says otherwise.
+void read_ending(const field_reader& body, cogen::request& into) {
+  const auto begins_answer = body.flag("add_generation_prompt");
+  into.continue_final_message = body.flag("continue_final_message").value_or(false);
+  if (into.continue_final_message && begins_answer.value_or(false))
+    body.refuse("add_generation_prompt", "false beside continue_final_message");
+  if (begins_answer) into.chat_template_kwargs["add_generation_prompt"] = *begins_answer;
+}
+
 }  // namespace
 
 std::string read_content(const field_reader& message) {
@@ -102,6 +111,7 @@ void read_chat(const field_reader& body, generation& into) {
   if (const auto* tools = body.array("tools")) request.tools = *tools;
   request.tool_choice = read_tool_choice(body);
   if (const auto* variables = body.object("chat_template_kwargs")) request.chat_template_kwargs = *variables;
+  read_ending(body, request);
   if (const auto effort = body.text("reasoning_effort");
       effort && !request.chat_template_kwargs.contains("reasoning_effort"))
     request.chat_template_kwargs["reasoning_effort"] = *effort;

@@ -14,7 +14,8 @@ cogen::chat_messages read_messages(const field_reader& body);
 /// The text of a `content`: a string, or an array of parts with `type` "text" and a `text`; empty if it is missing.
 std::string read_content(const field_reader& message);
 
-/// `messages`, `tools`, `tool_choice`, `chat_template_kwargs`, `reasoning_effort` and the format of a chat.
+/// `messages`, `add_generation_prompt`, `continue_final_message`, `tools`, `tool_choice`, `chat_template_kwargs`,
+/// `reasoning_effort` and the format of a chat.
 void read_chat(const field_reader& body, generation& into);
 
 /// The log-probabilities that a chat asks for.

@@ -19,7 +19,7 @@ bool is_id(const json::value& value) {
   return id && *id >= 0 && *id <= std::numeric_limits<cogen::token>::max();
 }
 
-constexpr auto a_prompt = "a string, an array of token ids, or an array of prompts";
+constexpr auto a_prompt = "a string, an array of token ids, an object with a prompt_string, or an array of prompts";
 
 /// One prompt of an array: its texts become tokens, beside those that are ids already.
 cogen::token_ids joined(const field_reader& body, std::string_view name, const json::array& parts,
@@ -39,8 +39,18 @@ cogen::token_ids joined(const field_reader& body, std::string_view name, const j
   return result;
 }
 
+/// A prompt as llama-server's clients write it beside images, of which there are none.
+cogen::prompt prompt_in(const field_reader& prompt, const cogen::text::tokenizer* tokens) {
+  auto text = prompt.required_text("prompt_string");
+  if (const auto* media = prompt.find("multimodal_data"); media && !(media->is_array() && media->get_array().empty()))
+    prompt.refuse("multimodal_data", "empty; the model reads nothing but text");
+  if (!tokens) return text;
+  return tokens->encode(std::string_view(text), {.add_special = true, .parse_special = true});
+}
+
 cogen::prompt one_prompt(const field_reader& body, std::string_view name, const json::value& value,
                          const cogen::text::tokenizer* tokens) {
+  if (const auto* object = value.if_object()) return prompt_in(field_reader(*object, body.path_of(name)), tokens);
   if (const auto* text = value.if_string(); text && !tokens) return std::string(*text);
   if (const auto* text = value.if_string())
     return tokens->encode(std::string_view(*text), {.add_special = true, .parse_special = true});

@@ -81,6 +81,11 @@ cogen::chat_messages read_messages(const field_reader& body) {
   return messages;
 }
 
+/// Whether the last message is the beginning of an answer, which Anthropic's API continues.
+bool is_begun_answer(const cogen::chat_messages& messages) {
+  return !messages.empty() && messages.back().role == "assistant" && !messages.back().content.empty();
+}
+
 json::array read_tools(const field_reader& body) {
   json::array tools;
   body.each("tools", [&](const field_reader& tool) {
@@ -123,7 +128,9 @@ generation read_message_request(const field_reader& body, const sender& from, co
   read_generation(body, from, {}, &tokens, wanted);
   if (needs_limit && !wanted.request.max_tokens) body.refuse("max_tokens", "an integer of at least 1");
   wanted.n = 1;
-  wanted.request.prompt = read_messages(body);
+  auto messages = read_messages(body);
+  wanted.request.continue_final_message = is_begun_answer(messages);
+  wanted.request.prompt = std::move(messages);
   wanted.request.tools = read_tools(body);
   wanted.request.tool_choice = read_tool_choice(body);
   read_thinking(body, wanted.request);

@@ -13,7 +13,8 @@ std::string render(const served_model& model, const cogen::request& chat) {
                                   ? "the model has no chat template"
                                   : "the model's chat template is not understood: " + model.model->chat_error());
   const auto& tokens = model.tokenizer();
-  cogen::text::template_options options{.extra = chat.chat_template_kwargs};
+  cogen::text::template_options options{.continue_final_message = chat.continue_final_message,
+                                        .extra = chat.chat_template_kwargs};
   if (const auto bos = tokens.bos()) options.bos = tokens.token_text(*bos);
   if (const auto eos = tokens.eos(); !eos.empty()) options.eos = tokens.token_text(eos.front());
   if (!chat.tools.empty()) options.extra["tools"] = chat.tools;

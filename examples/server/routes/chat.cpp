@@ -1,7 +1,7 @@
 #include "api/chat_answer.hpp"
 #include "api/chat_fields.hpp"
 #include "api/sampling_fields.hpp"
-#include "routes/generate.hpp"
+#include "routes/openai_events.hpp"
 #include "routes/routes.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -13,58 +13,37 @@ namespace {
 
 namespace json = boost::json;
 
-class chat_events final : public event_writer {
+class chat_events final : public openai_events {
  public:
   chat_events(call& client, const api::merged_streams& streams, const api::answer_head& head,
               const cogen::text::tokenizer& vocabulary, bool logprobs, bool include_usage)
-      : call_(client), streams_(streams), head_(head), vocabulary_(vocabulary), include_usage_(include_usage) {
-    for (std::size_t i = 0; i < streams.streams().size(); ++i) choices_.emplace_back(i, logprobs);
+      : openai_events(client, streams, head, include_usage), vocabulary_(vocabulary) {
+    for (std::size_t i = 0; i < size(); ++i) choices_.emplace_back(i, logprobs);
   }
 
   std::vector<event> on(const api::stream_event& what) override {
     auto& choice = choices_[what.stream];
-    if (what.piece) return chunks_of(choice.on(*what.piece, vocabulary_));
-    const auto& stream = streams_.streams()[what.stream];
-    auto result = chunks_of(choice.on_end(*stream.finish()), &stream);
-    what.stream == 0 ? call_.usage.add_prompt(stream.usage()) : call_.usage.add(stream.usage());
-    return result;
-  }
-
-  std::vector<event> last() override {
-    std::vector<event> result;
-    if (include_usage_) {
-      auto chunk = head_.with({});
-      chunk["usage"] = call_.usage.json();
-      const auto& first = streams_.streams().front();
-      chunk["timings"] = api::timings_of(first.usage(), first.request_metrics());
-      result.push_back({json::serialize(chunk)});
-    }
-    result.push_back({"[DONE]"});
-    return result;
-  }
-
-  std::vector<event> failed(const api::error& why) override {
-    return {{api::body_of(why, api::dialect::openai)}, {"[DONE]"}};
+    if (what.piece) return events_of(chunks_of(choice.on(*what.piece, vocabulary_)));
+    count(what.stream, what.stream == 0);
+    const auto& ended = stream(what.stream);
+    auto chunks = chunks_of(choice.on_end(*ended.finish()));
+    chunks.back()["timings"] = api::timings_of(ended.usage(), ended.request_metrics());
+    return events_of(chunks);
   }
 
  private:
-  std::vector<event> chunks_of(std::vector<json::object> choices, const cogen::token_stream* ended = nullptr) const {
+  std::vector<json::object> chunks_of(std::vector<json::object> choices) const {
+    for (auto& each : choices) each = chunk_of(std::move(each));
+    return choices;
+  }
+
+  static std::vector<event> events_of(const std::vector<json::object>& chunks) {
     std::vector<event> result;
-    for (auto& choice : choices) {
-      const bool is_last = &choice == &choices.back();
-      auto chunk = head_.with({std::move(choice)});
-      if (include_usage_) chunk["usage"] = nullptr;
-      if (ended && is_last) chunk["timings"] = api::timings_of(ended->usage(), ended->request_metrics());
-      result.push_back({json::serialize(chunk)});
-    }
+    for (const auto& each : chunks) result.push_back({json::serialize(each)});
     return result;
   }
 
-  call& call_;
-  const api::merged_streams& streams_;
-  const api::answer_head& head_;
   const cogen::text::tokenizer& vocabulary_;
-  bool include_usage_;
   std::vector<api::chat_choice_writer> choices_;
 };
 

@@ -1,7 +1,7 @@
 #include "api/completion_fields.hpp"
 #include "api/sampling_fields.hpp"
 #include "api/text_answer.hpp"
-#include "routes/generate.hpp"
+#include "routes/openai_events.hpp"
 #include "routes/routes.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -53,13 +53,13 @@ json::object choice_of(std::size_t index, std::string text) {
   return {{"index", index}, {"text", std::move(text)}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
 }
 
-class text_events final : public event_writer {
+class text_events final : public openai_events {
  public:
   text_events(call& client, const api::merged_streams& streams, const api::answer_head& head,
               const cogen::text::tokenizer& vocabulary, const completion_request& wanted)
-      : call_(client), streams_(streams), head_(head), wanted_(wanted) {
-    logprobs_.assign(streams.streams().size(), api::text_logprobs(vocabulary));
-    begun_.resize(streams.streams().size());
+      : openai_events(client, streams, head, wanted.each.include_usage), wanted_(wanted) {
+    logprobs_.assign(size(), api::text_logprobs(vocabulary));
+    begun_.resize(size());
   }
 
   std::vector<event> on(const api::stream_event& what) override {
@@ -70,43 +70,17 @@ class text_events final : public event_writer {
     auto choice = choice_of(what.stream, piece.text);
     if (wanted_.logprobs)
       choice["logprobs"] = logprobs_[what.stream].of(piece.tokens, first && wanted_.each.request.echo);
-    return {{chunk_of(std::move(choice))}};
-  }
-
-  std::vector<event> last() override {
-    std::vector<event> result;
-    if (wanted_.each.include_usage) {
-      auto chunk = head_.with({});
-      chunk["usage"] = call_.usage.json();
-      result.push_back({json::serialize(chunk)});
-    }
-    result.push_back({"[DONE]"});
-    return result;
-  }
-
-  std::vector<event> failed(const api::error& why) override {
-    return {{api::body_of(why, api::dialect::openai)}, {"[DONE]"}};
+    return {{json::serialize(chunk_of(std::move(choice)))}};
   }
 
  private:
   std::vector<event> on_end(std::size_t index) {
-    const auto& stream = streams_.streams()[index];
-    const bool first_of_prompt = index % static_cast<std::size_t>(wanted_.n) == 0;
-    first_of_prompt ? call_.usage.add_prompt(stream.usage()) : call_.usage.add(stream.usage());
+    count(index, index % static_cast<std::size_t>(wanted_.n) == 0);
     auto choice = choice_of(index, "");
-    choice["finish_reason"] = api::finish_of(*stream.finish(), false);
-    return {{chunk_of(std::move(choice))}};
+    choice["finish_reason"] = api::finish_of(*stream(index).finish(), false);
+    return {{json::serialize(chunk_of(std::move(choice)))}};
   }
 
-  std::string chunk_of(json::object choice) const {
-    auto chunk = head_.with({std::move(choice)});
-    if (wanted_.each.include_usage) chunk["usage"] = nullptr;
-    return json::serialize(chunk);
-  }
-
-  call& call_;
-  const api::merged_streams& streams_;
-  const api::answer_head& head_;
   const completion_request& wanted_;
   std::vector<api::text_logprobs> logprobs_;
   std::vector<char> begun_;

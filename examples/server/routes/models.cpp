@@ -15,6 +15,7 @@ namespace json = boost::json;
 json::object model_object(const served_model& one) {
   const auto& config = one.model->config();
   return {{"id", one.name},
+          {"aliases", json::array(one.aliases.begin(), one.aliases.end())},
           {"object", "model"},
           {"created", one.created},
           {"owned_by", "cogen"},
@@ -49,7 +50,7 @@ http::response one_model(call& client) {
   static_cast<void>(client.app.models.named({}));
   const auto& id = client.matched.front().second;
   for (const auto& one : client.app.models.all())
-    if (one->name == id) return {.body = json::serialize(model_object(*one))};
+    if (one->is_called(id)) return {.body = json::serialize(model_object(*one))};
   throw api::error(404, "not_found_error", "the model \"" + id.substr(0, 100) + "\" does not exist", "model",
                    "model_not_found");
 }

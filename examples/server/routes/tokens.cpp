@@ -85,7 +85,8 @@ template <class Make>
 net::awaitable<void> answer_with(call& client, Make make) {
   const auto& text = client.request().body;
   const auto answer = co_await off_loop(client.app, text.size(), [&] {
-    const auto source = api::parse_body(text);
+    auto source = api::parse_body(text);
+    api::add_defaults(client.app.settings.defaults, source);
     const api::field_reader body(source);
     return json::serialize(make(*client.app.models.named(body.text("model")), body));
   });

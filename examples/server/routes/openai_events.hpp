@@ -1,0 +1,35 @@
+#pragma once
+
+#include "routes/generate.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <vector>
+
+namespace server {
+
+/// What the events of OpenAI's streams have in common: how they begin, how they end, and the usage. The arguments of
+/// the constructor have to outlive it.
+class openai_events : public event_writer {
+ public:
+  openai_events(call& client, const api::merged_streams& streams, const api::answer_head& head, bool include_usage)
+      : client_(client), streams_(streams), head_(head), include_usage_(include_usage) {}
+
+  std::vector<event> last() final;
+  std::vector<event> failed(const api::error& why) final;
+
+ protected:
+  boost::json::object chunk_of(boost::json::object choice) const;
+  void count(std::size_t index, bool first_of_prompt);  ///< adds up a stream that has ended
+
+  const cogen::token_stream& stream(std::size_t index) const { return streams_.streams()[index]; }
+  std::size_t size() const { return streams_.streams().size(); }
+
+ private:
+  call& client_;
+  const api::merged_streams& streams_;
+  const api::answer_head& head_;
+  bool include_usage_;
+};
+
+}  // namespace server
