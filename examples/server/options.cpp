@@ -32,28 +32,31 @@ struct written {
   std::string request_defaults = "{}";
 };
 
+/// An option that has a value as long as none is given.
+template <class Value>
+po::typed_value<Value>* with_default(Value& value) {
+  return po::value(&value)->default_value(value);
+}
+
 void add_server_options(po::options_description& all, written& into) {
   po::options_description some("Server");
   auto add = some.add_options();
-  add("host", po::value(&into.host)->default_value(into.host), "the address to listen on");
-  add("port", po::value(&into.port)->default_value(into.port), "0: one that is free");
+  add("host", with_default(into.host), "the address to listen on");
+  add("port", with_default(into.port), "0: one that is free");
   add("api-key-file", po::value(&into.api_key_file),
       "a file with one key a line, each a tenant; without it anyone may ask");
   add("tls-cert", po::value(&into.tls_certificate), "a certificate chain in PEM, for HTTPS");
   add("tls-key", po::value(&into.tls_key), "its private key in PEM");
   add("cors", po::value(&into.cors), "the origin whose pages may ask, or *; without it none but the server's own");
-  add("max-connections", po::value(&into.max_connections)->default_value(into.max_connections), "at the same time");
-  add("max-header-bytes", po::value(&into.max_header_bytes)->default_value(into.max_header_bytes), "of a request");
-  add("max-body-bytes", po::value(&into.max_body_bytes)->default_value(into.max_body_bytes), "of a request");
-  add("idle-timeout", po::value(&into.idle_timeout)->default_value(into.idle_timeout),
-      "seconds that a connection may wait for its next request");
-  add("receive-timeout", po::value(&into.receive_timeout)->default_value(into.receive_timeout),
-      "seconds in which a request has to arrive whole");
-  add("send-timeout", po::value(&into.send_timeout)->default_value(into.send_timeout),
-      "seconds in which a client has to take what is written to it");
-  add("ping-interval", po::value(&into.ping_interval)->default_value(into.ping_interval),
+  add("max-connections", with_default(into.max_connections), "at the same time");
+  add("max-header-bytes", with_default(into.max_header_bytes), "of a request");
+  add("max-body-bytes", with_default(into.max_body_bytes), "of a request");
+  add("idle-timeout", with_default(into.idle_timeout), "seconds that a connection may wait for its next request");
+  add("receive-timeout", with_default(into.receive_timeout), "seconds in which a request has to arrive whole");
+  add("send-timeout", with_default(into.send_timeout), "seconds in which a client has to take what is written to it");
+  add("ping-interval", with_default(into.ping_interval),
       "seconds between two signs of life in a stream without tokens");
-  add("drain-timeout", po::value(&into.drain_timeout)->default_value(into.drain_timeout),
+  add("drain-timeout", with_default(into.drain_timeout),
       "seconds that answers may take after SIGTERM; 0: as long as they take");
   add("no-page", po::bool_switch(&into.no_page), "no page at /");
   add("no-slots", po::bool_switch(&into.no_slots), "no state of the slots at /slots");
@@ -69,13 +72,11 @@ void add_model_options(po::options_description& all, written& into) {
       "PATH or NAME=PATH of a GGUF file or a Hugging Face folder, or NAME,ALIAS,...=PATH; several times for several "
       "models");
   add("chat-template-file", po::value(&into.chat_template_file), "a Jinja template instead of the models' own");
-  add("device", po::value(&into.device)->default_value(into.device), "cpu, cuda, cuda:N or reference");
-  add("device-weights", po::value(&into.device_weights)->default_value(into.device_weights),
-      "whole, int8 or int4: how a GPU stores matrices");
-  add("compute-type", po::value(&into.compute_type)->default_value(into.compute_type),
-      "float32 or int8: how products are computed on a CPU");
+  add("device", with_default(into.device), "cpu, cuda, cuda:N or reference");
+  add("device-weights", with_default(into.device_weights), "whole, int8 or int4: how a GPU stores matrices");
+  add("compute-type", with_default(into.compute_type), "float32 or int8: how products are computed on a CPU");
   add("threads", po::value(&into.threads), "that compute; without it all that the process may use");
-  add("slots", po::value(&into.slots)->default_value(into.slots), "sequences of a batch");
+  add("slots", with_default(into.slots), "sequences of a batch");
   add("max-length", po::value(&into.max_length),
       "tokens of a sequence, prompt included; without it the model's own limit");
   add("max-batched-tokens", po::value(&into.max_batched_tokens), "tokens of a step");
@@ -96,15 +97,12 @@ void add_model_options(po::options_description& all, written& into) {
 void add_engine_options(po::options_description& all, written& into) {
   po::options_description some("Requests and metrics");
   auto add = some.add_options();
-  add("queue", po::value(&into.queue)->default_value(into.queue), "requests that may wait; more are refused with 429");
-  add("max-sequences", po::value(&into.max_sequences)->default_value(into.max_sequences),
-      "sequences that a model holds: running, idle and waiting");
+  add("queue", with_default(into.queue), "requests that may wait; more are refused with 429");
+  add("max-sequences", with_default(into.max_sequences), "sequences that a model holds: running, idle and waiting");
   add("request-defaults", po::value(&into.request_defaults),
       R"(fields for requests that lack them, such as {"temperature": 0.8, "max_tokens": 500})");
-  add("scheduling", po::value(&into.scheduling)->default_value(into.scheduling),
-      "fcfs, priority, fair-share or deadline");
-  add("metrics-names", po::value(&into.metrics_names)->default_value(into.metrics_names),
-      "cogen, vllm or llamacpp: whose names /metrics has");
+  add("scheduling", with_default(into.scheduling), "fcfs, priority, fair-share or deadline");
+  add("metrics-names", with_default(into.metrics_names), "cogen, vllm or llamacpp: whose names /metrics has");
   add("trace", po::value(&into.trace),
       "a file for a trace of slots and steps, for ui.perfetto.dev; with several models, each has its name in front of "
       "the file's");
@@ -272,6 +270,17 @@ boost::json::object defaults_in(const std::string& text) {
   return std::move(value.as_object());
 }
 
+http::connection_limits limits_of(const written& given) {
+  require(given.max_header_bytes >= 256 && given.max_header_bytes <= (1 << 20), "max-header-bytes",
+          given.max_header_bytes, "between 256 and 1048576");
+  require(given.max_body_bytes >= 1, "max-body-bytes", given.max_body_bytes, "at least 1");
+  return {.request = {.header = static_cast<std::size_t>(given.max_header_bytes),
+                      .body = static_cast<std::uint64_t>(given.max_body_bytes)},
+          .idle = milliseconds("idle-timeout", given.idle_timeout, 0.001),
+          .receive = milliseconds("receive-timeout", given.receive_timeout, 0.001),
+          .send = milliseconds("send-timeout", given.send_timeout, 0.001)};
+}
+
 options checked(const written& given, const po::variables_map& is) {
   options all;
   all.models = models_of(given.models);
@@ -287,14 +296,7 @@ options checked(const written& given, const po::variables_map& is) {
   require(http::is_header_text(all.cors), "cors", all.cors, "an origin or *");
   require(given.max_connections >= 1, "max-connections", given.max_connections, "at least 1");
   all.max_connections = given.max_connections;
-  require(given.max_header_bytes >= 256 && given.max_header_bytes <= (1 << 20), "max-header-bytes",
-          given.max_header_bytes, "between 256 and 1048576");
-  require(given.max_body_bytes >= 1, "max-body-bytes", given.max_body_bytes, "at least 1");
-  all.connections = {.request = {.header = static_cast<std::size_t>(given.max_header_bytes),
-                                 .body = static_cast<std::uint64_t>(given.max_body_bytes)},
-                     .idle = milliseconds("idle-timeout", given.idle_timeout, 0.001),
-                     .receive = milliseconds("receive-timeout", given.receive_timeout, 0.001),
-                     .send = milliseconds("send-timeout", given.send_timeout, 0.001)};
+  all.connections = limits_of(given);
   all.ping = milliseconds("ping-interval", given.ping_interval, 0.001);
   all.drain = std::chrono::duration_cast<std::chrono::seconds>(milliseconds("drain-timeout", given.drain_timeout, 0));
   all.loading = loading_of(given, is);
