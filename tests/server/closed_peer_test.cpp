@@ -9,6 +9,7 @@
 
 #include <exception>
 #include <string>
+#include <sys/resource.h>
 
 namespace http = server::http;
 namespace net = boost::asio;
@@ -28,6 +29,9 @@ struct watched_connection {
     client.connect(acceptor.local_endpoint());
     acceptor.accept(watched);
     net::write(client, net::buffer(std::string(1000, 'x')));
+  }
+
+  void wait() {
     net::co_spawn(context, http::async_wait_closed(watched),
                   net::bind_cancellation_slot(cancel.slot(), [this](std::exception_ptr why) {
                     over = true;
@@ -49,12 +53,14 @@ BOOST_AUTO_TEST_SUITE(closed_peers)
 
 BOOST_AUTO_TEST_CASE(bytes_are_no_end) {
   watched_connection one;
+  one.wait();
   BOOST_TEST(!one.over);
   BOOST_TEST(one.watched.available() == 2000U);
 }
 
 BOOST_AUTO_TEST_CASE(a_closed_side_is_noticed_behind_bytes) {
   watched_connection one;
+  one.wait();
   one.client.shutdown(net::ip::tcp::socket::shutdown_send);
   one.run_until_over();
   BOOST_TEST(!one.failed);
@@ -63,6 +69,7 @@ BOOST_AUTO_TEST_CASE(a_closed_side_is_noticed_behind_bytes) {
 
 BOOST_AUTO_TEST_CASE(a_reset_is_noticed) {
   watched_connection one;
+  one.wait();
   one.client.set_option(net::socket_base::linger(true, 0));
   one.client.close();
   one.run_until_over();
@@ -71,9 +78,25 @@ BOOST_AUTO_TEST_CASE(a_reset_is_noticed) {
 
 BOOST_AUTO_TEST_CASE(waiting_is_cancelled) {
   watched_connection one;
+  one.wait();
   one.cancel.emit(net::cancellation_type::terminal);
   one.run_until_over();
   BOOST_CHECK(one.failed);
+}
+
+BOOST_AUTO_TEST_CASE(without_a_descriptor_nothing_is_noticed) {
+  watched_connection one;
+  rlimit usual{};
+  ::getrlimit(RLIMIT_NOFILE, &usual);
+  const rlimit none{.rlim_cur = 0, .rlim_max = usual.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &none);
+  one.wait();
+  ::setrlimit(RLIMIT_NOFILE, &usual);
+  one.client.close();
+  one.context.poll();
+  BOOST_TEST(!one.over);
+  one.cancel.emit(net::cancellation_type::terminal);
+  one.run_until_over();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

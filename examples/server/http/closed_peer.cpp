@@ -1,30 +1,35 @@
 #include "http/closed_peer.hpp"
 
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/system/system_error.hpp>
 
-#include <cerrno>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 namespace server::http {
 namespace {
 
-void require(bool done, const char* what) {
-  if (!done) throw boost::system::system_error(errno, boost::system::system_category(), what);
+/// A descriptor that has something to read once the socket has come to its end; -1 if there can be none.
+int end_of(net::ip::tcp::socket& socket) {
+  const int events = ::epoll_create1(EPOLL_CLOEXEC);
+  epoll_event end{.events = EPOLLRDHUP, .data = {}};  // and EPOLLHUP, EPOLLERR
+  if (events < 0 || ::epoll_ctl(events, EPOLL_CTL_ADD, socket.native_handle(), &end) == 0) return events;
+  ::close(events);
+  return -1;
 }
 
 }  // namespace
 
-/// Asio waits for bytes to read, of which there are some. So this waits, by Asio, for a descriptor that waits for no
-/// more than the socket's end.
+/// Asio waits for bytes to read, of which there are some: so it waits for another descriptor here.
 net::awaitable<void> async_wait_closed(net::ip::tcp::socket& socket) {
-  const int events = ::epoll_create1(EPOLL_CLOEXEC);
-  require(events >= 0, "epoll_create1");
-  net::posix::stream_descriptor watched(socket.get_executor(), events);
-  epoll_event closed{.events = EPOLLRDHUP, .data = {}};  // and EPOLLHUP, EPOLLERR
-  require(::epoll_ctl(events, EPOLL_CTL_ADD, socket.native_handle(), &closed) == 0, "epoll_ctl");
-  co_await watched.async_wait(net::posix::stream_descriptor::wait_read, net::use_awaitable);
+  if (const int end = end_of(socket); end >= 0) {
+    net::posix::stream_descriptor watched(socket.get_executor(), end);
+    co_await watched.async_wait(net::posix::stream_descriptor::wait_read, net::use_awaitable);
+  } else {
+    net::steady_timer never(socket.get_executor(), net::steady_timer::time_point::max());
+    co_await never.async_wait(net::use_awaitable);
+  }
 }
 
 }  // namespace server::http

@@ -8,8 +8,8 @@ namespace server::http {
 namespace net = boost::asio;
 
 /// Returns once the peer of a connected socket has closed its side or has reset the connection, even if it has sent
-/// more than is read; reads nothing. A peer that has filled the socket's buffer is noticed only if it resets. Throws
-/// boost::system::system_error if it is cancelled. Linux only.
+/// more than is read; reads nothing. A peer that has filled the socket's buffer is noticed only if it resets, and none
+/// while the process has no descriptor left. Throws boost::system::system_error if it is cancelled. Linux only.
 net::awaitable<void> async_wait_closed(net::ip::tcp::socket& socket);
 
 }  // namespace server::http
