@@ -74,6 +74,7 @@ cache::cache(std::span<const kv_cache_spec> shapes, const options& options, cons
   snapshots_.resize(static_cast<std::size_t>(options.slots));
   longest_step_ = least(layers_, &layer::longest_step);
   max_rollback_tokens_ = least(layers_, &layer::max_rollback_tokens);
+  max_dropped_drafts_ = least(layers_, &layer::max_dropped_drafts);
 }
 
 cache::~cache() = default;

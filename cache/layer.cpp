@@ -68,7 +68,7 @@ void layer::advance(const step&) {}
 
 std::optional<kv_view> layer::view(int, int) const { return std::nullopt; }
 
-std::optional<state_view> layer::state(int) const { return std::nullopt; }
+std::optional<state_view> layer::state(int, int) const { return std::nullopt; }
 
 void layer::written(const step&) {}
 

@@ -87,7 +87,7 @@ class layer_maker {
 
  private:
   std::vector<std::unique_ptr<layer>> recurrent(std::span<const kv_cache_spec> shapes) const {
-    const auto storage = std::make_shared<state_storage>(shapes, tables_.slots);
+    const auto storage = std::make_shared<state_storage>(shapes, tables_.slots, options_.max_recurrent_drafts);
     std::vector<std::unique_ptr<layer>> layers;
     for (std::size_t i = 0; i < shapes.size(); ++i)
       layers.push_back(std::make_unique<state_layer>(shapes[i], tables_.slots, storage, i));
@@ -230,6 +230,7 @@ void check(std::span<const kv_cache_spec> shapes, const options& options) {
   check_option(0, "max_sequence_length", options.max_sequence_length);
   check_option(1, "longest_step", options.longest_step);
   check_option(0, "max_rollback_tokens", options.max_rollback_tokens);
+  check_option(0, "max_recurrent_drafts", options.max_recurrent_drafts);
   check_option(0, "max_encoder_length", options.max_encoder_length);
   if (options.kv_quantization) check_quantized(*options.kv_quantization);
   if (options.sinks) check_sinks(options);

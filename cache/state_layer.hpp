@@ -15,9 +15,10 @@ class state_layer final : public layer {
 
   const void* storage() const noexcept override { return storage_.get(); }
   int max_rollback_tokens() const noexcept override { return 0; }
+  int max_dropped_drafts() const noexcept override { return storage_->max_drafts(); }
   void reserve(const step& step) override { storage_->reserve(step); }
   void advance(const step& step) override { storage_->advance(step); }
-  std::optional<state_view> state(int slot) const override { return storage_->view(slot, index_); }
+  std::optional<state_view> state(int slot, int draft) const override { return storage_->view(slot, index_, draft); }
 
   /// Both throw std::logic_error.
   void append(const step& step, const at::Tensor& k, const at::Tensor& v) override;

@@ -1,7 +1,8 @@
 #include "state_storage.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <stdexcept>
+#include <string>
 
 namespace cogen::cache {
 namespace {
@@ -17,72 +18,103 @@ std::vector<std::int64_t> offsets_of(std::span<const kv_cache_spec> shapes, std:
 
 }  // namespace
 
-state_storage::state_storage(std::span<const kv_cache_spec> shapes, const slot_table& table)
+state_storage::state_storage(std::span<const kv_cache_spec> shapes, const slot_table& table, int max_drafts)
     : table_(table),
+      most_states_(2 + max_drafts),
       offsets_(offsets_of(shapes, bytes_)),
       stride_(whole_pages(bytes_)),
-      memory_(product(2 * std::int64_t{table.slots()}, stride_)),
+      memory_(product(std::int64_t{most_states_} * table.slots(), stride_)),
       slots_(static_cast<std::size_t>(table.slots())) {}
 
-state_view state_storage::view(int slot, std::size_t layer) const {
-  table_.check(slot);
-  const int counts = at(slot).counts;
-  return {.before = reinterpret_cast<const float*>(state(slot, counts) + offsets_[layer]),
-          .after = reinterpret_cast<float*>(state(slot, 1 - counts) + offsets_[layer])};
+std::byte* state_storage::state(int slot, int from_current) const {
+  const slot_state& of = at(slot);
+  const int states = std::max(2, of.committed);
+  return memory_.data() + begin_of(slot) + (of.current + from_current + states) % states * stride_;
 }
 
-void state_storage::commit(int slot) {
-  if (at(slot).committed) return;
-  memory_.commit(state(slot, 0) - memory_.data(), 2 * stride_);
-  at(slot).committed = true;
+/// Where the slot held that many tokens: the current state, or one within its last drafts.
+std::byte* state_storage::state_at(int slot, int length) const { return state(slot, length - table_.length(slot)); }
+
+state_view state_storage::view(int slot, std::size_t layer, int draft) const {
+  table_.check(slot);
+  return {.before = reinterpret_cast<const float*>(state(slot, draft) + offsets_[layer]),
+          .after = reinterpret_cast<float*>(state(slot, draft + 1) + offsets_[layer])};
+}
+
+void state_storage::commit(int slot, int states) {
+  slot_state& of = at(slot);
+  if (of.committed >= states) return;
+  memory_.commit(begin_of(slot) + of.committed * stride_, (states - of.committed) * stride_);
+  of.committed = states;
 }
 
 void state_storage::reserve(const step& step) {
-  for (const step_row& row : step.rows()) commit(row.slot);
+  for (const step_row& row : step.rows()) {
+    if (row.drafts > max_drafts())
+      throw std::length_error("cache: a row of slot " + std::to_string(row.slot) + " has " +
+                              std::to_string(row.drafts) + " draft tokens, the limit is " +
+                              std::to_string(max_drafts()));
+    at(row.slot).drafts = 0;
+    commit(row.slot, 2 + row.drafts);
+  }
 }
 
 void state_storage::advance(const step& step) {
-  for (const step_row& row : step.rows()) at(row.slot).counts = 1 - at(row.slot).counts;
+  for (const step_row& row : step.rows()) {
+    slot_state& of = at(row.slot);
+    of.current = (of.current + 1 + row.drafts) % of.committed;
+    of.drafts = row.drafts;
+  }
 }
 
 bool state_storage::can_truncate(int slot, int length) const {
-  const bool now = at(slot).committed && length == table_.length(slot);
-  return length == 0 || now || at(slot).snapshots.has(length);
+  const int now = table_.length(slot);
+  const bool held = at(slot).committed > 0 && length <= now && length >= now - at(slot).drafts;
+  return length == 0 || held || at(slot).snapshots.has(length);
 }
 
 void state_storage::truncate(int slot, int length) {
+  slot_state& of = at(slot);
   if (length == 0) {
-    if (at(slot).committed) memory_.release(state(slot, 0) - memory_.data(), 2 * stride_);
-    at(slot) = {};
+    if (of.committed > 0) memory_.release(begin_of(slot), of.committed * stride_);
+    of = {};
     return;
   }
-  if (length != table_.length(slot)) set(slot, at(slot).snapshots.at(length).data());
-  at(slot).snapshots.cut(length);
+  const int back = table_.length(slot) - length;
+  if (back <= of.drafts) {
+    of.current = (of.current - back + of.committed) % of.committed;
+    of.drafts -= back;
+  } else {
+    set(slot, of.snapshots.at(length).data());
+  }
+  of.snapshots.cut(length);
 }
 
 void state_storage::set(int slot, const std::byte* bytes) {
-  commit(slot);
-  std::copy_n(bytes, bytes_, state(slot, at(slot).counts));
+  commit(slot, 2);
+  at(slot).drafts = 0;
+  std::copy_n(bytes, bytes_, state(slot, 0));
 }
 
 void state_storage::copy(int from, int to, int end) {
-  set(to, end == table_.length(from) ? state(from, at(from).counts) : at(from).snapshots.at(end).data());
+  const bool held = end >= table_.length(from) - at(from).drafts;
+  set(to, held ? state_at(from, end) : at(from).snapshots.at(end).data());
 }
 
 void state_storage::take_snapshot(int slot) {
-  const std::byte* now = state(slot, at(slot).counts);
+  const std::byte* now = state(slot, 0);
   if (table_.length(slot) > 0) at(slot).snapshots.put(table_.length(slot), {now, now + bytes_});
 }
 
 void state_storage::export_slot(int slot, std::byte* into) const {
-  if (table_.length(slot) > 0) std::copy_n(state(slot, at(slot).counts), bytes_, into);
+  if (table_.length(slot) > 0) std::copy_n(state(slot, 0), bytes_, into);
 }
 
 void state_storage::import_slot(int slot, const std::byte* from) { set(slot, from); }
 
 std::int64_t state_storage::committed_bytes() const {
   std::int64_t bytes = 0;
-  for (const slot_state& slot : slots_) bytes += (slot.committed ? 2 * stride_ : 0) + slot.snapshots.bytes();
+  for (const slot_state& slot : slots_) bytes += slot.committed * stride_ + slot.snapshots.bytes();
   return bytes;
 }
 

@@ -17,6 +17,10 @@ void check_row(std::size_t number, const step_row& row) {
   if (row.count < 1)
     throw std::invalid_argument(name_of(number) + " brings " + std::to_string(row.count) + " tokens to slot " +
                                 std::to_string(row.slot) + ", it has to bring at least 1");
+  if (row.drafts < 0 || row.drafts >= row.count)
+    throw std::invalid_argument(name_of(number) + " has " + std::to_string(row.drafts) + " draft tokens among " +
+                                std::to_string(row.count) + " of slot " + std::to_string(row.slot) +
+                                ", there have to be at least 0 and fewer than those");
 }
 
 void check_differ(std::span<const int> slots) {

@@ -68,7 +68,7 @@ void write_tokens(const kv_view& view, int begin, const at::Tensor& k, const at:
 
 void write_step(const layer& layer, const step& step, const at::Tensor& k, const at::Tensor& v) {
   for (std::size_t i = 0; i < step.rows().size(); ++i) {
-    const auto [slot, count] = step.rows()[i];
+    const auto [slot, count, drafts] = step.rows()[i];
     const int length = layer.slots().length(slot);
     const int first = step.first(static_cast<int>(i));
     write_tokens(*layer.view(slot, length + count), length, k.narrow(0, first, count), v.narrow(0, first, count));

@@ -37,7 +37,7 @@ class thinning_layer final : public cache::layer {
   void append(const cache::step& step, const at::Tensor& k, const at::Tensor& v) override {
     check_new(step, k, v);
     for (int row = 0; row < static_cast<int>(step.rows().size()); ++row) {
-      const auto [slot, count] = step.rows()[static_cast<std::size_t>(row)];
+      const auto [slot, count, drafts] = step.rows()[static_cast<std::size_t>(row)];
       truncate(slot, slots().length(slot));
       add(k.narrow(0, step.first(row), count), of(slot).keys);
       add(v.narrow(0, step.first(row), count), of(slot).values);

@@ -43,6 +43,13 @@ BOOST_AUTO_TEST_CASE(options_that_make_no_sense_are_named) {
                         std::invalid_argument, says({"kind 77"}));
 }
 
+BOOST_AUTO_TEST_CASE(more_drafts_than_there_are_states_for_are_refused) {
+  const std::vector<kv_cache_spec> shapes{{.kind = layer_kind::recurrent, .state = 5}};
+  cache cache(shapes, {.slots = 2, .max_sequence_length = 64, .max_recurrent_drafts = 1});
+  const step step({{.slot = 1, .count = 3, .drafts = 2}});
+  BOOST_CHECK_EXCEPTION(cache.reserve(step), std::length_error, says({"slot 1", "2 draft tokens", "limit is 1"}));
+}
+
 BOOST_AUTO_TEST_CASE(options_of_kinds_that_make_no_sense_are_named) {
   const auto refused = [](const options& options, const std::vector<std::string>& words) {
     BOOST_CHECK_EXCEPTION(with_options(options), std::invalid_argument, says(words));
@@ -50,6 +57,7 @@ BOOST_AUTO_TEST_CASE(options_of_kinds_that_make_no_sense_are_named) {
   refused({.type = scalar::fp8, .max_sequence_length = 64}, {"fp8"});
   refused({.max_sequence_length = 64, .longest_step = 0}, {"longest_step", "0"});
   refused({.max_sequence_length = 64, .max_rollback_tokens = -1}, {"max_rollback_tokens", "-1"});
+  refused({.max_sequence_length = 64, .max_recurrent_drafts = -1}, {"max_recurrent_drafts", "-1"});
   refused({.max_sequence_length = 64, .max_encoder_length = -2}, {"max_encoder_length", "-2"});
   refused({.sinks = sink_window{.sinks = 65}}, {"sinks", "65", "64"});
   refused({.sinks = sink_window{.sinks = -1}}, {"sinks", "-1"});

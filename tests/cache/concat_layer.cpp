@@ -18,7 +18,7 @@ keys_values concat_layer::nothing() const {
 void concat_layer::append(const step& step, const at::Tensor& k, const at::Tensor& v) {
   check_new(step, k, v);
   for (std::size_t i = 0; i < step.rows().size(); ++i) {
-    const auto [slot, count] = step.rows()[i];
+    const auto [slot, count, drafts] = step.rows()[i];
     const int first = step.first(static_cast<int>(i));
     const auto grown = [&](const at::Tensor& old, const at::Tensor& added) {
       const at::Tensor rows = added.narrow(0, first, count).transpose(0, 1).to(tensor_type(type()));

@@ -96,6 +96,27 @@ BOOST_DATA_TEST_CASE(a_slot_goes_back_by_its_rollback_limit, data::make(kinds())
   }
 }
 
+BOOST_DATA_TEST_CASE(a_slot_drops_drafts_of_its_last_row, data::make(kinds()), kind) {
+  for (int drafts = 1; drafts <= most_drafts; ++drafts)
+    for (int dropped = 0; dropped <= drafts; ++dropped) {
+      twin twin(kind, 3, longest);
+      twin.append({{.slot = 0, .count = 60, .drafts = 1}, {.slot = 1, .count = 7}});
+      twin.append({{.slot = 0, .count = 1 + drafts, .drafts = drafts}, {.slot = 1, .count = 2, .drafts = 1}});
+      const int length = 61 + drafts - dropped;
+      BOOST_TEST_REQUIRE(twin.tested().can_truncate(0, length));
+      twin.fork(2, 0, 0, length);
+      twin.truncate(0, length);
+      twin.check();
+      BOOST_TEST(twin.tested().can_truncate(0, 61));
+      BOOST_TEST(twin.tested().can_truncate(0, 59) == (twin.tested().max_rollback_tokens() > 2));
+      twin.append({{.slot = 0, .count = 1}, {.slot = 2, .count = 2, .drafts = 1}});
+      twin.check();
+      BOOST_TEST(twin.tested().can_truncate(0, length) == (twin.tested().max_rollback_tokens() > 0));
+      twin.truncate(2, length + 1);
+      twin.check();
+    }
+}
+
 /// Slots of which no ring is ever full, and others.
 constexpr int short_and_long[] = {200, longest};
 

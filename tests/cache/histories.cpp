@@ -64,11 +64,16 @@ class history {
     std::vector<step_row> rows;
     for (int slot = 0; slot < slots; ++slot) {
       const int count = below(3) == 0 ? 1 + below(100) : below(2);
-      if (count > 0 && twin_.length(slot) + count <= longest) rows.push_back({.slot = slot, .count = count});
+      if (count == 0 || twin_.length(slot) + count > longest) continue;
+      rows.push_back({.slot = slot, .count = count, .drafts = below(std::min(count, most_drafts + 1))});
     }
     std::shuffle(rows.begin(), rows.end(), random_);
     if (!rows.empty()) twin_.append(rows);
-    for (const step_row& row : rows) reach_[row.slot] = std::max(reach_[row.slot], twin_.length(row.slot));
+    for (const step_row& row : rows) {
+      reach_[row.slot] = std::max(reach_[row.slot], twin_.length(row.slot));
+      const int last = row.count % 64 == 0 ? 64 : row.count % 64;  // of the steps that it takes
+      drafts_[row.slot] = std::min(row.drafts, last - 1);
+    }
   }
 
   void truncate(int slot) {
@@ -79,6 +84,7 @@ class history {
       return;
     }
     twin_.truncate(slot, length);
+    drafts_[slot] = std::max(0, drafts_[slot] - by);
     shorten_base(slot, length);
   }
 
@@ -90,13 +96,17 @@ class history {
     twin_.clear(slot);
     base_[slot] = {};
     reach_[slot] = 0;
+    drafts_[slot] = 0;
   }
 
-  /// A kind that keeps all may go anywhere, and each one by its rollback limit. For the rest it has to say itself.
+  /// A kind that keeps all may go anywhere, and each one by its rollback limit or the drafts of its last row. For the
+  /// rest it has to say itself.
   bool may_return(int slot, int length) {
     const bool can = twin_.tested().can_truncate(slot, length);
     if (keeps_all_) BOOST_TEST(can == (length >= pinned(slot)));
-    if (length >= reach_[slot] - twin_.tested().max_rollback_tokens() && length >= pinned(slot)) BOOST_TEST(can);
+    const int surely =
+        std::min(reach_[slot] - twin_.tested().max_rollback_tokens(), twin_.length(slot) - drafts_[slot]);
+    if (length >= surely && length >= pinned(slot)) BOOST_TEST(can);
     return can;
   }
 
@@ -126,6 +136,7 @@ class history {
       return;
     }
     twin_.copy(from, to, begin, end);
+    drafts_[to] = 0;
     reach_[to] = end;
   }
 
@@ -172,7 +183,8 @@ class history {
   bool keeps_all_;
   std::mt19937 random_;
   slot_parent base_[slots];
-  int reach_[slots] = {};  // the most tokens held since the slot was filled
+  int reach_[slots] = {};   // the most tokens held since the slot was filled
+  int drafts_[slots] = {};  // of its last row
 };
 
 }  // namespace

@@ -66,6 +66,7 @@ kind built_in(std::string name, options options, const reshape& as = as_it_is) {
     options.max_sequence_length = max_sequence_length;
     options.longest_step = 64;
     options.max_rollback_tokens = 16;
+    options.max_recurrent_drafts = most_drafts;
     return cache(reshaped(shapes, as), options);
   };
   const bool in_place = keeps_all && !options.kv_offload;
@@ -77,8 +78,10 @@ kind own(std::string name, scalar type, const reshape& as = as_it_is) {
     const auto concat = [=](int, const kv_cache_spec& shape, const slot_table& table) {
       return std::make_unique<concat_layer>(shape, type, table, max_sequence_length);
     };
-    return cache(reshaped(shapes, as), {.type = type, .slots = slots, .max_sequence_length = max_sequence_length},
-                 concat);
+    return cache(
+        reshaped(shapes, as),
+        {.type = type, .slots = slots, .max_sequence_length = max_sequence_length, .max_recurrent_drafts = most_drafts},
+        concat);
   };
   return {.name = std::move(name), .type = type, .keeps_all = changes_nothing(as), .in_place = false, .make = make};
 }

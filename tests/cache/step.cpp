@@ -34,6 +34,10 @@ BOOST_AUTO_TEST_CASE(wrong_rows_are_named) {
   BOOST_CHECK_EXCEPTION(make({{.slot = 5, .count = -1}}), std::invalid_argument, says({"row 0", "-1 tokens"}));
   BOOST_CHECK_EXCEPTION(make({{.slot = 3, .count = 1}, {.slot = 1, .count = 1}, {.slot = 3, .count = 2}}),
                         std::invalid_argument, says({"slot 3", "two rows"}));
+  BOOST_CHECK_EXCEPTION(make({{.slot = 3, .count = 2, .drafts = 2}}), std::invalid_argument,
+                        says({"row 0", "2 draft tokens", "2 of slot 3"}));
+  BOOST_CHECK_EXCEPTION(make({{.slot = 3, .count = 2, .drafts = -1}}), std::invalid_argument,
+                        says({"-1 draft tokens"}));
 }
 
 BOOST_AUTO_TEST_CASE(tokens_that_no_int_can_count_are_refused) {

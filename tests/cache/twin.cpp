@@ -104,8 +104,9 @@ void twin::append(const std::vector<step_row>& rows) {
   std::vector<step_row> now = rows;
   for (step_row& row : now) {
     if (row.count <= cache_.longest_step()) continue;
-    later.push_back({.slot = row.slot, .count = row.count - cache_.longest_step()});
-    row.count = cache_.longest_step();
+    const int left = row.count - cache_.longest_step();
+    later.push_back({.slot = row.slot, .count = left, .drafts = std::min(row.drafts, left - 1)});
+    row = {.slot = row.slot, .count = cache_.longest_step()};
   }
   step_once(now);
   if (!later.empty()) append(later);
@@ -138,15 +139,17 @@ void twin::append_tokens(const step& step, int index) {
 void twin::append_states(const step& step, int index) {
   const auto& layer = cache_.layer(index);
   for (const step_row& row : step.rows()) {
-    const state_view state = *layer.state(row.slot);
     auto& states = held(row.slot, index).states;
     std::vector<float> mine = states.at(length(row.slot));
-    for (std::size_t i = 0; i < mine.size(); ++i) {
-      const float added = static_cast<float>(static_cast<int>(random_())) * 0x1p-29F;
-      state.after[i] = state.before[i] * 0.5F + added;
-      mine[i] = mine[i] * 0.5F + added;
+    for (int draft = 0; draft <= row.drafts; ++draft) {
+      const state_view state = *layer.state(row.slot, draft);
+      for (std::size_t i = 0; i < mine.size(); ++i) {
+        const float added = static_cast<float>(static_cast<int>(random_())) * 0x1p-29F;
+        state.after[i] = state.before[i] * 0.5F + added;
+        mine[i] = mine[i] * 0.5F + added;
+      }
+      states[length(row.slot) + row.count - row.drafts + draft] = mine;
     }
-    states[length(row.slot) + row.count] = mine;
   }
 }
 

@@ -16,7 +16,7 @@ plain_layer::plain_layer(const cache::kv_cache_spec& shape, cache::scalar type, 
 
 void plain_layer::append(const cache::step& step, const at::Tensor& k, const at::Tensor& v) {
   for (int row = 0; row < static_cast<int>(step.rows().size()); ++row) {
-    const auto [slot, count] = step.rows()[static_cast<std::size_t>(row)];
+    const auto [slot, count, drafts] = step.rows()[static_cast<std::size_t>(row)];
     auto& held = held_[static_cast<std::size_t>(slot)];
     const auto joined = [&](const at::Tensor& old, const at::Tensor& fresh) {
       const auto mine = fresh.narrow(0, step.first(row), count).transpose(0, 1).to(cache::tensor_type(type()));

@@ -55,8 +55,12 @@ struct options {
   int longest_step = 512;
 
   /// For the same rings: tokens a slot can go back by without a snapshot, counted from the most it has held. At least
-  /// 0. Recurrent layers cannot go back without one.
+  /// 0. Recurrent layers cannot go back without one, but for drafts.
   int max_rollback_tokens = 64;
+
+  /// For recurrent layers: the most drafts of a row (step_row.drafts). Each takes memory for one more state of a slot,
+  /// once rows have them. At least 0.
+  int max_recurrent_drafts = 0;
 
   /// For models with an encoder: the most tokens of an encoder input. 0: as max_sequence_length, if that is declared or
   /// follows from addresses.
@@ -109,8 +113,13 @@ class cache {
   /// ring's rollback limit, or 0 if a layer is recurrent.
   int max_rollback_tokens() const noexcept { return max_rollback_tokens_; }
 
+  /// How many drafts of its last row a slot can drop: as many as that, or, if a layer is recurrent, as many as it keeps
+  /// states for.
+  int max_dropped_drafts() const noexcept { return max_dropped_drafts_; }
+
   /// Makes room for the step in every layer. Throws std::length_error, naming the slot, the wanted length and the
-  /// limit, or std::system_error if memory is refused; then no length, content or memory has changed.
+  /// limit, or std::system_error if memory is refused; then no length, content or memory has changed. From here on the
+  /// drafts of earlier rows of the step's slots stay: a recurrent layer may overwrite the states before them.
   void reserve(const step& step);
 
   /// Call when every layer has written the step's tokens: now they count. Throws the error of a transfer that failed
@@ -228,6 +237,7 @@ class cache {
   int max_sequence_length_ = 0;
   int longest_step_ = 0;
   int max_rollback_tokens_ = 0;
+  int max_dropped_drafts_ = 0;
 };
 
 }  // namespace cogen::cache

@@ -36,8 +36,8 @@ struct kv_extent {
   int sinks = 0;
 };
 
-/// The state of one slot in a recurrent layer, `shape.state` numbers each: the state before the step (zeros for an
-/// empty slot), and where to write the whole state after it.
+/// The state of one slot in a recurrent layer, `shape.state` numbers each: the state before some tokens of a step
+/// (zeros for an empty slot), and where to write the whole state after them.
 struct state_view {
   const float* before = nullptr;
   float* after = nullptr;
@@ -55,8 +55,8 @@ at::ScalarType tensor_type(scalar type);
 /// `clear`; all other members have defaults that use these.
 ///
 /// Not every kind can go back to every length: a ring overwrites what it no longer needs, and a recurrent layer has one
-/// state. `can_truncate` says whether it can; `take_snapshot` adds the present length to those that a slot can return
-/// to.
+/// state, beside those within the drafts of the slot's last row. `can_truncate` says whether it can; `take_snapshot`
+/// adds the present length to those that a slot can return to.
 ///
 /// Layers that share memory return the same `storage()`. Operations on whole slots (`reserve`, `advance`, `truncate`,
 /// `release`, `clear`, `share_prefix`, `copy`, snapshots, export, import, `footprint_terms`, `committed_bytes`) are
@@ -90,6 +90,9 @@ class layer {
   /// from, has held. Default: any way.
   virtual int max_rollback_tokens() const noexcept;
 
+  /// How many drafts of its last row a slot can drop. Default: max_rollback_tokens().
+  virtual int max_dropped_drafts() const noexcept { return max_rollback_tokens(); }
+
   /// The most new tokens of a slot in one step for which there is always room. Default: any number.
   virtual int longest_step() const noexcept;
 
@@ -108,8 +111,9 @@ class layer {
   /// Throws std::out_of_range beyond the reserved room.
   virtual std::optional<kv_view> view(int slot, int kv_length) const;
 
-  /// The state of a slot that has a row in the reserved step; nothing for layers of tokens.
-  virtual std::optional<state_view> state(int slot) const;
+  /// The state of a slot that has a row in the reserved step, before and after the row's tokens up to its drafts; with
+  /// `draft` from 1 on, before and after that draft token alone. Nothing for layers of tokens.
+  virtual std::optional<state_view> state(int slot, int draft = 0) const;
 
   /// Called when the step's keys and values are written through views and may be read. Throws errors of quantizing or
   /// moving them.
