@@ -1,6 +1,7 @@
 #include "absorb.hpp"
 
 #include "admit.hpp"
+#include "prefix_cache.hpp"
 
 #include <algorithm>
 
@@ -27,24 +28,28 @@ class row_reader {
  private:
   void take_samples(const row& result) {
     seq_.current.unknown -= row_.unknown;
-    const int accepted = seq_.drafts.empty() ? 0 : accept_drafts(result);
-    for (int i = 0; i <= accepted; ++i)
-      if (!take_token(after_drafts(result, i), {.after_drafts = i, .drafts = result.drafts, .more = i < accepted}))
+    if (!seq_.drafts.empty()) accepted_ = accept_drafts(result);
+    for (int i = 0; i <= accepted_; ++i)
+      if (!take_token(after_drafts(result, i), {.after_drafts = i, .drafts = result.drafts, .more = i < accepted_}))
         return;
     if (seq_.current.samples + seq_.current.unknown == 0) return end();
     if (seq_.where == phase::paused) all_.queued.place(seq_);  // it may have waited for what was sampled
   }
 
-  /// How many of the row's drafts were sampled, up to the first after which no token was. The slot keeps them.
+  /// How many of the row's drafts were sampled, up to an end token or the first after which no token was. The slot
+  /// keeps them.
   int accept_drafts(const row& result) {
     const auto judged = std::min<std::int64_t>(std::ssize(seq_.drafts), result.drafts + 1);
     int right = 0;
     while (right < judged && after_drafts(result, right) == seq_.drafts[static_cast<std::size_t>(right)]) ++right;
     if (seq_.only_if_faster) seq_.accepts.saw(judged, right);
     seq_.drafts.clear();
-    int accepted = std::min(right, result.drafts);
-    if (accepted > 0 && after_drafts(result, accepted) < 0) --accepted;
+    int accepted = 0;
+    while (accepted < std::min(right, result.drafts) && after_drafts(result, accepted + 1) >= 0 &&
+           !seq_.ends_with(after_drafts(result, accepted)))
+      ++accepted;
     seq_.cached -= result.drafts - accepted;
+    all_.slots.drop_drafts(seq_.slot, seq_.cached);
     seq_.current.credits -= accepted;
     all_.accepted_drafts += static_cast<std::uint64_t>(accepted);
     return accepted;
@@ -81,6 +86,7 @@ class row_reader {
   void end() {
     if (row_.wanted == output::sample) all_.measured.ended(seq_.sampled - seq_.current.sampled_before);
     seq_.end();
+    if (accepted_ > 0) learn(all_, seq_);
     make_idle(all_, seq_);
     if (seq_.options.release_at_end) forget(all_, seq_);
   }
@@ -96,6 +102,7 @@ class row_reader {
   const row_in_flight& row_;
   int index_;
   step& step_;
+  int accepted_ = 0;  // of the row's drafts
 };
 
 }  // namespace

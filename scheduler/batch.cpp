@@ -108,7 +108,7 @@ class batch_builder {
     if (end < seq.length() || seq.current.wanted != output::sample || seq.current.unknown > 0) return 0;
     const auto most =
         std::min<std::int64_t>({std::ssize(seq.drafts), seq.current.credits - 1, seq.room() - 1, seq.reserved - end,
-                                all_.within.max_rollback_tokens, until_kept(all_, seq) - count});
+                                all_.within.most_row_drafts(), until_kept(all_, seq) - count});
     return std::max<std::int64_t>(0, most);
   }
 

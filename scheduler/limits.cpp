@@ -52,6 +52,7 @@ const limits& checked(const limits& within) {
   at_least("max_draft_tokens", within.max_draft_tokens, 0);
   at_least("memory_bytes", within.memory_bytes, 0);
   at_least("max_rollback_tokens", within.max_rollback_tokens, 0);
+  at_least("max_dropped_drafts", within.max_dropped_drafts, 0);
   at_least("checkpoint_interval", within.checkpoint_interval, 1);
   at_least("checkpoint_bytes", within.checkpoint_bytes, 0);
   at_least("idle_timeout", within.idle_timeout.count(), 0);

@@ -35,6 +35,7 @@ slot_table::slot_table(const limits& within, std::int64_t high)
   for (auto* each : {&free_, &draining_, &orphans_, &kept_, &filling_, &moving_, &clears_})
     each->reserve(slots_.size());
   releases_.reserve(slots_.size());
+  dropped_.reserve(slots_.size());
   for (int index = static_cast<int>(slots_.size()); index-- > 0;) free_.push_back(index);
 }
 
@@ -276,6 +277,7 @@ void slot_table::free_again(int index) {
   set_aside(left, 0);
   drop_checkpoints(index, -1);
   std::erase_if(releases_, [&](const release& each) { return each.slot == index; });
+  std::erase_if(dropped_, [&](const truncation& each) { return each.slot == index; });
   if (std::exchange(left.length, 0) > 0) clears_.push_back(index);
   free_.push_back(index);
   unpin(index);
@@ -287,6 +289,7 @@ bool slot_table::cut(int index, int length, step& into) {
   slot& seq = at(index);
   if (seq.pending) return cut_pending(index, length);
   if (length < seq.shared && !shrink_base(index, whole_blocks(length), into.number)) return false;
+  std::erase_if(dropped_, [&](const truncation& each) { return each.slot == index; });
   into.truncations.push_back({index, length});
   if (!goes_back_without_checkpoint(index, length)) seq.reach = reach_at_checkpoint(length);
   if (length == 0) seq.reach = 0;
@@ -327,6 +330,14 @@ bool slot_table::shrink_base(int index, int shared, std::uint64_t by) {
   return true;
 }
 
+void slot_table::drop_drafts(int index, int length) {
+  slot& seq = at(index);
+  if (goes_back_without_checkpoint(index, length) || seq.pinned() > length || read_beyond(index, length)) return;
+  dropped_.push_back({index, length});
+  seq.length = length;
+  seq.reach = reach_at_checkpoint(length);
+}
+
 void slot_table::append(int index, int count, const step& by) {
   slot& seq = at(index);
   seq.length += count;
@@ -347,6 +358,9 @@ void slot_table::settle(step& into) {
   into.releases.insert(into.releases.end(), releases_.begin(), releases_.end());
   for (const auto& released : releases_) at(released.slot).touched = into.number;
   releases_.clear();
+  into.truncations.insert(into.truncations.end(), dropped_.begin(), dropped_.end());
+  for (const auto& each : dropped_) at(each.slot).touched = into.number;
+  dropped_.clear();
   for (const int index : filling_) {
     const auto pending = *std::exchange(at(index).pending, std::nullopt);
     at(index).touched = into.number;

@@ -96,6 +96,9 @@ class slot_table {
   /// that does not suffice, or if the slot is filled by this step.
   void add_checkpoint(int index, step& into);
 
+  /// The checkpoint could not be taken.
+  void lose_checkpoint(int index, int length) noexcept;
+
   /// Bytes that checkpoints take.
   std::int64_t checkpoint_bytes() const { return checkpoint_memory_.used(); }
 
@@ -155,6 +158,10 @@ class slot_table {
   /// If that ends within its shared prefix, memory for the blocks that are no longer shared must fit: otherwise false,
   /// and nothing has changed.
   bool cut(int index, int length, step& into);
+
+  /// Cuts the slot, from the next step on, to a length within the drafts of its last row, if it cannot go back there
+  /// later. Does nothing where others read what is beyond, or are about to.
+  void drop_drafts(int index, int length);
 
   /// `count` tokens are appended by a row of the step.
   void append(int index, int count, const step& by);
@@ -225,6 +232,7 @@ class slot_table {
   std::vector<int> moving_;    // whose transfer begins with the next step
   std::vector<int> clears_;    // for the next step, as the one below
   std::vector<release> releases_;
+  std::vector<truncation> dropped_;  // drafts, likewise
   std::uint64_t absorbed_ = 0;
 };
 

@@ -26,9 +26,9 @@ class cache_slots {
   virtual void release(int slot, int length) = 0;
   virtual void fork(int slot, const cache::fork_spec& origin) = 0;
 
-  /// Lets the slot go back to its present length until it is cut below that, or the checkpoint is dropped. Default:
-  /// nothing, for caches of which limits.checkpoint_bytes is 0.
-  virtual void take_checkpoint(int /*slot*/) {}
+  /// Lets the slot go back to its present length until it is cut below that, or the checkpoint is dropped. False, with
+  /// nothing changed, if memory is refused. Default: nothing, for caches of which limits.checkpoint_bytes is 0.
+  virtual bool take_checkpoint(int /*slot*/) { return true; }
   virtual void drop_checkpoint(int /*slot*/, int /*length*/) {}
 
   /// Tokens of the slot's encoder input.

@@ -4,6 +4,7 @@
 
 #include <cogen/cache/cache.hpp>
 
+#include <new>
 #include <utility>
 
 namespace cogen::detail {
@@ -19,7 +20,12 @@ class cpu_slots final : public cache_slots {
   void release(int slot, int length) override { kv.release(slot, length); }
   void fork(int slot, const cache::fork_spec& origin) override { kv.fork(slot, origin); }
 
-  void take_checkpoint(int slot) override { kv.take_snapshot(slot); }
+  bool take_checkpoint(int slot) override try {
+    kv.take_snapshot(slot);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
   void drop_checkpoint(int slot, int length) override { kv.drop_snapshot(slot, length); }
 
   int encoder_input(int slot) const override { return kv.encoder_length(slot); }

@@ -6,6 +6,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 
 namespace cogen::scheduler {
@@ -54,10 +55,11 @@ class reader {
   int taken() const { return taken_; }
   int kept() const { return taken_ - dropped_; }
   scheduler& sched() { return served_.sched; }
+  void lose(std::function<bool(const checkpoint&)> which) { served_.loses = std::move(which); }
 
  private:
   void count(const step& made) {
-    taken_ += static_cast<int>(made.checkpoints.size());
+    taken_ += static_cast<int>(std::ranges::count(made.checkpoints, false, &checkpoint::lost));
     dropped_ += static_cast<int>(made.dropped_checkpoints.size());
     BOOST_TEST(kept() <= within_.checkpoint_bytes);
   }
@@ -70,6 +72,21 @@ class reader {
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(checkpoints)
+
+BOOST_AUTO_TEST_CASE(one_that_could_not_be_taken_is_not_found_and_takes_no_bytes) {
+  reader one(with_checkpoints(1000));
+  one.lose([](const checkpoint& each) { return each.length > 400 && each.length % 48 != 0; });
+  BOOST_TEST(one.read(counting(text_tokens)) == 0);
+  BOOST_TEST(one.read(parting(300, 1)) >= 288);
+  BOOST_TEST(one.read(parting(700, 2)) % 48 == 0);
+  one.sched().drop_prefix_cache();
+  one.read(counting(3, 900'000));
+  one.lose([](const checkpoint&) { return true; });
+  const int before = one.taken();
+  BOOST_TEST(one.read(counting(text_tokens)) == 0);
+  BOOST_TEST(one.taken() == before);
+  BOOST_TEST(one.read(parting(700, 3)) == 0);
+}
 
 BOOST_DATA_TEST_CASE(a_prompt_that_parts_within_a_text_finds_all_but_a_twentieth_or_an_interval,
                      boost::unit_test::data::make({17, 60, 83, 200, 333, 801, 999}), length) {

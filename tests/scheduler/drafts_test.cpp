@@ -186,6 +186,60 @@ BOOST_AUTO_TEST_CASE(a_slot_gets_only_as_many_as_it_can_drop_again) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_slot_that_never_goes_back_later_drops_them_with_the_next_step) {
+  for (const std::size_t accepted : {0u, 1u, 3u}) {
+    auto within = drafting();
+    within.max_rollback_tokens = 0;
+    within.max_dropped_drafts = 3;
+    served s(within);
+    const auto id = sampling(s, 6, 100);
+    s.sched.propose(id, wrong(right(s, id, 5), accepted));
+    BOOST_TEST(row_of(s.step(), id)->drafts == 3);
+    const auto next = s.step();
+    BOOST_TEST(next.truncations.size() == (accepted < 3 ? 1u : 0u));
+    BOOST_TEST(row_of(next, id)->count == 1);
+    BOOST_TEST(s.sampled(id) == alone(counting(6), static_cast<int>(3 + accepted)), boost::test_tools::per_element());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_such_a_slot_dropped_is_not_swapped_out) {
+  auto within = drafting();
+  within.max_rollback_tokens = 0;
+  within.max_dropped_drafts = 3;
+  within.swap_bytes = plenty;
+  served s(within);
+  const auto expected = alone(counting(6), 2);
+  const auto id = sampling(s, 6, 100, {.end_tokens = {expected[1]}});
+  s.sched.propose(id, wrong(right(s, id, 5), 0));
+  s.step();
+  BOOST_TEST(s.sched.idle(id));
+  s.sched.suspend(id);
+  const auto out = s.step();
+  BOOST_REQUIRE(out.swap_outs.size() == 1u);
+  BOOST_TEST(out.swap_outs[0].length == 7);
+  s.end_transfers();
+  s.sched.start(id, {{5}, output::sample, 1});
+  s.step();
+  s.end_transfers();
+  BOOST_TEST(tokens_in(s.step()) == 1);
+}
+
+BOOST_AUTO_TEST_CASE(an_end_token_among_them_leaves_what_others_can_share) {
+  const auto expected = alone(counting(6), 4);
+  auto within = sharing_limits(2, 0);
+  within.max_draft_tokens = 16;
+  within.max_dropped_drafts = 6;
+  served s(within);
+  const auto id = sampling(s, 6, 100, {.end_tokens = {expected[2]}, .release_at_end = true});
+  s.sched.propose(id, right(s, id, 6));
+  s.step();
+  BOOST_TEST(s.sched.live() == 0);
+  const auto again = joined(joined(counting(6), {expected[0], expected[1]}), {1, 2, 3});
+  const auto next = s.sched.submit({}, {again, output::sample, 1});
+  s.step();
+  BOOST_TEST(s.sched.prefix_hit_tokens(next) == 8);
+}
+
 BOOST_AUTO_TEST_CASE(none_takes_the_place_of_another_row) {
   auto within = drafting();
   within.max_batched_tokens = 6;

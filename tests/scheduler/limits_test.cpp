@@ -67,6 +67,7 @@ const bad_limit bad_limits[] = {
        l.swap_usage = {0, 1, 0};
      }},
     {"max_rollback_tokens", [](limits& l) { l.max_rollback_tokens = -1; }},
+    {"max_dropped_drafts", [](limits& l) { l.max_dropped_drafts = -1; }},
     {"depth", [](limits& l) { l.depth = 0; }},
     {"depth", [](limits& l) { l.depth = 3; }},
 };

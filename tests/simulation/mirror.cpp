@@ -110,7 +110,7 @@ std::vector<event> mirror::absorb_samples(const step& done, const row& row, cons
     auto events = take_token(chosen, seen);
     events[0].after_drafts = taken;
     events[0].drafts = row.drafts;
-    events[0].more = next >= 0;
+    events[0].more = running && next >= 0;
     received.insert(received.end(), events.begin(), events.end());
     if (running && accepted && next < 0) seen.visit(feature::failed_after_draft);
     if (!running) break;

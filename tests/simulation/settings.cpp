@@ -85,6 +85,15 @@ void add_checkpoints(settings& sampled, random& from) {
   within.checkpoint_bytes = from.between(0, from.chance(50) ? 6 : 60);
 }
 
+/// As states do, which go back over the drafts of the last row alone.
+void add_dropped_drafts(settings& sampled, random& from) {
+  auto& within = sampled.within;
+  within.max_rollback_tokens = std::min(within.max_rollback_tokens, from.between(0, 2));
+  within.max_dropped_drafts = from.between(1, 6);
+  if (sampled.rings.window > 0 && sampled.rings.tokens() < within.max_sequence_length)
+    within.max_dropped_drafts = std::min(within.max_dropped_drafts, sampled.rings.max_rollback_tokens);
+}
+
 }  // namespace
 
 settings draw(random& from) {
@@ -128,6 +137,7 @@ settings draw(random& from) {
   if (aside.chance(50)) add_rings(result, aside);
   if (aside.chance(40)) within.max_draft_tokens = aside.between(1, 12);  // and those without drafts
   if (aside.chance(60)) add_checkpoints(result, aside);
+  if (within.max_draft_tokens > 0 && aside.chance(50)) add_dropped_drafts(result, aside);
   return result;
 }
 
@@ -178,6 +188,8 @@ std::string describe(const settings& of) {
                                     std::to_string(of.rings.tokens()) + " tokens"
                               : std::string()) +
          (within.max_draft_tokens > 0 ? ", draft tokens " + std::to_string(within.max_draft_tokens) : std::string()) +
+         (within.max_dropped_drafts > 0 ? ", of which a row drops " + std::to_string(within.max_dropped_drafts)
+                                        : std::string()) +
          (within.checkpoint_bytes > 0 ? ", checkpoints of " + std::to_string(within.checkpoint_bytes) + " bytes"
                                       : std::string()) +
          (of.pressed ? ", pressed" : "") + (of.alike ? ", alike" : "") + (of.encoder_inputs ? ", encoder inputs" : "");

@@ -49,9 +49,15 @@ std::int64_t cache::checkpoint_bytes() const {
 }
 
 bool cache::needs_checkpoint(int slot, int length) const {
-  const bool near = length >= std::int64_t{at(slot).reach} - within_.max_rollback_tokens;
+  const bool near = is_near(at(slot), length) || drops_to(slot, length);
   return length > 0 && (!near || !holds(slot, length));
 }
+
+bool cache::is_near(const storage& seq, int length) const {
+  return length >= std::int64_t{seq.reach} - within_.max_rollback_tokens;
+}
+
+bool cache::drops_to(int slot, int length) const { return length >= this->length(slot) - at(slot).drafts; }
 
 int cache::longest_reader(int slot) const {
   int longest = 0;
@@ -74,7 +80,8 @@ void cache::apply(const step& step) {
     at(each.slot).unsettled = false;
   }
   for (const auto& each : step.dropped_checkpoints) at(each.slot).checkpoints.erase(each.length);
-  for (const auto& each : step.checkpoints) take(each);
+  for (const auto& each : step.checkpoints)
+    if (!each.lost) take(each);
   require(checkpoint_bytes() <= within_.checkpoint_bytes, "checkpoints take more than they may", -1);
   for (const auto& each : step.swap_outs) begin(each);
   for (const auto& each : step.swap_ins) begin(each);
@@ -167,10 +174,11 @@ int cache::oldest_in_snapshot(int slot) const {
   return std::max(at(slot).oldest, rings_.first_needed(std::max(0, length(slot) - rings_.max_rollback_tokens)));
 }
 
-void cache::append(int slot, std::span<const token> tokens) {
+void cache::append(int slot, std::span<const token> tokens, int drafts) {
   require(!ever_full() || static_cast<int>(tokens.size()) <= rings_.longest_step, "its rings have no room", slot);
   require(holds(slot, length(slot)), "its rings no longer hold what comes before", slot);
   add(slot, tokens);
+  at(slot).drafts = std::min(drafts, within_.max_dropped_drafts);
   if (ever_full()) at(slot).oldest = std::max(at(slot).oldest, length(slot) - rings_.tokens());
 }
 
@@ -184,8 +192,7 @@ void cache::add(int slot, std::span<const token> tokens) {
 void cache::require_return(int slot, int to) const {
   require(!at(slot).released, "it was released and shall go on", slot);
   if (at(slot).checkpoints.contains(to)) return;
-  require(to == 0 || to >= std::int64_t{at(slot).reach} - within_.max_rollback_tokens, "it cannot go back that far",
-          slot);
+  require(to == 0 || is_near(at(slot), to) || drops_to(slot, to), "it cannot go back that far", slot);
   require(to == 0 || holds(slot, to), "its rings no longer hold what it would go back to", slot);
 }
 
@@ -199,7 +206,7 @@ void cache::take(const checkpoint& taken) {
 /// The slot continues the first `length` tokens of another one, or its own.
 void cache::go_on_from(storage& seq, int slot, int length) {
   const auto& from = at(slot);
-  const bool near = length >= std::int64_t{from.reach} - within_.max_rollback_tokens;
+  const bool near = is_near(from, length);
   const int oldest = holds(slot, length) ? from.oldest : from.checkpoints.at(length);
   seq.reach = near ? from.reach : length + within_.max_rollback_tokens;
   seq.oldest = oldest;
@@ -209,6 +216,7 @@ void cache::release(const cogen::scheduler::release& rest) {
   require_still(rest.slot);
   require(rest.length >= longest_reader(rest.slot), "it is released while others read more", rest.slot);
   at(rest.slot).checkpoints.clear();
+  at(rest.slot).drafts = 0;
   at(rest.slot).released = within_.max_rollback_tokens < std::numeric_limits<int>::max();
   at(rest.slot).oldest = ever_full() ? std::numeric_limits<int>::max() : std::min(at(rest.slot).oldest, rest.length);
   if (rest.length == 0) at(rest.slot).encoder_input.clear();
@@ -228,6 +236,7 @@ void cache::truncate(const truncation& cut) {
   require(cut.length >= longest_reader(cut.slot), "it is cut while others read more", cut.slot);
   require_return(cut.slot, cut.length);
   if (cut.length > 0) go_on_from(at(cut.slot), cut.slot, cut.length);
+  at(cut.slot).drafts = std::max(0, at(cut.slot).drafts - (length(cut.slot) - cut.length));
   auto kept = content(cut.slot);
   kept.resize(static_cast<std::size_t>(cut.length));
   auto& seq = at(cut.slot);

@@ -60,7 +60,8 @@ class cache {
   /// The slot, which is empty, gets its encoder input.
   void read(int slot, const std::vector<token>& encoder_input);
 
-  void append(int slot, std::span<const token> tokens);
+  /// The last `drafts` of the tokens can be dropped until the slot's next ones.
+  void append(int slot, std::span<const token> tokens, int drafts = 0);
 
   int length(int slot) const;
   int shared(int slot) const { return at(slot).shared; }
@@ -90,6 +91,7 @@ class cache {
     std::vector<token> encoder_input;  ///< what an encoder has read
     int reach = 0;                   ///< the most tokens it, or what it was filled from, has held since that was filled
     int oldest = 0;                  ///< the first position that its rings hold
+    int drafts = 0;                  ///< its last tokens that can be dropped
     std::map<int, int> checkpoints;  ///< by length, the first position that the rings held then
     bool released = false;           ///< it can no longer go on, nor a fork from its end
     bool unsettled = false;          ///< it has a base, and a copy may still follow
@@ -109,6 +111,8 @@ class cache {
   void clear(int slot);
   bool ever_full() const { return rings_.window > 0 && rings_.tokens() < within_.max_sequence_length; }
   bool holds(int slot, int length) const;
+  bool is_near(const storage& seq, int length) const;
+  bool drops_to(int slot, int length) const;
   int oldest_in_snapshot(int slot) const;
   void add(int slot, std::span<const token> tokens);
   void require_return(int slot, int to) const;

@@ -22,7 +22,7 @@ void runner::run(step& step) {
   const auto before = std::exchange(sampled_, {});
   for (auto& row : step.rows) {
     if (row.encoder_input) cache_.read(row.slot, *row.encoder_input);
-    cache_.append(row.slot, row.chained ? std::span(&before.at(row.sequence), 1) : step.tokens_of(row));
+    cache_.append(row.slot, row.chained ? std::span(&before.at(row.sequence), 1) : step.tokens_of(row), row.drafts);
     contents_.push_back(cache_.content(row.slot));
     encoder_inputs_.push_back(cache_.encoder_input(row.slot));
     if (row.wanted == output::sample) sample(step, row);

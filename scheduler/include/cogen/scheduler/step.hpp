@@ -48,6 +48,7 @@ struct copy {
 struct checkpoint {
   int slot;
   int length;
+  bool lost = false;  ///< set by the executor: it could not be taken, and the slot does not go back there
 
   bool operator==(const checkpoint&) const = default;
 };
@@ -128,7 +129,7 @@ struct event {
   // Of a token.
   int after_drafts = 0;  ///< it was sampled after so many draft tokens, which were accepted
   int drafts = 0;        ///< that its row had run
-  bool more = false;     ///< another token of the row comes, unless this is an end token
+  bool more = false;     ///< another token of the row comes
 };
 
 /// One step: planned by scheduler::next(), executed, and absorbed by scheduler::absorb().

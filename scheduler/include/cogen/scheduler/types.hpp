@@ -129,6 +129,10 @@ struct limits {
   /// has held. A sequence that goes back further, and not to its start, is recomputed from its tokens.
   int max_rollback_tokens = std::numeric_limits<int>::max();
 
+  /// Draft tokens of a row that its slot can drop until its next row, although max_rollback_tokens may be less. No row
+  /// has more than the larger of the two.
+  int max_dropped_drafts = 0;
+
   /// Bytes that checkpoints within prompts may take, each measured by `checkpoint_usage`: what slots need to go back to
   /// lengths that max_rollback_tokens does not reach. Where they take too much, those of the slot used longest ago go
   /// first, and of these the one whose loss costs least. 0: none.
@@ -162,6 +166,9 @@ struct limits {
 
   /// `slots` and `spare_slots` together.
   int all_slots() const { return slots + spare_slots; }
+
+  /// The most draft tokens of a row.
+  int most_row_drafts() const { return std::min(max_draft_tokens, std::max(max_rollback_tokens, max_dropped_drafts)); }
 
   /// Tokens of the shortest prefix that is shared; fewer are run again.
   int least_shared() const { return std::min(usage.block, 16); }
