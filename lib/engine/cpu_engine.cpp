@@ -68,6 +68,8 @@ cache::options cache_options(const model& model, const engine_options& options) 
   kept.kv_offload = options.kv.offload;
   kept.longest_step = max_batched_tokens(options).prefill;
   kept.max_rollback_tokens = options.kv.max_rollback_tokens;
+  kept.max_recurrent_drafts =
+      options.kv.max_recurrent_drafts.value_or(std::min<int>(model.predicts_tokens(), options.kv.max_rollback_tokens));
   return kept;
 }
 
@@ -77,9 +79,9 @@ scheduler::footprint usage_of(const cache::memory_terms& terms) {
   return usage;
 }
 
-/// One of the two states that a slot has, and its rings.
-scheduler::footprint checkpoint_usage_of(scheduler::footprint slot) {
-  slot.fixed = (slot.fixed + 1) / 2;
+/// One of the states that a slot has, and its rings.
+scheduler::footprint checkpoint_usage_of(scheduler::footprint slot, int states) {
+  slot.fixed = (slot.fixed + states - 1) / states;
   slot.per_block = 0;
   return slot;
 }
@@ -109,8 +111,9 @@ void put_on_cpu(engine_parts& parts, const std::shared_ptr<const model>& model, 
   parts.limits.memory_bytes = cache_budget(options);
   parts.limits.usage = usage_of(cache.footprint_terms());
   parts.limits.max_rollback_tokens = cache.max_rollback_tokens();
+  parts.limits.max_dropped_drafts = cache.max_dropped_drafts();
   parts.limits.checkpoint_bytes = options.kv.checkpoint_bytes.value_or(machine_memory() / 16);
-  parts.limits.checkpoint_usage = checkpoint_usage_of(parts.limits.usage);
+  parts.limits.checkpoint_usage = checkpoint_usage_of(parts.limits.usage, 2 + kept.max_recurrent_drafts);
   parts.limits.checkpoint_interval = options.kv.checkpoint_interval.value_or(
       checkpoint_interval(*model, parts.limits.checkpoint_usage(parts.limits.max_sequence_length)));
   if (options.swap.format == swap_format::q8) parts.limits.swap_usage = usage_of(cache.compressed_terms());

@@ -352,9 +352,8 @@ void stream_state::count_drafts(const scheduler::event& token) {
 }
 
 bool stream_state::speculates() const {
-  const auto& limits = engine_->parts().limits;
   const bool may_have_drafts = drafts_->any() || sampling_.constraint;
-  return may_have_drafts && std::min(limits.max_draft_tokens, limits.max_rollback_tokens) > 0;
+  return may_have_drafts && engine_->parts().limits.most_row_drafts() > 0;
 }
 
 /// For the row after one that has sampled so many tokens, and after which the model predicted one, or -1.

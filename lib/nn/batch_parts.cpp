@@ -24,7 +24,8 @@ batch_part part_from(const batch& whole, int done, int longest) {
     const int begin = whole.step.first(static_cast<int>(i)) + done;
     add_outputs(whole, begin, begin + count, static_cast<int>(part.tokens.size()), part);
     part.tokens.insert(part.tokens.end(), whole.tokens.begin() + begin, whole.tokens.begin() + begin + count);
-    rows.push_back({.slot = row.slot, .count = count});
+    const bool is_last = done + count == row.count;
+    rows.push_back({.slot = row.slot, .count = count, .drafts = is_last ? std::min(row.drafts, count - 1) : 0});
   }
   part.step = cache::step(std::move(rows));
   return part;

@@ -139,10 +139,12 @@ class cpu_network final : public network {
  private:
   forward_context context_for(const cache::step& step, cache::cache& cache, scratch& scratch) const {
     place_rows(step, cache, scratch.rows);
+    scratch.state_rows.resize(scratch.rows.size());
     return {.run = {scratch.workers.get(), set_, scratch.mode},
             .step = step,
             .memory = cache,
             .rows = scratch.rows,
+            .state_rows = scratch.state_rows,
             .space = scratch.space};
   }
 
@@ -151,6 +153,7 @@ class cpu_network final : public network {
             .step = texts.step,
             .memory = texts.memory,
             .rows = texts.rows,
+            .state_rows = {},
             .space = scratch.space,
             .encodes = true};
   }

@@ -28,7 +28,7 @@ struct scratch {
   std::shared_ptr<kernels::worker_pool> workers;
   compute_type mode = compute_type::float32;
   cpu::arena space;
-  std::vector<kernels::token_rows> rows;
+  std::vector<kernels::token_rows> rows, state_rows;
   std::unique_ptr<device_forward> on_device;  // of the model on a device that it ran last
   logits_memory logits;
   logits_memory predictions;

@@ -107,7 +107,7 @@ const batch& model_runner::collect(const scheduler::step& step) {
   rows_.clear();
   outputs_.clear();
   for (const auto& row : step.rows) {
-    rows_.push_back({row.slot, row.count});
+    rows_.push_back({row.slot, row.count, row.drafts});
     const int end = row.first + row.count;
     for (int i = end - row.outputs(); i < end; ++i) outputs_.push_back(i);
   }

@@ -60,7 +60,8 @@ cache::cache cache_like(const model& model, const engine_options& options) {
                            .sinks = options.kv.sinks,
                            .kv_offload = options.kv.offload,
                            .longest_step = *options.batching.max_batched_tokens,
-                           .max_rollback_tokens = options.kv.max_rollback_tokens},
+                           .max_rollback_tokens = options.kv.max_rollback_tokens,
+                           .max_recurrent_drafts = options.kv.max_recurrent_drafts.value_or(0)},
                           options.kv.layer_factory);
 }
 

@@ -31,8 +31,9 @@ std::shared_ptr<const model> predicting_model(const std::string& golden) {
   return found;
 }
 
-const std::vector<std::string> attending{"deepseek_v3_mtp", "glm4_moe_mtp", "glm4_moe_mtp_right"};
 const std::vector<std::string> recurrent{"qwen3_5_mtp", "qwen3_next_mtp"};
+const std::vector<std::string> predicting{"deepseek_v3_mtp", "glm4_moe_mtp", "glm4_moe_mtp_right", "qwen3_5_mtp",
+                                          "qwen3_next_mtp"};
 
 /// All steps take the same time, so that a draft costs nothing.
 class even_clock final : public clock {
@@ -192,19 +193,19 @@ const std::vector<setting> settings{
     {"fast products", [](engine_options& options) { options.compute_type = compute_type::int8; }},
 };
 
-BOOST_DATA_TEST_CASE(no_prediction_changes_a_token, data::make(attending) * data::make(settings), golden, how) {
+BOOST_DATA_TEST_CASE(no_prediction_changes_a_token, data::make(predicting) * data::make(settings), golden, how) {
   auto options = tiny_engine();
   how.change(options);
-  predicting_engine plain(golden_model(golden), options), predicting(predicting_model(golden), options);
+  predicting_engine plain(golden_model(golden), options), drafting(predicting_model(golden), options);
   const auto& model = *golden_model(golden);
   const auto expected = answers(plain.running, some_requests(model, nullptr));
-  BOOST_TEST((answers(predicting.running, some_requests(model, nullptr)) == expected));
-  BOOST_TEST((answers(predicting.running, some_requests(model, mtp())) == expected));
+  BOOST_TEST((answers(drafting.running, some_requests(model, nullptr)) == expected));
+  BOOST_TEST((answers(drafting.running, some_requests(model, mtp())) == expected));
   for (const auto& each : expected) BOOST_TEST(each.tokens.size() == std::size_t{answer_tokens});
 }
 
 BOOST_DATA_TEST_CASE(predictions_do_not_depend_on_how_a_sequence_was_run,
-                     data::make(attending) * data::make(settings) *
+                     data::make(predicting) * data::make(settings) *
                          data::make({noting::what::nothing, noting::what::predicted, noting::what::wrong}),
                      golden, how, drafts) {
   auto options = tiny_engine();
@@ -218,7 +219,7 @@ BOOST_DATA_TEST_CASE(predictions_do_not_depend_on_how_a_sequence_was_run,
 }
 
 /// The next token of a shared prefix's last one is the same for both.
-BOOST_DATA_TEST_CASE(prefixes_are_shared_with_what_was_predicted_from, data::make(attending), golden) {
+BOOST_DATA_TEST_CASE(prefixes_are_shared_with_what_was_predicted_from, data::make(predicting), golden) {
   const auto options = tiny_engine();
   const auto model = predicting_model(golden);
   predicting_engine engine(model, options);
@@ -259,11 +260,19 @@ BOOST_AUTO_TEST_CASE(right_predictions_save_steps_and_are_counted) {
   BOOST_TEST(engine.running.stats().steps <= 1u + answer_tokens / 2 + 1);
 }
 
-BOOST_DATA_TEST_CASE(recurrent_layers_run_no_drafts_and_keep_their_tokens, data::make(recurrent), golden) {
-  const auto options = tiny_engine();
-  predicting_engine plain(golden_model(golden), options), predicting(predicting_model(golden), options);
+BOOST_DATA_TEST_CASE(recurrent_layers_run_a_draft_in_a_step, data::make(recurrent), golden) {
+  predicting_engine drafting(predicting_model(golden), tiny_engine());
+  auto asked = some_requests(*predicting_model(golden), mtp());
+  for (auto& each : asked) each.max_buffered_tokens = 16;
+  for (const auto& each : answers(drafting.running, asked)) BOOST_TEST(each.usage.draft_tokens >= answer_tokens / 2);
+}
+
+BOOST_DATA_TEST_CASE(without_a_state_for_them_recurrent_layers_run_no_drafts, data::make(recurrent), golden) {
+  auto options = tiny_engine();
+  options.kv.max_recurrent_drafts = 0;
+  predicting_engine plain(golden_model(golden), options), drafting(predicting_model(golden), options);
   const auto expected = answers(plain.running, some_requests(*golden_model(golden), nullptr));
-  const auto received = answers(predicting.running, some_requests(*golden_model(golden), mtp()));
+  const auto received = answers(drafting.running, some_requests(*golden_model(golden), mtp()));
   BOOST_TEST((received == expected));
   for (const auto& each : received) BOOST_TEST(each.usage.draft_tokens == 0);
 }
@@ -322,10 +331,10 @@ BOOST_AUTO_TEST_CASE(a_forward_with_next_tokens_is_for_models_that_predict) {
                                     return next_tokens{tokens, {}};
                                   }),
                     std::logic_error);
-  const auto& predicting = *predicting_model("glm4_moe_mtp");
-  auto larger = cache_like(predicting, tiny_engine());
+  const auto& larger_model = *predicting_model("glm4_moe_mtp");
+  auto larger = cache_like(larger_model, tiny_engine());
   const auto with = [&](std::vector<token> next) {
-    predicting.forward(batch, larger, run, [&](const at::Tensor&) { return next_tokens{next, {}}; });
+    larger_model.forward(batch, larger, run, [&](const at::Tensor&) { return next_tokens{next, {}}; });
   };
   BOOST_CHECK_THROW(with({1, 2}), std::invalid_argument);
   BOOST_CHECK_THROW(with({1, 2, 98}), std::out_of_range);

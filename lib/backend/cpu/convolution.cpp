@@ -1,5 +1,6 @@
 #include "backend/cpu/convolution.hpp"
 
+#include "backend/cpu/layer_states.hpp"
 #include "kernels/causal_convolution.hpp"
 
 #include <cstddef>
@@ -26,17 +27,20 @@ convolution::convolution(weight_reader& weights, const std::string& name, const 
   if (shape.bias) bias_ = weights.numbers(name + ".bias", {shape.channels});
 }
 
-void convolution::operator()(const forward_context& context, const activations& x, const activations& out) const {
-  kernels::causal_convolution(context.run, context.rows,
-                              {.x = x.data,
-                               .x_stride = x.stride,
-                               .weight = weight_.data(),
-                               .bias = bias_.empty() ? nullptr : bias_.data(),
-                               .out = out.data,
-                               .out_stride = out.stride,
-                               .channels = shape_.channels,
-                               .taps = static_cast<int>(shape_.taps),
-                               .silu = shape_.silu});
+void convolution::operator()(const forward_context& context, int layer, const activations& x,
+                             const activations& out) const {
+  for_each_state(context, layer, [&](std::span<const kernels::token_rows> rows) {
+    kernels::causal_convolution(context.run, rows,
+                                {.x = x.data,
+                                 .x_stride = x.stride,
+                                 .weight = weight_.data(),
+                                 .bias = bias_.empty() ? nullptr : bias_.data(),
+                                 .out = out.data,
+                                 .out_stride = out.stride,
+                                 .channels = shape_.channels,
+                                 .taps = static_cast<int>(shape_.taps),
+                                 .silu = shape_.silu});
+  });
 }
 
 }  // namespace cogen::cpu

@@ -28,8 +28,9 @@ class convolution {
   /// Reads NAME + ".weight" and, with a bias, NAME + ".bias".
   convolution(weight_reader& weights, const std::string& name, const shape& shape);
 
-  /// Over the rows' states (set_states()). x and out [step.tokens(), channels]; they do not overlap.
-  void operator()(const forward_context& context, const activations& x, const activations& out) const;
+  /// From and to the states of cache layer `layer`. x and out [step.tokens(), channels]; they do not overlap. Throws
+  /// std::logic_error for a layer that keeps no states.
+  void operator()(const forward_context& context, int layer, const activations& x, const activations& out) const;
 
   /// Numbers of a slot's state that are its own.
   std::int64_t state() const { return shape_.channels * (shape_.taps - 1); }

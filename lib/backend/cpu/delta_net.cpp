@@ -1,6 +1,5 @@
 #include "backend/cpu/delta_net.hpp"
 
-#include "backend/cpu/layer_states.hpp"
 #include "backend/cpu/row_arithmetic.hpp"
 
 #include <cmath>
@@ -31,15 +30,14 @@ activations delta_net::operator()(const forward_context& context, int layer, con
                                   const activations& decisions) const {
   const auto mixed = context.space.take(in.rows, spec_.channels());
   const auto values = mixed.columns_from(2 * spec_.keys(), spec_.values());
-  set_states(context, layer);
-  convolution_(context, in.columns_from(0, spec_.channels()), mixed);
-  attend_to_states(context, mixed, decisions);
+  convolution_(context, layer, in.columns_from(0, spec_.channels()), mixed);
+  attend_to_states(context, layer, mixed, decisions);
   norm_(context, values, values);
   activate_rows(context, kernels::activation::silu, in.columns_from(spec_.channels(), spec_.values()), values, values);
   return values;
 }
 
-void delta_net::attend_to_states(const forward_context& context, const activations& qkv,
+void delta_net::attend_to_states(const forward_context& context, int layer, const activations& qkv,
                                  const activations& decisions) const {
   const auto rates = decisions.columns_from(0, spec_.heads), decays = decisions.columns_from(spec_.heads, spec_.heads);
   const auto q = qkv.columns_from(0, spec_.keys()), k = qkv.columns_from(spec_.keys(), spec_.keys());
@@ -47,7 +45,7 @@ void delta_net::attend_to_states(const forward_context& context, const activatio
   decay_(context, decays, {}, decays);
   q_norm_(context, q, q);
   k_norm_(context, k, k);
-  attend(context,
+  attend(context, layer,
          {.q = q, .k = k, .v = qkv.columns_from(2 * spec_.keys(), spec_.values()), .decay = decays, .rate = rates},
          {.heads = spec_.heads,
           .key_heads = spec_.key_heads,

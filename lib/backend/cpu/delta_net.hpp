@@ -27,7 +27,8 @@ class delta_net {
   std::int64_t bytes() const;
 
  private:
-  void attend_to_states(const forward_context& context, const activations& qkv, const activations& decisions) const;
+  void attend_to_states(const forward_context& context, int layer, const activations& qkv,
+                        const activations& decisions) const;
 
   models::delta_net_spec spec_;
   convolution convolution_;

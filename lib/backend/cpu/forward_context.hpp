@@ -18,6 +18,7 @@ struct forward_context {
   const cache::step& step;
   cache::cache& memory;                 // room for the step is reserved; lengths are those before it
   std::span<kernels::token_rows> rows;  // [step.rows()], without views: an attention block sets those of its layer
+  std::span<kernels::token_rows> state_rows;  // [step.rows()], for what a recurrent block runs
   arena& space;
 
   /// Rows are whole texts, which an encoder reads: all layers use the only one of `memory`, with spans of their own.

@@ -2,9 +2,22 @@
 
 #include "backend/cpu/forward_context.hpp"
 
+#include <span>
+
 namespace cogen::cpu {
 
-/// Sets the rows' states to those of one layer of the cache. Throws std::logic_error if it keeps no states.
-void set_states(const forward_context& context, int layer);
+/// Of each row, the tokens up to its drafts, with their states in one layer of the cache; with `draft` from 1 on, that
+/// draft token of each row that has one. Valid until the next call. Throws std::logic_error if the layer keeps no
+/// states.
+std::span<const kernels::token_rows> rows_with_states(const forward_context& context, int layer, int draft);
+
+/// Calls run(rows) for all tokens of the step, with their states in one layer: for those up to drafts, then for the
+/// first drafts, and so on, so that a state is left after each token that may be the last to count.
+template <class Run>
+void for_each_state(const forward_context& context, int layer, Run run) {
+  int draft = 0;
+  for (auto rows = rows_with_states(context, layer, 0); !rows.empty(); rows = rows_with_states(context, layer, ++draft))
+    run(rows);
+}
 
 }  // namespace cogen::cpu

@@ -1,6 +1,7 @@
 #include "backend/cpu/linear_attention.hpp"
 
 #include "backend/cpu/convolution.hpp"
+#include "backend/cpu/layer_states.hpp"
 #include "weights/mixer_rows.hpp"
 
 namespace cogen::cpu {
@@ -25,8 +26,9 @@ void head_decay::operator()(const forward_context& context, const activations& x
 
 std::int64_t head_decay::bytes() const { return bytes_of(rate_) + bytes_of(bias_); }
 
-void attend(const forward_context& context, const linear_attention_rows& rows, kernels::linear_attention_operands how) {
-  const auto& [q, k, v, decay, rate] = rows;
+void attend(const forward_context& context, int layer, const linear_attention_rows& of,
+            kernels::linear_attention_operands how) {
+  const auto& [q, k, v, decay, rate] = of;
   how.q = q.data;
   how.q_stride = q.stride;
   how.k = k.data;
@@ -37,7 +39,8 @@ void attend(const forward_context& context, const linear_attention_rows& rows, k
   how.decay_stride = decay.stride;
   how.rate = rate.data;
   how.rate_stride = rate.stride;
-  kernels::linear_attention(context.run, context.rows, how);
+  for_each_state(context, layer,
+                 [&](std::span<const kernels::token_rows> rows) { kernels::linear_attention(context.run, rows, how); });
 }
 
 }  // namespace cogen::cpu

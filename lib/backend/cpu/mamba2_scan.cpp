@@ -1,6 +1,5 @@
 #include "backend/cpu/mamba2_scan.hpp"
 
-#include "backend/cpu/layer_states.hpp"
 #include "backend/cpu/row_arithmetic.hpp"
 
 #include <array>
@@ -35,10 +34,9 @@ activations mamba2_scan::operator()(const forward_context& context, int layer, c
                                     const activations& steps) const {
   const auto mixed = context.space.take(in.rows, spec_.channels());
   const auto values = mixed.columns_from(0, spec_.values());
-  set_states(context, layer);
   scale(context, in, steps);
-  convolution_(context, in.columns_from(spec_.values(), spec_.channels()), mixed);
-  scan(context, mixed, steps);
+  convolution_(context, layer, in.columns_from(spec_.values(), spec_.channels()), mixed);
+  scan(context, layer, mixed, steps);
   if (spec_.norm == place::before_gate) norm_parts(norms_, context, values);
   activate_rows(context, kernels::activation::silu, in.columns_from(0, spec_.values()), values, values);
   if (spec_.norm == place::behind_gate) norm_parts(norms_, context, values);
@@ -53,11 +51,12 @@ void mamba2_scan::scale(const forward_context& context, const activations& in, c
   if (spec_.scales[4] != 1) scale_rows(context, spec_.scales[4], steps);
 }
 
-void mamba2_scan::scan(const forward_context& context, const activations& xbc, const activations& steps) const {
+void mamba2_scan::scan(const forward_context& context, int layer, const activations& xbc,
+                       const activations& steps) const {
   const arena::scope scratch(context.space);
   const auto decays = context.space.take(xbc.rows, spec_.heads);
   decay_(context, steps, steps, decays);
-  attend(context,
+  attend(context, layer,
          {.q = xbc.columns_from(spec_.values() + spec_.keys(), spec_.keys()),
           .k = xbc.columns_from(spec_.values(), spec_.keys()),
           .v = xbc.columns_from(0, spec_.values()),

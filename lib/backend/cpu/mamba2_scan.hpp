@@ -29,7 +29,7 @@ class mamba2_scan {
 
  private:
   void scale(const forward_context& context, const activations& in, const activations& steps) const;
-  void scan(const forward_context& context, const activations& xbc, const activations& steps) const;
+  void scan(const forward_context& context, int layer, const activations& xbc, const activations& steps) const;
 
   models::mamba2_spec spec_;
   convolution convolution_;

@@ -40,13 +40,12 @@ mamba_scan::mamba_scan(weight_reader& weights, const std::string& prefix, const 
 
 activations mamba_scan::operator()(const forward_context& context, int layer, const activations& x_and_gate) const {
   const auto mixed = context.space.take(x_and_gate.rows, spec_.channels);
-  set_states(context, layer);
-  convolution_(context, x_and_gate.columns_from(0, spec_.channels), mixed);
-  scan(context, mixed, x_and_gate.columns_from(spec_.channels, spec_.channels), mixed);
+  convolution_(context, layer, x_and_gate.columns_from(0, spec_.channels), mixed);
+  scan(context, layer, mixed, x_and_gate.columns_from(spec_.channels, spec_.channels), mixed);
   return mixed;
 }
 
-void mamba_scan::scan(const forward_context& context, const activations& x, const activations& gate,
+void mamba_scan::scan(const forward_context& context, int layer, const activations& x, const activations& gate,
                       const activations& out) const {
   const arena::scope scratch(context.space);
   const auto selection = context.space.take(x.rows, spec_.rank + 2 * spec_.states);
@@ -61,23 +60,25 @@ void mamba_scan::scan(const forward_context& context, const activations& x, cons
     norms_->c(context, c, c);
   }
   step_(context.exact(), low_step, step);
-  kernels::selective_scan(context.run, context.rows,
-                          {.x = x.data,
-                           .x_stride = x.stride,
-                           .gate = gate.data,
-                           .gate_stride = gate.stride,
-                           .step = step.data,
-                           .step_stride = step.stride,
-                           .b = b.data,
-                           .c = c.data,
-                           .bc_stride = selection.stride,
-                           .decay = decay_.data(),
-                           .skip = skip_.data(),
-                           .out = out.data,
-                           .out_stride = out.stride,
-                           .channels = spec_.channels,
-                           .states = static_cast<int>(spec_.states),
-                           .state_offset = convolution_.state()});
+  for_each_state(context, layer, [&](std::span<const kernels::token_rows> rows) {
+    kernels::selective_scan(context.run, rows,
+                            {.x = x.data,
+                             .x_stride = x.stride,
+                             .gate = gate.data,
+                             .gate_stride = gate.stride,
+                             .step = step.data,
+                             .step_stride = step.stride,
+                             .b = b.data,
+                             .c = c.data,
+                             .bc_stride = selection.stride,
+                             .decay = decay_.data(),
+                             .skip = skip_.data(),
+                             .out = out.data,
+                             .out_stride = out.stride,
+                             .channels = spec_.channels,
+                             .states = static_cast<int>(spec_.states),
+                             .state_offset = convolution_.state()});
+  });
 }
 
 std::int64_t mamba_scan::bytes() const {

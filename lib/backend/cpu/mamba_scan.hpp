@@ -35,7 +35,7 @@ class mamba_scan {
     norm c;
   };
 
-  void scan(const forward_context& context, const activations& x, const activations& gate,
+  void scan(const forward_context& context, int layer, const activations& x, const activations& gate,
             const activations& out) const;
 
   models::mamba_spec spec_;

@@ -1,6 +1,5 @@
 #include "backend/cpu/short_convolution.hpp"
 
-#include "backend/cpu/layer_states.hpp"
 #include "backend/cpu/row_arithmetic.hpp"
 
 namespace cogen::cpu {
@@ -15,9 +14,8 @@ activations short_convolution::operator()(const forward_context& context, int la
                                           const activations&) const {
   const auto mixed = context.space.take(bcx.rows, channels_);
   const auto part = [&](std::int64_t index) { return bcx.columns_from(index * channels_, channels_); };
-  set_states(context, layer);
   multiply_rows(context, part(0), part(2));
-  convolution_(context, part(2), mixed);
+  convolution_(context, layer, part(2), mixed);
   multiply_rows(context, part(1), mixed);
   return mixed;
 }

@@ -17,18 +17,19 @@ activations operators::mixes(const activations& x, const forms::norm& before, st
   const auto scratch = this->scratch();
   const auto normed = context_.space.take(x.rows, x.columns);
   (*before)(context_, x, normed);
-  set_states(context_, layer);
-  kernels::for_each_token(*context_.run.workers, context_.rows, [&](const kernels::token_rows& row, std::int64_t at) {
-    const float* now = normed.row(row.first + at);
-    const float* last = at == 0 ? row.before : normed.row(row.first + at - 1);
-    float* to = made.row(row.first + at);
-    for (std::int64_t first = 0; first < made.columns; first += x.columns)
-      for (std::int64_t column = 0; column < x.columns; ++column) {
-        const float m = of[static_cast<std::size_t>(first + column)];
-        to[first + column] = m * now[column] + (1 - m) * last[column];
-      }
+  for_each_state(context_, layer, [&](std::span<const kernels::token_rows> rows) {
+    kernels::for_each_token(*context_.run.workers, rows, [&](const kernels::token_rows& row, std::int64_t at) {
+      const float* now = normed.row(row.first + at);
+      const float* last = at == 0 ? row.before : normed.row(row.first + at - 1);
+      float* to = made.row(row.first + at);
+      for (std::int64_t first = 0; first < made.columns; first += x.columns)
+        for (std::int64_t column = 0; column < x.columns; ++column) {
+          const float m = of[static_cast<std::size_t>(first + column)];
+          to[first + column] = m * now[column] + (1 - m) * last[column];
+        }
+    });
+    for (const auto& row : rows) std::copy_n(normed.row(row.first + row.count - 1), x.columns, row.after);
   });
-  for (const auto& row : context_.rows) std::copy_n(normed.row(row.first + row.count - 1), x.columns, row.after);
   return made;
 }
 
@@ -43,19 +44,21 @@ activations operators::mix_times(const activations& x, const forms::norm& before
   const auto mix = [&, width = inputs](std::int64_t index) { return mixed.columns_from(index * width, width); };
   project(context_, std::array{projected_rows{&by.in[0], mix(0), k}, projected_rows{&by.in[1], mix(1), v},
                                projected_rows{&by.in[2], mix(2), gate}});
-  kernels::time_mix(context_.run, context_.rows,
-                    {.k = k.data,
-                     .k_stride = k.stride,
-                     .v = v.data,
-                     .v_stride = v.stride,
-                     .gate = gate.data,
-                     .gate_stride = gate.stride,
-                     .decay = by.decay.data(),
-                     .first = by.first.data(),
-                     .out = v.data,
-                     .out_stride = v.stride,
-                     .channels = channels,
-                     .state_offset = inputs});
+  for_each_state(context_, by.layer, [&](std::span<const kernels::token_rows> rows) {
+    kernels::time_mix(context_.run, rows,
+                      {.k = k.data,
+                       .k_stride = k.stride,
+                       .v = v.data,
+                       .v_stride = v.stride,
+                       .gate = gate.data,
+                       .gate_stride = gate.stride,
+                       .decay = by.decay.data(),
+                       .first = by.first.data(),
+                       .out = v.data,
+                       .out_stride = v.stride,
+                       .channels = channels,
+                       .state_offset = inputs});
+  });
   return v;
 }
 

@@ -91,9 +91,8 @@ std::shared_ptr<drafter> suffix_tree(const suffix_tree_options& options = {});
 std::shared_ptr<drafter> draft_model(engine& by);
 
 /// Drafts what the model's own layer for multi-token prediction expects (Liu et al., arXiv:2412.19437, section 2.2):
-/// one token in a step. For models that have such a layer (DeepSeek-V3 and R1, Kimi K2, GLM-4.5; Qwen 3-Next and
-/// Qwen 3.5, whose recurrent layers let the engine run no drafts yet), loaded with
-/// load_options::multi_token_prediction. Remembers nothing.
+/// one token in a step. For models that have such a layer (DeepSeek-V3 and R1, Kimi K2, GLM-4.5, Qwen 3-Next,
+/// Qwen 3.5), loaded with load_options::multi_token_prediction. Remembers nothing.
 std::shared_ptr<drafter> mtp();
 
 /// The draft tokens of a request.
@@ -101,8 +100,8 @@ struct speculative_options {
   std::shared_ptr<cogen::drafter> drafter = {};  ///< empty: none
   /// Draft tokens in a step at most, at least 1. The engine runs only as many as should be faster, judged by the times
   /// of earlier steps and by how often the request's drafts were right. It runs none with max_buffered_tokens below 2
-  /// and where the cache cannot drop tokens (engine_options.kv.max_rollback_tokens), and none in place of tokens that a
-  /// response format forces.
+  /// and where the cache cannot drop tokens (kv.max_rollback_tokens and kv.max_recurrent_drafts of engine_options), and
+  /// none in place of tokens that a response format forces.
   int max_draft_tokens = 8;
 };
 

@@ -64,6 +64,10 @@ struct kv_options {
   cache::layer_factory layer_factory = {};
   /// Tokens that a sequence can be truncated by without recomputing, in caches that forget: windows, sinks, quantized.
   int max_rollback_tokens = 64;
+  /// On a CPU, for models with recurrent layers: the most draft tokens of a row, 0 to max_rollback_tokens. Each takes
+  /// memory for one more state of a slot. Empty: 1 if the model predicts tokens
+  /// (load_options::multi_token_prediction), otherwise 0. On a GPU such models run no draft tokens.
+  std::optional<int> max_recurrent_drafts = {};
 };
 
 /// How swapped out caches are stored.

@@ -108,9 +108,10 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
   /// had been sampled, and keeps what is sampled up to the first that differs from its draft. Appends and returns at
   /// least one token, and at most one more than `drafts` has: the first tokens that repeated calls of async_decode()
   /// would sample, bit for bit. The engine uses the first of the drafts only, or none, where a step has no room for
-  /// all, and where engine_options.kv.max_rollback_tokens does not let the cache drop them again. Signature:
-  /// void(error_code, std::vector<sampled_token>). Fails as async_decode() does, with error::invalid_request also for
-  /// drafts outside the vocabulary; if only a later token cannot be sampled, it returns those before it.
+  /// all, and where the cache could not drop them again (kv.max_rollback_tokens and kv.max_recurrent_drafts of
+  /// engine_options). Signature: void(error_code, std::vector<sampled_token>). Fails as async_decode() does, with
+  /// error::invalid_request also for drafts outside the vocabulary; if only a later token cannot be sampled, it returns
+  /// those before it.
   template <net::completion_token_for<void(error_code, std::vector<sampled_token>)> Token = default_completion_token>
   [[nodiscard]] auto async_decode(std::vector<token> tokens, sampling_params sampling, std::vector<token> drafts,
                                   Token&& completion = default_completion_token()) {
