@@ -112,8 +112,8 @@ BOOST_DATA_TEST_CASE(drafts_change_no_token_of_a_hybrid, data::make(hybrids()), 
     BOOST_TEST(run.operations < static_cast<int>(drafted_tokens) * 2 / 3);
     auto again = prompt;
     again.insert(again.end(), expected.begin(), expected.begin() + 9);
-    const auto next = co_await aside.async_decode(again, how, {expected[10], expected[9]});
-    BOOST_TEST(next.size() == 1u);
+    const auto next = co_await aside.async_decode(again, how, {expected[9], (expected[10] + 1) % 50});
+    for (std::size_t i = 0; i < next.size(); ++i) BOOST_TEST(next[i].id == expected[9 + i]);
   });
 }
 
