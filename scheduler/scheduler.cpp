@@ -307,7 +307,7 @@ std::span<const event> scheduler::absorb(step& done, std::chrono::nanoseconds to
   all.slots.absorbed(record.number);
   if (took.count() > 0 && record.tokens > 0) learn(all, record, took);
   for (const auto& each : done.checkpoints)
-    if (each.lost) all.slots.lose_checkpoint(each.slot, each.length);
+    if (each.failed) all.slots.forget_checkpoint(each.slot, each.length);
   absorb_results(all, record, done);
   return done.events;
 }

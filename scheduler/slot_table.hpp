@@ -97,7 +97,7 @@ class slot_table {
   void add_checkpoint(int index, step& into);
 
   /// The checkpoint could not be taken.
-  void lose_checkpoint(int index, int length) noexcept;
+  void forget_checkpoint(int index, int length) noexcept;
 
   /// Bytes that checkpoints take.
   std::int64_t checkpoint_bytes() const { return checkpoint_memory_.used(); }

@@ -31,7 +31,7 @@ void slot_table::add_checkpoint(int index, step& into) {
   into.checkpoints.push_back({index, seq.length});
 }
 
-void slot_table::lose_checkpoint(int index, int length) noexcept {
+void slot_table::forget_checkpoint(int index, int length) noexcept {
   const auto lost = std::erase(at(index).checkpoints, length);
   checkpoint_memory_.change(-checkpoint_usage_(length) * static_cast<std::int64_t>(lost));
 }

@@ -17,7 +17,7 @@ void caching_runner::prepare_slots(step& step) {
   for (const auto& each : step.releases) slots_->release(each.slot, each.length);
   for (const auto& each : forks_in(step)) slots_->fork(each.slot, each.origin);
   for (const auto& each : step.dropped_checkpoints) slots_->drop_checkpoint(each.slot, each.length);
-  for (auto& each : step.checkpoints) each.lost = !slots_->take_checkpoint(each.slot);
+  for (auto& each : step.checkpoints) each.failed = !slots_->take_checkpoint(each.slot);
   for (const auto& each : step.swap_outs) swapped_.begin(each, step.swaps());
   for (const auto& each : step.swap_ins) swapped_.begin(each, step.swaps());
 }

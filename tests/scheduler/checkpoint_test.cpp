@@ -55,11 +55,11 @@ class reader {
   int taken() const { return taken_; }
   int kept() const { return taken_ - dropped_; }
   scheduler& sched() { return served_.sched; }
-  void lose(std::function<bool(const checkpoint&)> which) { served_.loses = std::move(which); }
+  void fail(std::function<bool(const checkpoint&)> which) { served_.refuses = std::move(which); }
 
  private:
   void count(const step& made) {
-    taken_ += static_cast<int>(std::ranges::count(made.checkpoints, false, &checkpoint::lost));
+    taken_ += static_cast<int>(std::ranges::count(made.checkpoints, false, &checkpoint::failed));
     dropped_ += static_cast<int>(made.dropped_checkpoints.size());
     BOOST_TEST(kept() <= within_.checkpoint_bytes);
   }
@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_SUITE(checkpoints)
 
 BOOST_AUTO_TEST_CASE(one_that_could_not_be_taken_is_not_found_and_takes_no_bytes) {
   reader one(with_checkpoints(1000));
-  one.lose([](const checkpoint& each) { return each.length > 400 && each.length % 48 != 0; });
+  one.fail([](const checkpoint& each) { return each.length > 400 && each.length % 48 != 0; });
   BOOST_TEST(one.read(counting(text_tokens)) == 0);
   BOOST_TEST(one.read(parting(300, 1)) >= 288);
   BOOST_TEST(one.read(parting(700, 2)) % 48 == 0);
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(one_that_could_not_be_taken_is_not_found_and_takes_no_bytes
 
 BOOST_AUTO_TEST_CASE(where_none_could_be_taken_none_is_found) {
   reader one(with_checkpoints(1000));
-  one.lose([](const checkpoint&) { return true; });
+  one.fail([](const checkpoint&) { return true; });
   BOOST_TEST(one.read(counting(text_tokens)) == 0);
   BOOST_TEST(one.taken() == 0);
   BOOST_TEST(one.read(parting(700, 1)) == 0);

@@ -18,7 +18,7 @@ step served::launch() {
   auto step = sched.next(now);
   sched.verify();
   if (step.empty()) return step;
-  for (auto& each : step.checkpoints) each.lost = loses(each);
+  for (auto& each : step.checkpoints) each.failed = refuses(each);
   runner.run(step);
   for (auto& row : step.rows) row.failed = fails(row);
   in_flight_.push_back(step);

@@ -27,7 +27,7 @@ class served {
   std::vector<event> events;
   time now{0};
   std::function<bool(const row&)> fails = [](const row&) { return false; };
-  std::function<bool(const checkpoint&)> loses = [](const checkpoint&) { return false; };
+  std::function<bool(const checkpoint&)> refuses = [](const checkpoint&) { return false; };
   std::function<time(const cogen::scheduler::step&)> takes = [](const auto&) { return time(0); };
 
   /// next(), and the plan run.

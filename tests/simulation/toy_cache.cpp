@@ -81,7 +81,7 @@ void cache::apply(const step& step) {
   }
   for (const auto& each : step.dropped_checkpoints) at(each.slot).checkpoints.erase(each.length);
   for (const auto& each : step.checkpoints)
-    if (!each.lost) take(each);
+    if (!each.failed) take(each);
   require(checkpoint_bytes() <= within_.checkpoint_bytes, "checkpoints take more than they may", -1);
   for (const auto& each : step.swap_outs) begin(each);
   for (const auto& each : step.swap_ins) begin(each);

@@ -48,7 +48,7 @@ struct copy {
 struct checkpoint {
   int slot;
   int length;
-  bool lost = false;  ///< set by the executor: it could not be taken, and the slot does not go back there
+  bool failed = false;  ///< set by the executor: it could not be taken, and the slot does not go back there
 
   bool operator==(const checkpoint&) const = default;
 };
