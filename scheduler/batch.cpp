@@ -146,10 +146,7 @@ class batch_builder {
     const bool wants = last || seq.current.wanted == output::all_logits;
     const auto wanted = wants ? seq.current.wanted : output::nothing;
     const int first = static_cast<int>(step_.tokens.size());
-    if (!chained) {
-      const auto begin = seq.tokens.begin() + seq.cached;
-      step_.tokens.insert(step_.tokens.end(), begin, begin + count);
-    }
+    if (!chained) add_tokens(seq.tokens.begin() + seq.cached, count);
     const bool samples = last && wanted == output::sample;
     const int unknown = !samples ? 0 : seq.runs_ahead && drafts == 0 ? 1 : drafts;
     record_.rows.push_back({seq.id, seq.current.arrival, seq.cached, wanted, last, unknown});
@@ -169,6 +166,13 @@ class batch_builder {
     --seq.current.credits;
     --seq.current.samples;
     seq.current.unknown += unknown;
+  }
+
+  void add_tokens(const token* first, int count) {
+    if (count == 1)  // of a decode row, where a call matters
+      step_.tokens.push_back(*first);
+    else
+      step_.tokens.insert(step_.tokens.end(), first, first + count);
   }
 
   /// To the row that was added last.
