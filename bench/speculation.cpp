@@ -1,7 +1,7 @@
 // Tokens a second with and without draft tokens, on text that repeats itself and in ordinary chat, for several numbers
-// of streams, while all of them decode. Both are measured in turn, in engines of their own, and the gain is the median
-// over the pairs, with its quartiles: what slows the machine down for a while slows both. So is the gain by processor
-// time, which other programs do not change as much. A JSON object a line.
+// of streams, while all of them decode. Both are measured in turn, in one engine, and the gain is the median over the
+// pairs, between its quartiles: what slows the machine down for a while slows both. So is the gain by processor time,
+// which other programs do not change as much. A JSON object a line.
 #include "command_line.hpp"
 
 #include <cogen/drafter.hpp>
@@ -160,15 +160,12 @@ double median_of(std::vector<double> values, double share = 0.5) {
 
 void compare(const char* text, cogen::request (*ask)(int), int streams, const settings& wanted,
              const std::shared_ptr<const cogen::model>& model) {
-  const auto options = [&] {
-    cogen::engine_options made;
-    made.batching.slots = streams;
-    made.compute_type = cogen::compute_type::int8;
-    return made;
-  };
-  cogen::engine plain(model, options()), drafting(model, options());
-  const auto without = [&] { return serve(plain, streams, ask, wanted, nullptr); };
-  const auto with = [&] { return serve(drafting, streams, ask, wanted, cogen::prompt_lookup()); };
+  cogen::engine_options options;
+  options.batching.slots = streams;
+  options.compute_type = cogen::compute_type::int8;
+  cogen::engine engine(model, options);
+  const auto without = [&] { return serve(engine, streams, ask, wanted, nullptr); };
+  const auto with = [&] { return serve(engine, streams, ask, wanted, cogen::prompt_lookup()); };
   without(), with();  // fill caches, and learn the times of steps
   std::vector<double> before, after, gains, processor_gains;
   cogen::usage drafts;
