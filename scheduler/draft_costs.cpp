@@ -10,7 +10,7 @@ namespace {
 
 constexpr double newest_share = 1. / 16;  // of the time of rows
 constexpr double most_slower = 1.5;       // than was expected: what took longer was held up, or will be seen again
-constexpr double kept = 63. / 64;         // weight of earlier steps with drafts, with each of them
+constexpr double kept_sums = 63. / 64;    // weight of earlier steps with drafts, with each of them
 
 }  // namespace
 
@@ -25,8 +25,8 @@ void draft_costs::took(std::int64_t rows, std::int64_t drafts, std::chrono::nano
   } else if (one.newest_without > 0) {
     // A draft token takes no longer than a row: what does was held up.
     const double beside = std::clamp(whole - one.row * all, 0., one.row * added);
-    one.drafts_and_time = kept * one.drafts_and_time + added * beside;
-    one.drafts_squared = kept * one.drafts_squared + added * added;
+    one.drafts_and_time = kept_sums * one.drafts_and_time + added * beside;
+    one.drafts_squared = kept_sums * one.drafts_squared + added * added;
     one.newest_with = one.steps;
     one.measured(all, whole - one.draft(all) * added);
   }
