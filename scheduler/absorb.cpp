@@ -17,7 +17,7 @@ class row_reader {
   void apply(const row& result) {
     if (result.failed) return fail();
     if (row_.wanted == output::sample) return take_samples(result);
-    if (row_.wanted != output::nothing) tell({.what = event::kind::logits, .last = row_.last});
+    if (row_.wanted != output::nothing) tell(event::kind::logits).last = row_.last;
     if (!row_.last) return;
     if (row_.wanted == output::nothing)
       finish_run(finish::length);
@@ -30,8 +30,7 @@ class row_reader {
     seq_.current.unknown -= row_.unknown;
     if (!seq_.drafts.empty()) accepted_ = accept_drafts(result);
     for (int i = 0; i <= accepted_; ++i)
-      if (!take_token(after_drafts(result, i), {.after_drafts = i, .drafts = result.drafts, .more = i < accepted_}))
-        return;
+      if (!take_token(after_drafts(result, i), result.drafts, i, i < accepted_)) return;
     if (seq_.current.samples + seq_.current.unknown == 0) return end();
     if (seq_.where == phase::paused) all_.queued.place(seq_);  // it may have waited for what was sampled
   }
@@ -60,11 +59,13 @@ class row_reader {
     return step_.sampled_after_drafts[static_cast<std::size_t>(result.first_draft + count - 1)];
   }
 
-  /// False if the run has ended.
-  bool take_token(token sampled, event what) {
-    what.what = event::kind::token;
-    what.sampled = sampled;
-    tell(what);
+  /// What was sampled after so many of a row's drafts; `more`: another token of it comes. False if the run has ended.
+  bool take_token(token sampled, int drafts, int after, bool more) {
+    auto& told = tell(event::kind::token);
+    told.sampled = sampled;
+    told.after_drafts = after;
+    told.drafts = drafts;
+    told.more = more;
     if (seq_.ends_with(sampled)) return finish_run(finish::end_token), false;
     ++seq_.sampled;
     seq_.tokens.push_back(sampled);
@@ -79,7 +80,7 @@ class row_reader {
   }
 
   void finish_run(finish reason) {
-    tell({.what = event::kind::finished, .reason = reason});
+    tell(event::kind::finished).reason = reason;
     end();
   }
 
@@ -91,10 +92,8 @@ class row_reader {
     if (seq_.options.release_at_end) forget(all_, seq_);
   }
 
-  void tell(event what) {
-    what.sequence = seq_.id;
-    what.row = index_;
-    step_.events.push_back(what);
+  event& tell(event::kind what) {
+    return step_.events.emplace_back(event{.what = what, .sequence = seq_.id, .row = index_});
   }
 
   state& all_;

@@ -471,7 +471,7 @@ diagnostics stream_state::conflict() const noexcept {
           next_ ? "an async_next() is pending on this stream" : "an async_complete() is pending on this stream"};
 }
 
-void stream_state::push_piece(response::response_delta what) {
+void stream_state::push_piece(response::response_delta&& what) {
   next_piece_.text = std::move(what.text);
   if (text_ && text_->has_parts()) {
     next_piece_.reasoning = std::move(what.reasoning);

@@ -91,7 +91,7 @@ class stream_state : public request_state, public stream_face {
   std::string waiting_reason() const;
   void report_prompt();
   response_parts parts_after(std::string_view prompt_ending) const;
-  void push_piece(response::response_delta what);
+  void push_piece(response::response_delta&& what);
   void count_drafts(const scheduler::event& token);
   void propose_drafts(int sampled, token predicted);
   bool propose_forced();

@@ -107,7 +107,7 @@ class step : public scheduler::step {
   void add_sampler(std::shared_ptr<row_sampler> one) {
     outputs_.emplace_back();
     sampling_.push_back(std::move(one));
-    draft_outputs_.resize(sampled_after_drafts.size());
+    if (draft_outputs_.size() < sampled_after_drafts.size()) draft_outputs_.resize(sampled_after_drafts.size());
   }
 
   // For the runner, between launch() and done().
