@@ -22,12 +22,6 @@ namespace {
 namespace net = boost::asio;
 namespace po = boost::program_options;
 
-/// So long that max_tokens cuts every answer.
-const std::string table_of_people = R"({"type": "array", "minItems": 200, "items": {
-  "type": "object", "additionalProperties": false, "required": ["name", "age", "town", "languages"], "properties": {
-    "name": {"type": "string"}, "age": {"type": "integer", "minimum": 0, "maximum": 120}, "town": {"type": "string"},
-    "languages": {"type": "array", "items": {"enum": ["English", "French", "Hindi", "Swahili"]}}}}})";
-
 struct settings {
   std::string model, compute_type, schema;
   std::vector<int> streams;
@@ -41,7 +35,8 @@ std::optional<settings> parse(int argc, char** argv) {
   add("help", "show this and end");
   add("model", po::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "a GGUF file or a Hugging Face folder");
   add("compute-type", po::value(&wanted.compute_type)->default_value("int8"), "int8 or float32");
-  add("schema", po::value(&wanted.schema), "a file with a schema of long texts; else one of ours");
+  add("schema", po::value(&wanted.schema)->default_value(COGEN_PEOPLE_SCHEMA),
+      "a file with a schema of texts so long that --tokens cuts them");
   add("streams", po::value(&wanted.streams)->multitoken()->default_value({1, 8, 32}, "1 8 32"), "at the same time");
   add("tokens", po::value(&wanted.tokens)->default_value(128), "of each stream");
   add("rounds", po::value(&wanted.rounds)->default_value(9), "of each kind");
@@ -60,7 +55,6 @@ std::optional<settings> parse(int argc, char** argv) {
 }
 
 std::string schema_of(const settings& wanted) {
-  if (wanted.schema.empty()) return table_of_people;
   std::ifstream file(wanted.schema);
   if (!file) throw std::runtime_error(wanted.schema + " cannot be read");
   return {std::istreambuf_iterator<char>(file), {}};
