@@ -41,7 +41,7 @@ std::unique_ptr<const tokenizer> tokenizer_of_model(const std::filesystem::path&
     if (auto made = of_vocabulary(model)) return made;
   }
   const cogen::load::checkpoint files(model);
-  auto text = cogen::nn::read_text(files, files.config());
+  auto text = cogen::nn::read_text(files, files.config(), {});
   if (!text.tokenizer) throw std::runtime_error(model.string() + " has no tokenizer");
   return std::move(text.tokenizer);
 }
