@@ -5,6 +5,7 @@
 #include "reserve.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -78,12 +79,14 @@ class batch_builder {
     const auto scheduled = prepare(all_, seq, step_);
     lost_ |= scheduled == admission_result::lost;
     if (scheduled != admission_result::ready) return false;
-    keep_for_others(all_, seq);
-    take_checkpoint(all_, seq, step_);
+    if (!goes_back_anywhere(all_)) {
+      keep_for_others(all_, seq);
+      take_checkpoint(all_, seq, step_);
+    }
     auto encoder_input = seq.unread();
     const auto read = encoder_input ? std::ssize(*encoder_input) : 0;
     left_ = static_cast<int>(std::max<std::int64_t>(1, left_ - read));
-    const int count = std::min({left_, seq.remaining(), until_kept(all_, seq)});
+    const int count = std::min({left_, seq.remaining(), tokens_until_kept(seq)});
     const int drafts = seq.drafts.empty() ? 0 : drafts_after(seq, count);
     add_row(seq, count, drafts, std::move(encoder_input));
     all_.queued.count(seq, count + drafts + read);
@@ -91,6 +94,10 @@ class batch_builder {
     record_.drafts += drafts;
     all_.queued.place(seq);
     return true;
+  }
+
+  int tokens_until_kept(const sequence& seq) const {
+    return goes_back_anywhere(all_) ? std::numeric_limits<int>::max() : until_kept(all_, seq);
   }
 
   /// Of its draft tokens, how many its row has after its next `count` tokens. None takes the place of another row, or
@@ -108,7 +115,7 @@ class batch_builder {
     if (end < seq.length() || seq.current.wanted != output::sample || seq.current.unknown > 0) return 0;
     const auto most =
         std::min<std::int64_t>({std::ssize(seq.drafts), seq.current.credits - 1, seq.room() - 1, seq.reserved - end,
-                                all_.within.most_row_drafts(), until_kept(all_, seq) - count});
+                                all_.within.most_row_drafts(), tokens_until_kept(seq) - count});
     return std::max<std::int64_t>(0, most);
   }
 

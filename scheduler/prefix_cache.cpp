@@ -102,8 +102,6 @@ void begin_again(state& all, sequence& seq, const prefix_match& found) {
 
 // Leaders
 
-bool goes_back_anywhere(const state& all) { return all.within.max_rollback_tokens == std::numeric_limits<int>::max(); }
-
 /// Others diverge from it there, and may need what its slot holds then.
 void branch_at(const state& all, sequence& seq, int length) {
   if (goes_back_anywhere(all) || !is_worth_it(all, seq, length)) return;

@@ -3,6 +3,7 @@
 #include "state.hpp"
 
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace cogen::scheduler {
@@ -37,6 +38,11 @@ void join_leaders(state& all);
 /// Before the first row of a sequence in its slot: shares what others hold by now. False if it has to wait, because
 /// this step computes or keeps more of its first tokens.
 bool begin(state& all, sequence& seq, const step& made);
+
+/// Whether every slot can be cut back to any length later, so that nothing has to be kept on the way.
+inline bool goes_back_anywhere(const state& all) {
+  return all.within.max_rollback_tokens == std::numeric_limits<int>::max();
+}
 
 /// How many of its next tokens may run before its slot could not be cut back to the next length at which something is
 /// kept: a checkpoint, or where others diverge from it.

@@ -38,7 +38,7 @@ class token_channel {
   // The generation's side.
 
   /// Throws std::bad_alloc.
-  void push(piece what);
+  void push(piece&& what);
 
   /// A piece went directly to a waiting reader.
   void pass();
