@@ -79,7 +79,7 @@ class batch_builder {
     const auto scheduled = prepare(all_, seq, step_);
     lost_ |= scheduled == admission_result::lost;
     if (scheduled != admission_result::ready) return false;
-    if (!goes_back_anywhere(all_)) {
+    if (forgets_) {
       keep_for_others(all_, seq);
       take_checkpoint(all_, seq, step_);
     }
@@ -91,13 +91,12 @@ class batch_builder {
     add_row(seq, count, drafts, std::move(encoder_input));
     all_.queued.count(seq, count + drafts + read);
     record_.tokens += count + drafts + read;
-    record_.drafts += drafts;
     all_.queued.place(seq);
     return true;
   }
 
   int tokens_until_kept(const sequence& seq) const {
-    return goes_back_anywhere(all_) ? std::numeric_limits<int>::max() : until_kept(all_, seq);
+    return forgets_ ? until_kept(all_, seq) : std::numeric_limits<int>::max();
   }
 
   /// Of its draft tokens, how many its row has after its next `count` tokens. None takes the place of another row, or
@@ -191,6 +190,7 @@ class batch_builder {
     step_.tokens.insert(step_.tokens.end(), seq.drafts.begin(), seq.drafts.begin() + drafts);
     step_.sampled_after_drafts.resize(step_.sampled_after_drafts.size() + static_cast<std::size_t>(drafts), -1);
     drafts_left_ -= drafts;
+    record_.drafts += drafts;
     all_.draft_tokens += static_cast<std::uint64_t>(drafts);
   }
 
@@ -211,6 +211,7 @@ class batch_builder {
   state& all_;
   step& step_;
   step_in_flight& record_;
+  const bool forgets_ = !goes_back_anywhere(all_);
   int left_;
   int drafts_left_;
   std::optional<double> least_likelihood_;  // of draft tokens that are worth their time, once it is needed

@@ -52,6 +52,10 @@ token_list token_list::first(std::size_t length) const noexcept {
 void token_list::truncate(std::size_t length) noexcept { length_ = std::min(length_, length); }
 
 void token_list::append(std::span<const token> tokens) {
+  if (tokens.size() == 1 && block_ && block_->place(length_, tokens[0])) {  // as after each decode step
+    ++length_;
+    return;
+  }
   const auto source = block_;  // of `tokens`, if they are the list's own
   const std::size_t before = length_;
   try {

@@ -13,6 +13,10 @@ namespace {
 
 std::string seconds(clock::duration time) { return fmt::format("{:g} s", std::chrono::duration<double>(time).count()); }
 
+bool is_empty(const piece& what) noexcept {
+  return what.text.empty() && what.reasoning.empty() && what.tool_calls.empty();
+}
+
 }  // namespace
 
 stream_state::stream_state(std::shared_ptr<engine_loop> engine, request what, random_stream random)
@@ -313,21 +317,22 @@ void stream_state::report_prompt() {
   if (request_.echo) {
     next_piece_.tokens.assign(prompt.begin(), prompt.end());
     channel_.return_credit();
-    push_piece({.text = std::move(text)});
+    next_piece_.text = std::move(text);
+    push_piece();
   }
   if (request_.prompt_logprobs) prompt_logprobs_ = std::move(prompt);
 }
 
-void stream_state::take_token(sampled_token chosen, bool is_end) {
+void stream_state::take_token(sampled_token&& chosen, bool is_end) {
   if (is_end) return;
-  auto cut = text_->push(chosen.id);
+  const bool stopped = text_->push(chosen.id, next_piece_);
   next_piece_.tokens.push_back(std::move(chosen));
-  const bool makes_piece = cut.stopped || !cut.parts.empty() || !engine_->parts().tokenizer;
+  const bool makes_piece = stopped || !is_empty(next_piece_) || !engine_->parts().tokenizer;
   completion_lock lock(*this);
   ++usage_.generated_tokens;
   usage_.time_to_first_token = timeline().record_result();
-  if (makes_piece) push_piece(std::move(cut.parts));
-  if (cut.stopped) {
+  if (makes_piece) push_piece();
+  if (stopped) {
     lock.unlock();
     return finish(finish_reason::stop_string);
   }
@@ -376,15 +381,14 @@ bool stream_state::propose_forced() {
 }
 
 void stream_state::finish(finish_reason reason, diagnostics why) {
-  response::response_delta delta;
   if (is_prepared()) {
-    delta = text_->finish();
+    text_->finish(next_piece_);
     drafts_->end();
   }
   leave();
   const completion_lock lock(*this);
   if (stage_ == stage::ended) return;
-  if (!delta.empty() || !next_piece_.tokens.empty()) push_piece(std::move(delta));
+  if (!is_empty(next_piece_) || !next_piece_.tokens.empty()) push_piece();
   stage_ = stage::ended;
   reason_ = reason;
   diagnostics_ = std::move(why);
@@ -471,12 +475,7 @@ diagnostics stream_state::conflict() const noexcept {
           next_ ? "an async_next() is pending on this stream" : "an async_complete() is pending on this stream"};
 }
 
-void stream_state::push_piece(response::response_delta&& what) {
-  next_piece_.text = std::move(what.text);
-  if (text_ && text_->has_parts()) {
-    next_piece_.reasoning = std::move(what.reasoning);
-    next_piece_.tool_calls = std::move(what.tool_calls);
-  }
+void stream_state::push_piece() {
   if (busy() && next_ && channel_.empty()) {
     channel_.pass();
     complete(std::exchange(next_, nullptr), error_code(), std::move(next_piece_));

@@ -64,7 +64,7 @@ class stream_state : public request_state, public stream_face {
 
   virtual void submit();
   virtual void grant(int credits);
-  void take_token(sampled_token chosen, bool is_end);
+  void take_token(sampled_token&& chosen, bool is_end);
   void finish(finish_reason reason, diagnostics why = {});
   std::uint64_t cache_salt() const { return request_.cache_salt.value_or(request_.tenant); }
 
@@ -91,7 +91,7 @@ class stream_state : public request_state, public stream_face {
   std::string waiting_reason() const;
   void report_prompt();
   response_parts parts_after(std::string_view prompt_ending) const;
-  void push_piece(response::response_delta&& what);
+  void push_piece();
   void count_drafts(const scheduler::event& token);
   void propose_drafts(int sampled, token predicted);
   bool propose_forced();

@@ -4,21 +4,34 @@
 
 namespace cogen::detail {
 
+namespace {
+
+void set(response::response_delta&& parts, piece& into) {
+  into.text = std::move(parts.text);
+  into.reasoning = std::move(parts.reasoning);
+  into.tool_calls = std::move(parts.tool_calls);
+}
+
+}  // namespace
+
 response_text::response_text(const text::tokenizer* tokens, std::span<const std::string> stops, response_parts parts)
     : parts_(std::move(parts)), characters_(tokens, stops, parts_.control_tokens) {
   if (parts_.syntax) reader_.emplace(*parts_.syntax, parts_.types, parts_.how);
 }
 
-response_text::cut response_text::push(token id) {
+bool response_text::push(token id, piece& into) {
   auto [text, stopped] = characters_.push(id);
   if (stopped) characters_.flush();
-  if (reader_) return {reader_->push(text), stopped};
-  return {{.text = std::move(text)}, stopped};
+  if (reader_)
+    set(reader_->push(text), into);
+  else
+    into.text = std::move(text);
+  return stopped;
 }
 
-response::response_delta response_text::finish() {
-  auto text = characters_.flush().text;
-  return reader_ ? reader_->finish(text) : response::response_delta{.text = std::move(text)};
+void response_text::finish(piece& into) {
+  into.text = characters_.flush().text;
+  if (reader_) set(reader_->finish(into.text), into);
 }
 
 }  // namespace cogen::detail

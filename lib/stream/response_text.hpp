@@ -4,6 +4,8 @@
 #include "response/reader.hpp"
 #include "text/output_processor.hpp"
 
+#include <cogen/token_stream.hpp>
+
 #include <optional>
 #include <span>
 #include <string>
@@ -30,17 +32,12 @@ class response_text {
   /// The text of the next token of the prompt.
   std::string echo(token id) { return characters_.echo(id); }
 
-  struct cut {
-    response::response_delta parts;
-    bool stopped = false;  ///< a stop string came; what is behind it is dropped
-  };
+  /// Sets the text, reasoning and calls of the piece to what the token adds. Whether a stop string came; what is behind
+  /// it is dropped.
+  bool push(token id, piece& into);
 
-  cut push(token id);
-
-  /// What is held back, after the last token.
-  response::response_delta finish();
-
-  bool has_parts() const noexcept { return reader_.has_value(); }
+  /// The same with what is held back, after the last token.
+  void finish(piece& into);
 
  private:
   response_parts parts_;
