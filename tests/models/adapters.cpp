@@ -49,7 +49,7 @@ class products {
   void run(numbers& x, const Use& use) {
     const auto rows = static_cast<std::int64_t>(x.size()) / inputs;
     const cache::step step({{.slot = 0, .count = static_cast<int>(rows)}});
-    use(cpu::forward_context{{&workers_, set_}, step, cache_, {}, space_},
+    use(cpu::forward_context{{&workers_, set_}, step, cache_, {}, {}, space_},
         cpu::activations{.data = x.data(), .rows = rows, .columns = inputs, .stride = inputs});
   }
 

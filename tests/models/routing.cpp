@@ -37,7 +37,7 @@ class experts {
     numbers out = x;
     const auto rows = static_cast<std::int64_t>(x.size()) / hidden;
     const cache::step step({{.slot = 0, .count = static_cast<int>(rows)}});
-    const cpu::forward_context context{{&workers_, set, mode}, step, cache_, {}, space_};
+    const cpu::forward_context context{{&workers_, set, mode}, step, cache_, {}, {}, space_};
     cpu::operators on(context);
     mixture_.run(on, {.data = out.data(), .rows = rows, .columns = hidden, .stride = hidden});
     std::ranges::transform(out, x, out.begin(), std::minus<>());
