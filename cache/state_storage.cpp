@@ -32,8 +32,11 @@ std::byte* state_storage::state(int slot, int from_current) const {
   return memory_.data() + begin_of(slot) + (of.current + from_current + states) % states * stride_;
 }
 
-/// Where the slot held that many tokens: the current state, or one within its last drafts.
-std::byte* state_storage::state_at(int slot, int length) const { return state(slot, length - table_.length(slot)); }
+/// Whether a state after so many tokens is among its states: the current one, or one within the drafts of its last row.
+bool state_storage::holds(int slot, int length) const {
+  const int now = table_.length(slot);
+  return length <= now && length >= now - at(slot).drafts;
+}
 
 state_view state_storage::view(int slot, std::size_t layer, int draft) const {
   table_.check(slot);
@@ -68,8 +71,7 @@ void state_storage::advance(const step& step) {
 }
 
 bool state_storage::can_truncate(int slot, int length) const {
-  const int now = table_.length(slot);
-  const bool held = at(slot).committed > 0 && length <= now && length >= now - at(slot).drafts;
+  const bool held = at(slot).committed > 0 && holds(slot, length);
   return length == 0 || held || at(slot).snapshots.has(length);
 }
 
@@ -80,8 +82,8 @@ void state_storage::truncate(int slot, int length) {
     of = {};
     return;
   }
-  const int back = table_.length(slot) - length;
-  if (back <= of.drafts) {
+  if (holds(slot, length)) {
+    const int back = table_.length(slot) - length;
     of.current = (of.current - back + of.committed) % of.committed;
     of.drafts -= back;
   } else {
@@ -97,8 +99,7 @@ void state_storage::set(int slot, const std::byte* bytes) {
 }
 
 void state_storage::copy(int from, int to, int end) {
-  const bool held = end >= table_.length(from) - at(from).drafts;
-  set(to, held ? state_at(from, end) : at(from).snapshots.at(end).data());
+  set(to, holds(from, end) ? state(from, end - table_.length(from)) : at(from).snapshots.at(end).data());
 }
 
 void state_storage::take_snapshot(int slot) {

@@ -49,7 +49,7 @@ class state_storage {
   slot_state& at(int slot) { return slots_[static_cast<std::size_t>(slot)]; }
   const slot_state& at(int slot) const { return slots_[static_cast<std::size_t>(slot)]; }
   std::byte* state(int slot, int from_current) const;
-  std::byte* state_at(int slot, int length) const;
+  bool holds(int slot, int length) const;
   std::int64_t begin_of(int slot) const { return std::int64_t{most_states_} * slot * stride_; }
   void commit(int slot, int states);
   void set(int slot, const std::byte* bytes);

@@ -128,9 +128,10 @@ class batch_builder {
         if (each->served == step_.number) break;
         ++without.rows;
         const auto most = each->drafts.empty() ? 0 : allowed_drafts(*each, 1);
-        if (!each->only_if_faster) without.drafts += most;
-        if (!each->only_if_faster) continue;
-        for (std::int64_t i = 0; i < most; ++i) all_.likelihoods.push_back(each->accepts.likelihood(i));
+        if (!each->only_if_faster)
+          without.drafts += most;
+        else
+          for (std::int64_t i = 0; i < most; ++i) all_.likelihoods.push_back(each->accepts.likelihood(i));
       }
       without.rows = std::max<std::int64_t>(1, without.rows);
       least_likelihood_ = least_worthwhile(all_.likelihoods, without, all_.costs_of_drafts.of(without.rows));

@@ -155,7 +155,7 @@ class scheduler {
 
   /// Sets the draft tokens of a sequence that samples: guesses at the tokens after its last one. Its next row that
   /// samples runs as many of them, the first ones, as there is room for: in the step and its limits.max_draft_tokens,
-  /// in the memory reserved for the sequence, in its credits and in limits.max_rollback_tokens. If `only_if_faster`, it
+  /// in the memory reserved for the sequence, in its credits and in limits.most_row_drafts(). If `only_if_faster`, it
   /// runs only those with which the step should bring the most tokens in its time, chosen over all sequences together,
   /// by the times that absorb() was given and by how often each one's earlier drafts were right, whether run or not.
   /// Tokens that are sampled do not depend on drafts. They are dropped with that row, and when the sequence changes in
