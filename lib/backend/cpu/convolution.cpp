@@ -29,18 +29,16 @@ convolution::convolution(weight_reader& weights, const std::string& name, const 
 
 void convolution::operator()(const forward_context& context, int layer, const activations& x,
                              const activations& out) const {
-  for_each_state(context, layer, [&](std::span<const kernels::token_rows> rows) {
-    kernels::causal_convolution(context.run, rows,
-                                {.x = x.data,
-                                 .x_stride = x.stride,
-                                 .weight = weight_.data(),
-                                 .bias = bias_.empty() ? nullptr : bias_.data(),
-                                 .out = out.data,
-                                 .out_stride = out.stride,
-                                 .channels = shape_.channels,
-                                 .taps = static_cast<int>(shape_.taps),
-                                 .silu = shape_.silu});
-  });
+  run_with_states(context, layer, kernels::causal_convolution,
+                  {.x = x.data,
+                   .x_stride = x.stride,
+                   .weight = weight_.data(),
+                   .bias = bias_.empty() ? nullptr : bias_.data(),
+                   .out = out.data,
+                   .out_stride = out.stride,
+                   .channels = shape_.channels,
+                   .taps = static_cast<int>(shape_.taps),
+                   .silu = shape_.silu});
 }
 
 }  // namespace cogen::cpu

@@ -3,6 +3,7 @@
 #include "backend/cpu/forward_context.hpp"
 
 #include <span>
+#include <type_traits>
 
 namespace cogen::cpu {
 
@@ -18,6 +19,14 @@ void for_each_state(const forward_context& context, int layer, Run run) {
   int draft = 0;
   for (auto rows = rows_with_states(context, layer, 0); !rows.empty(); rows = rows_with_states(context, layer, ++draft))
     run(rows);
+}
+
+/// The same by a kernel that takes rows.
+template <class Operands>
+void run_with_states(const forward_context& context, int layer,
+                     void (*kernel)(const kernels::execution&, std::span<const kernels::token_rows>, const Operands&),
+                     const std::type_identity_t<Operands>& operands) {
+  for_each_state(context, layer, [&](auto rows) { kernel(context.run, rows, operands); });
 }
 
 }  // namespace cogen::cpu

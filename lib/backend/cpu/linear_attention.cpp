@@ -39,8 +39,7 @@ void attend(const forward_context& context, int layer, const linear_attention_ro
   how.decay_stride = decay.stride;
   how.rate = rate.data;
   how.rate_stride = rate.stride;
-  for_each_state(context, layer,
-                 [&](std::span<const kernels::token_rows> rows) { kernels::linear_attention(context.run, rows, how); });
+  run_with_states(context, layer, kernels::linear_attention, how);
 }
 
 }  // namespace cogen::cpu

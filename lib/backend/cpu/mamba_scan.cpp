@@ -60,25 +60,23 @@ void mamba_scan::scan(const forward_context& context, int layer, const activatio
     norms_->c(context, c, c);
   }
   step_(context.exact(), low_step, step);
-  for_each_state(context, layer, [&](std::span<const kernels::token_rows> rows) {
-    kernels::selective_scan(context.run, rows,
-                            {.x = x.data,
-                             .x_stride = x.stride,
-                             .gate = gate.data,
-                             .gate_stride = gate.stride,
-                             .step = step.data,
-                             .step_stride = step.stride,
-                             .b = b.data,
-                             .c = c.data,
-                             .bc_stride = selection.stride,
-                             .decay = decay_.data(),
-                             .skip = skip_.data(),
-                             .out = out.data,
-                             .out_stride = out.stride,
-                             .channels = spec_.channels,
-                             .states = static_cast<int>(spec_.states),
-                             .state_offset = convolution_.state()});
-  });
+  run_with_states(context, layer, kernels::selective_scan,
+                  {.x = x.data,
+                   .x_stride = x.stride,
+                   .gate = gate.data,
+                   .gate_stride = gate.stride,
+                   .step = step.data,
+                   .step_stride = step.stride,
+                   .b = b.data,
+                   .c = c.data,
+                   .bc_stride = selection.stride,
+                   .decay = decay_.data(),
+                   .skip = skip_.data(),
+                   .out = out.data,
+                   .out_stride = out.stride,
+                   .channels = spec_.channels,
+                   .states = static_cast<int>(spec_.states),
+                   .state_offset = convolution_.state()});
 }
 
 std::int64_t mamba_scan::bytes() const {

@@ -44,21 +44,19 @@ activations operators::mix_times(const activations& x, const forms::norm& before
   const auto mix = [&, width = inputs](std::int64_t index) { return mixed.columns_from(index * width, width); };
   project(context_, std::array{projected_rows{&by.in[0], mix(0), k}, projected_rows{&by.in[1], mix(1), v},
                                projected_rows{&by.in[2], mix(2), gate}});
-  for_each_state(context_, by.layer, [&](std::span<const kernels::token_rows> rows) {
-    kernels::time_mix(context_.run, rows,
-                      {.k = k.data,
-                       .k_stride = k.stride,
-                       .v = v.data,
-                       .v_stride = v.stride,
-                       .gate = gate.data,
-                       .gate_stride = gate.stride,
-                       .decay = by.decay.data(),
-                       .first = by.first.data(),
-                       .out = v.data,
-                       .out_stride = v.stride,
-                       .channels = channels,
-                       .state_offset = inputs});
-  });
+  run_with_states(context_, by.layer, kernels::time_mix,
+                  {.k = k.data,
+                   .k_stride = k.stride,
+                   .v = v.data,
+                   .v_stride = v.stride,
+                   .gate = gate.data,
+                   .gate_stride = gate.stride,
+                   .decay = by.decay.data(),
+                   .first = by.first.data(),
+                   .out = v.data,
+                   .out_stride = v.stride,
+                   .channels = channels,
+                   .state_offset = inputs});
   return v;
 }
 
