@@ -105,7 +105,9 @@ class PageTest(unittest.TestCase):
         self.page.until("document.getElementById('send').dataset.active === 'true'")
 
     def wait(self):
+        """Waits for the end of the answer and for the frame that shows it."""
         self.page.until("document.getElementById('send').dataset.active === 'false'")
+        self.page.evaluate("new Promise(requestAnimationFrame)")
 
     def ask(self, text):
         count = len(self.texts("article"))
@@ -194,6 +196,16 @@ class PageTest(unittest.TestCase):
         self.assertEqual((self.answer(), self.branch()), (first, ["1/2"]))
         self.page.press("Alt+BracketRight")
         self.assertEqual((self.answer(), self.branch()), (second, ["2/2"]))
+
+    def test_buttons_stay_when_an_answer_ends(self):
+        self.ask("What is the capital of France?")
+        self.set(max_tokens="4000")
+        self.page.click("[aria-label=Regenerate]")
+        self.page.until("document.querySelector('article .branch')?.innerText === '2/2'")
+        self.page.evaluate("window.previous = document.querySelector('[aria-label=\"Previous branch\"]')")
+        self.page.press("Escape")
+        self.wait()
+        self.assertTrue(self.page.evaluate("window.previous.isConnected"))
 
     def test_an_edited_message_is_a_branch_with_answers_of_its_own(self):
         self.ask("What is the capital of France?")
