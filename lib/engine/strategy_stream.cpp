@@ -48,7 +48,7 @@ void strategy_stream::write(sampled_token next) {
   if (ended()) return;
   timeline().set_result_time(engine_->now());
   grant(-1);
-  take_token(std::move(next), false);
+  take_token(std::move(next));
   if (ended()) engine_->enqueue(shared_from_this());
 }
 

@@ -165,6 +165,11 @@ std::vector<sampled_token> stream_state::prompt_logprobs() const {
   return prompt_logprobs_;
 }
 
+std::optional<sampled_token> stream_state::end_token() const {
+  std::lock_guard lock(mutex_);
+  return end_token_;
+}
+
 request_metrics stream_state::request_metrics() const { return timeline().times(engine_->now()); }
 
 void stream_state::notify_engine() {
@@ -293,7 +298,7 @@ void stream_state::deliver(const scheduler::event& event, row_output& output) {
       if (reports_prompt_) report_prompt();
       if (event.drafts > 0) count_drafts(event);
       const bool is_end = std::find(end_tokens_.begin(), end_tokens_.end(), event.sampled) != end_tokens_.end();
-      take_token(std::move(output.chosen), is_end);
+      is_end ? take_end(std::move(output.chosen)) : take_token(std::move(output.chosen));
       if (output.ends_text) return finish(finish_reason::eos);
       if (!event.more && !is_end && id_ && speculates()) propose_drafts(event.after_drafts + 1, output.predicted);
       return;
@@ -323,8 +328,12 @@ void stream_state::report_prompt() {
   if (request_.prompt_logprobs) prompt_logprobs_ = std::move(prompt);
 }
 
-void stream_state::take_token(sampled_token&& chosen, bool is_end) {
-  if (is_end) return;
+void stream_state::take_end(sampled_token&& chosen) {
+  const std::lock_guard lock(mutex_);
+  end_token_ = std::move(chosen);
+}
+
+void stream_state::take_token(sampled_token&& chosen) {
   const bool stopped = text_->push(chosen.id, next_piece_);
   next_piece_.tokens.push_back(std::move(chosen));
   const bool makes_piece = stopped || !is_empty(next_piece_) || !engine_->parts().tokenizer;

@@ -48,6 +48,7 @@ class stream_state : public request_state, public stream_face {
   std::uint64_t id() const override { return timeline().id(); }
   cogen::request_metrics request_metrics() const override;
   std::vector<sampled_token> prompt_logprobs() const override;
+  std::optional<sampled_token> end_token() const override;
 
   void process() override;
   void lose_exactness() noexcept override;
@@ -64,7 +65,8 @@ class stream_state : public request_state, public stream_face {
 
   virtual void submit();
   virtual void grant(int credits);
-  void take_token(sampled_token&& chosen, bool is_end);
+  void take_token(sampled_token&& chosen);
+  void take_end(sampled_token&& chosen);
   void finish(finish_reason reason, diagnostics why = {});
   std::uint64_t cache_salt() const { return request_.cache_salt.value_or(request_.tenant); }
 
@@ -128,6 +130,7 @@ class stream_state : public request_state, public stream_face {
   diagnostics diagnostics_;
   cogen::usage usage_;
   std::vector<sampled_token> prompt_logprobs_;
+  std::optional<sampled_token> end_token_;
 };
 
 }  // namespace cogen::detail

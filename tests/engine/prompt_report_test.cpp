@@ -4,6 +4,7 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 namespace cogen::test {
@@ -66,6 +67,33 @@ BOOST_AUTO_TEST_CASE(each_token_of_the_prompt_has_its_log_probability_in_chunks_
       check(received.prompt, 3);
       BOOST_TEST(ids_of(received.whole.tokens) == toy_continuation(prompt, answer), boost::test_tools::per_element());
     }
+}
+
+BOOST_AUTO_TEST_CASE(the_token_that_ends_a_text_can_be_had_with_its_log_probability) {
+  const auto expected = toy_continuation(prompt, answer);
+  toy_engine toy({.end_tokens = {expected.back()}});
+  net::io_context context;
+  for (const bool ignore_eos : {false, true}) {
+    auto stream = toy.running.generate({.prompt = token_ids(prompt),
+                                        .max_tokens = answer,
+                                        .sampling = {.logprobs = 2},
+                                        .ignore_eos = ignore_eos});
+    BOOST_TEST(!stream.end_token());
+    std::vector<token> received;
+    stream.async_complete(
+        net::bind_executor(context, [&](error_code, const completion& whole) { received = ids_of(whole.tokens); }));
+    toy.settle(context);
+    const auto end = stream.end_token();
+    BOOST_REQUIRE_EQUAL(end.has_value(), !ignore_eos);
+    if (!end) continue;
+    const std::vector<token> before(expected.begin(), std::ranges::find(expected, expected.back()));
+    BOOST_TEST(received == before, boost::test_tools::per_element());
+    BOOST_TEST(end->id == expected.back());
+    auto text = prompt;
+    text.insert(text.end(), before.begin(), before.end());
+    BOOST_TEST(std::abs(end->logprob - logprob_of(text, end->id)) < 1e-5);
+    BOOST_TEST(end->top.size() == 2u);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(the_log_probabilities_alone_can_be_had) {

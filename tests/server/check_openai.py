@@ -77,6 +77,15 @@ def check_logprobs(server):
     assert all(value < 0 for value in parts["token_logprobs"][1:])
     assert "".join(parts["tokens"]) == lone["text"] and lone["text"].startswith("The sea is"), lone
     assert parts["text_offset"] == [len("".join(parts["tokens"][:i])) for i in range(len(parts["tokens"]))]
+    end = str(server.ask("/tokenize", content="<|im_end|>", parse_special=True)["tokens"][0])
+    fields = {"prompt": "The sea is", "max_tokens": 1, "echo": True, "logprobs": 1, "logit_bias": {end: 100}}
+    ended = server.ask("/v1/completions", **fields)["choices"][0]
+    assert ended["finish_reason"] == "stop" and ended["text"] == "The sea is", ended
+    assert ended["logprobs"]["tokens"] == parts["tokens"][:-1] + ["<|im_end|>"], ended
+    assert ended["logprobs"]["text_offset"][-1] == len("The sea is") and ended["logprobs"]["token_logprobs"][-1] < 0, ended
+    chunks = server.post("/v1/completions", fields | {"stream": True}).events
+    streamed = [token for chunk in chunks for choice in chunk["choices"] for token in (choice["logprobs"] or {"tokens": []})["tokens"]]
+    assert streamed == ended["logprobs"]["tokens"], streamed
 
 
 def check_completions(server):

@@ -77,6 +77,8 @@ class text_events final : public openai_events {
   std::vector<event> on_end(std::size_t index) {
     count(index, index % static_cast<std::size_t>(wanted_.n) == 0);
     auto choice = choice_of(index, "");
+    const auto end = stream(index).end_token();
+    if (wanted_.logprobs && end) choice["logprobs"] = logprobs_[index].of({&*end, 1}, false);
     choice["finish_reason"] = api::finish_of(*stream(index).finish(), false);
     return {{json::serialize(chunk_of(std::move(choice)))}};
   }
@@ -103,17 +105,19 @@ std::vector<std::size_t> chosen(const std::vector<cogen::completion>& answers, c
 
 net::awaitable<void> send_texts(call& client, api::merged_streams& streams, const api::answer_head& head,
                                 const cogen::text::tokenizer& vocabulary, const completion_request& wanted) {
-  const auto answers = co_await collect(streams);
+  auto answers = co_await collect(streams);
   for (std::size_t i = 0; i < answers.size(); ++i)
     i % static_cast<std::size_t>(wanted.best_of) == 0 ? client.usage.add_prompt(answers[i].usage)
                                                       : client.usage.add(answers[i].usage);
   json::array choices;
   for (const auto index : chosen(answers, wanted)) {
-    const auto& answer = answers[index];
+    const auto& stream = streams.streams()[index];
+    auto& answer = answers[index];
     auto choice = choice_of(choices.size(), answer.text);
+    if (const auto end = stream.end_token()) answer.tokens.push_back(*end);
     if (wanted.logprobs)
       choice["logprobs"] = api::text_logprobs(vocabulary).of(answer.tokens, wanted.each.request.echo);
-    if (const auto tokens = streams.streams()[index].prompt_logprobs(); !tokens.empty())
+    if (const auto tokens = stream.prompt_logprobs(); !tokens.empty())
       choice["prompt_logprobs"] = api::prompt_logprobs(tokens, vocabulary);
     choice["finish_reason"] = api::finish_of(answer.reason, false);
     choices.push_back(std::move(choice));

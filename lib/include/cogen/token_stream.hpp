@@ -65,6 +65,7 @@ class stream_face {
   virtual std::uint64_t id() const = 0;
   virtual cogen::request_metrics request_metrics() const = 0;
   virtual std::vector<sampled_token> prompt_logprobs() const = 0;
+  virtual std::optional<sampled_token> end_token() const = 0;
   virtual std::optional<float> score() const { return std::nullopt; }
 };
 
@@ -125,6 +126,9 @@ class [[nodiscard]] basic_token_stream : public async::handle<detail::stream_fac
   /// The tokens of the prompt, if request::prompt_logprobs asks for them; empty until a token was generated. The first
   /// one has log-probability 0 and no others beside it, since nothing comes before it.
   [[nodiscard]] std::vector<sampled_token> prompt_logprobs() const { return this->face().prompt_logprobs(); }
+  /// The token that ended the text, which no piece holds, with the log-probabilities the request asks for. Empty where
+  /// the text ended another way, or has not ended.
+  [[nodiscard]] std::optional<sampled_token> end_token() const { return this->face().end_token(); }
   /// What a strategy that ranks its results gave this one, once it has ended. Empty otherwise.
   [[nodiscard]] std::optional<float> score() const { return this->face().score(); }
   /// Why it failed, in a sentence. Empty if it has not.
