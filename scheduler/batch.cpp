@@ -166,6 +166,7 @@ class batch_builder {
                           .first = first,
                           .prefill = prefill,
                           .scored = seq.scores(),
+                          .position = seq.cached,
                           .encoder_input = std::move(encoder_input)});
     if (drafts > 0) add_drafts(seq, drafts);
     count_in(seq, count + drafts, last);

@@ -102,8 +102,9 @@ void engine_metrics::executed(step_in_flight& step, clock::time_point now) noexc
   for (std::size_t i = 0; i < step.rows.size(); ++i) {
     const auto& row = step.rows[i];
     auto* const one = step.request_of(i);
-    if (one && one->timeline().record(step.event, row.prefill) && row.prefill)
-      notify(kind::prefilled, *one, step.event.end, row.count);
+    if (!one || !one->timeline().record(step.event, row.prefill) || !row.prefill) continue;
+    one->prefilled(row.position + row.count, step.event.end);
+    notify(kind::prefilled, *one, step.event.end, row.count);
   }
 }
 

@@ -16,7 +16,8 @@ namespace cogen::detail {
 using member_map = std::unordered_map<scheduler::sequence_id, std::shared_ptr<request_state>>;
 
 /// Listens to the scheduler's transitions, to steps, and to what requests report. Each event goes to the request's
-/// timeline, to the engine's statistics, and to the event sink. The engine thread only. Does not allocate.
+/// timeline, to the engine's statistics, and to the event sink; what was read of its prompt, to the request. The engine
+/// thread only. Does not allocate.
 class engine_metrics {
  public:
   using log = std::function<void(std::string_view what, const std::exception_ptr& why)>;

@@ -50,6 +50,9 @@ class request_state : public std::enable_shared_from_this<request_state> {
   /// Ends the request with an error: the engine has ended, or the request could not be served. Any thread.
   virtual void fail(const diagnostics& why) noexcept = 0;
 
+  /// A step that has ended at `at` ran the first `tokens` of its sequence, or the last ones of those, as a prompt.
+  virtual void prefilled(int /*tokens*/, clock::time_point /*at*/) noexcept {}
+
   /// True while the client has a result and may be about to ask for more: the next step may wait for it.
   virtual bool awaits_client() const = 0;
 

@@ -18,6 +18,7 @@ strategy_stream::strategy_stream(std::shared_ptr<engine_loop> engine, request wh
 
 void strategy_stream::submit() {
   engine_->admissions().schedule(admission_);
+  skip_prompt_progress();
   engine_->wait_until_idle(shared_from_this());  // so that it fails if the engine ends
   run_->start(engine_->executor(), input());
 }

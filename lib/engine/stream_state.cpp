@@ -115,6 +115,26 @@ void stream_state::cancel_complete(const complete_operation& wait, net::cancella
     complete_reading();
 }
 
+void stream_state::start_progress(std::shared_ptr<progress_operation> wait) {
+  completion_lock lock(*this);
+  if (awaits_progress())
+    return complete(std::move(wait),
+                    {error::operation_in_progress, "an async_prompt_progress() is pending on this stream"},
+                    std::optional<prompt_progress>());
+  next_progress_ = std::move(wait);
+  serve_progress();
+  if (next_progress_) channel_.request();
+  const bool is_urgent = channel_.is_low();
+  lock.unlock();
+  if (is_urgent) notify_engine();
+}
+
+void stream_state::cancel_progress(const progress_operation& wait) noexcept {
+  const completion_lock lock(*this);
+  if (next_progress_.get() != &wait) return;
+  complete(std::exchange(next_progress_, nullptr), net::error::operation_aborted, std::optional<prompt_progress>());
+}
+
 void stream_state::stop() noexcept {
   {
     const completion_lock lock(*this);
@@ -131,6 +151,8 @@ void stream_state::abort() noexcept {
     if (stage_ != stage::submitted) leave_engine();  // it will never be submitted
     if (next_) complete(std::exchange(next_, nullptr), net::error::operation_aborted, std::optional<piece>());
     if (reading_all_) complete(std::exchange(reading_all_, nullptr), net::error::operation_aborted, completion());
+    if (next_progress_)
+      complete(std::exchange(next_progress_, nullptr), net::error::operation_aborted, std::optional<prompt_progress>());
   }
   engine_->enqueue(shared_from_this());
 }
@@ -248,6 +270,20 @@ void stream_state::submit() {
 void stream_state::set_cached_tokens(int prefix_hit_tokens) noexcept {
   const completion_lock lock(*this);
   usage_.cached_tokens = prefix_hit_tokens;
+  reading_.begin(usage_.prompt_tokens, prefix_hit_tokens, engine_->now());
+  serve_progress();
+}
+
+void stream_state::skip_prompt_progress() {
+  const completion_lock lock(*this);
+  reading_.skip();
+  serve_progress();
+}
+
+void stream_state::prefilled(int tokens, clock::time_point at) noexcept {
+  const completion_lock lock(*this);
+  reading_.advance(tokens, at);
+  serve_progress();
 }
 
 void stream_state::lose_exactness() noexcept {
@@ -403,6 +439,7 @@ void stream_state::finish(finish_reason reason, diagnostics why) {
   diagnostics_ = std::move(why);
   usage_.total_time = timeline().end(engine_->now(), request_timeline::ending::finished);
   serve_waiters();
+  serve_progress();
 }
 
 void stream_state::fail(const diagnostics& why) noexcept {
@@ -416,6 +453,7 @@ void stream_state::fail(const diagnostics& why) noexcept {
                                                                       : request_timeline::ending::finished);
   leave_engine();
   serve_waiters();
+  serve_progress();
 }
 
 // Deadlines
@@ -516,6 +554,21 @@ completion stream_state::gather_completion() {
   all.reason = reason_;
   all.usage = usage_;
   return all;
+}
+
+bool stream_state::awaits_progress() {
+  if (next_progress_ && next_progress_->dropped()) next_progress_.reset();
+  return next_progress_ != nullptr;
+}
+
+void stream_state::serve_progress() {
+  if (!awaits_progress()) return;
+  if (const auto news = reading_.take_news())
+    complete(std::exchange(next_progress_, nullptr), error_code(), news);
+  else if (reading_.is_over())
+    complete(std::exchange(next_progress_, nullptr), error_code(), std::optional<prompt_progress>());
+  else if (stage_ == stage::ended)
+    complete(std::exchange(next_progress_, nullptr), diagnostics_, std::optional<prompt_progress>());
 }
 
 void stream_state::serve_waiters() {

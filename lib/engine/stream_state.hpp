@@ -5,6 +5,7 @@
 #include "engine/sampling_state.hpp"
 #include "stream/deadlines.hpp"
 #include "stream/draft_proposals.hpp"
+#include "stream/prompt_reading.hpp"
 #include "stream/response_text.hpp"
 #include "stream/token_channel.hpp"
 
@@ -38,6 +39,8 @@ class stream_state : public request_state, public stream_face {
   void cancel_next(const next_operation& wait) noexcept override;
   void start_complete(std::shared_ptr<complete_operation> wait) override;
   void cancel_complete(const complete_operation& wait, net::cancellation_type type) noexcept override;
+  void start_progress(std::shared_ptr<progress_operation> wait) override;
+  void cancel_progress(const progress_operation& wait) noexcept override;
   void stop() noexcept override;
   void abort() noexcept override;
   bool ended() const override;
@@ -53,6 +56,7 @@ class stream_state : public request_state, public stream_face {
   void process() override;
   void lose_exactness() noexcept override;
   void set_cached_tokens(int prefix_hit_tokens) noexcept override;
+  void prefilled(int tokens, clock::time_point at) noexcept override;
   void deliver(const scheduler::event& event, row_output& output) override;
   std::optional<clock::time_point> expire(clock::time_point now) override;
   void fail(const diagnostics& why) noexcept override;
@@ -65,6 +69,7 @@ class stream_state : public request_state, public stream_face {
 
   virtual void submit();
   virtual void grant(int credits);
+  void skip_prompt_progress();
   void take_token(sampled_token&& chosen);
   void take_end(sampled_token&& chosen);
   void finish(finish_reason reason, diagnostics why = {});
@@ -101,6 +106,8 @@ class stream_state : public request_state, public stream_face {
   completion gather_completion();
   void complete_reading();
   void serve_waiters();
+  void serve_progress();
+  bool awaits_progress();
   void notify_engine();
   bool busy();                            // releases operations whose execution context has shut down
   diagnostics conflict() const noexcept;  // of a new operation with the pending one
@@ -125,12 +132,14 @@ class stream_state : public request_state, public stream_face {
   std::shared_ptr<next_operation> last_next_;
   std::optional<clock::time_point> next_limit_;
   std::shared_ptr<complete_operation> reading_all_;
+  std::shared_ptr<progress_operation> next_progress_;
   wanted_end wanted_end_ = wanted_end::none;
   finish_reason reason_ = finish_reason::aborted;
   diagnostics diagnostics_;
   cogen::usage usage_;
   std::vector<sampled_token> prompt_logprobs_;
   std::optional<sampled_token> end_token_;
+  prompt_reading reading_;
 };
 
 }  // namespace cogen::detail

@@ -17,7 +17,8 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(faults)
 
-/// Two readers, one who gathers, a sequence with a fork, a wait that is cancelled: everything an engine is asked for.
+/// Two readers, one who gathers and sees how much of the prompt has been read, a sequence with a fork, a wait that is
+/// cancelled: everything an engine is asked for.
 class history {
  public:
   void run(toy_engine& toy) {
@@ -39,7 +40,7 @@ class history {
     for (int i = 0; i < 4; ++i) go(toy);
   }
 
-  account reader, gatherer, waiter, worker, fork;
+  account reader, gatherer, watcher, waiter, worker, fork;
   static inline const std::vector<token> prompt{3, 1}, long_prompt = std::vector<token>(19, 5);
 
  private:
@@ -55,6 +56,7 @@ class history {
         gatherer.read(all.tokens);
       }));
     });
+    start(watcher, [&] { watch(); });
     start(waiter, [&] { waited_.emplace(toy.running.generate({.prompt = token_ids{7}, .max_buffered_tokens = 1})); });
     waiter.begun = 0;
     try {
@@ -69,6 +71,15 @@ class history {
       reader.read(piece);
       if (piece && one_) start(reader, [&] { next(); });
     }));
+  }
+
+  void watch() {
+    if (!two_) throw std::bad_alloc();
+    two_->async_prompt_progress(
+        net::bind_executor(context_, [this](error_code, std::optional<prompt_progress> progress) {
+          ++watcher.received;
+          if (progress) start(watcher, [&] { watch(); });
+        }));
   }
 
   void wait() {
@@ -118,7 +129,7 @@ class history {
 /// Whatever failed: each client got a result, and none a wrong one, nothing is held, and the engine either goes on
 /// or says that it is dead.
 void check(const history& past, toy_engine& toy) {
-  for (const auto* each : {&past.reader, &past.gatherer, &past.waiter, &past.worker, &past.fork})
+  for (const auto* each : {&past.reader, &past.gatherer, &past.watcher, &past.waiter, &past.worker, &past.fork})
     BOOST_TEST(each->received == each->begun);
   check_prefix(past.reader, toy_continuation(history::prompt, 30));
   check_prefix(past.gatherer, toy_continuation(history::long_prompt, 9));

@@ -7,6 +7,11 @@ from cogen_server import CAPITAL
 from server_checks import check_all, served
 
 
+def events_of(answer):
+    """The data of its events, apart from what may end them."""
+    return [json.loads(line[6:]) for line in answer.text.split("\n") if line.startswith("data: {")]
+
+
 def check_tokens(server):
     text = "Hello <|im_end|> w\u00f6rld \U0001f600"
     tokens = server.ask("/tokenize", content=text)["tokens"]
@@ -41,14 +46,36 @@ def check_llama(server):
     both = server.ask("/completion", **asked | {"prompt": [prompt, "The sea is"]})
     assert server.ask("/completion", **asked | {"prompt": prompt})["content"] == answer["content"] == both[0]["content"]
     assert server.post("/completion", asked | {"prompt": prompt | {"multimodal_data": ["x"]}}).status == 400
-    streamed = server.post("/completion", asked | {"stream": True}).text
-    parts = [json.loads(line[6:]) for line in streamed.split("\n") if line.startswith("data: ")]
+    parts = events_of(server.post("/completion", asked | {"stream": True}))
     assert "".join(part["content"] for part in parts) == answer["content"]
     assert [part["stop"] for part in parts] == [False] * (len(parts) - 1) + [True]
     refused = server.post("/completion", asked | {"n_predict": "many"})
     assert refused.status == 400 and refused.json["error"]["code"] == 400, refused.text
     words = server.ask("/completion", prompt="1 2 3 4 5", n_predict=16, temperature=0, stop=[" 8"])
     assert words["stop_type"] == "word" and words["stopping_word"] == " 8", words
+
+
+def check_progress(server):
+    words = " ".join(f"step{i}" for i in range(300))
+    bodies = {"/completion": {"prompt": words}, "/v1/completions": {"prompt": words}, "/v1/responses": {"input": words},
+              "/v1/chat/completions": {"messages": [{"role": "user", "content": words}]}}
+    for path, body in bodies.items():
+        for cached in (False, True):
+            asked = body | {"stream": True, "return_progress": True, "timings_per_token": True, "max_tokens": 4, "cache_salt": path}
+            events = events_of(server.post(path, asked))
+            reports = [event["prompt_progress"] for event in events if "prompt_progress" in event]
+            done = [report["processed"] for report in reports]
+            assert len(reports) > 1 and done == sorted(set(done)), (path, reports)
+            assert done[0] == reports[0]["cache"] and (done[0] > 0) == cached and done[-1] == reports[-1]["total"], (path, reports)
+            assert len({(report["total"], report["cache"]) for report in reports}) == 1 and reports[0]["time_ms"] == 0, (path, reports)
+            first = next(event["timings"] for event in events if "prompt_progress" in event)
+            assert first["prompt_n"] == first["prompt_ms"] == first["predicted_n"] == 0, first
+            assert any("timings" in event and "prompt_progress" not in event for event in events[:-2]) and "timings" in events[-1], path
+    whole = server.ask("/completion", prompt="Cats", n_predict=1, return_progress=True)
+    assert "prompt_progress" not in whole
+    two = server.post("/v1/completions", {"prompt": ["The sea is", words], "max_tokens": 2, "stream": True, "return_progress": True})
+    totals = {event["choices"][0]["index"]: event["prompt_progress"]["total"] for event in events_of(two) if "prompt_progress" in event}
+    assert totals[0] < 5 < totals[1], totals
 
 
 def check_chat_template():
@@ -79,4 +106,4 @@ def check_slot_files():
             assert server.post("/slots/1?action=restore", {"filename": "none"}).status == 400
 
 
-check_all(shared=[check_tokens, check_llama], own=[check_chat_template, check_slot_files])
+check_all(shared=[check_tokens, check_llama, check_progress], own=[check_chat_template, check_slot_files])

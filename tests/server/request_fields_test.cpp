@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(sampling_has_the_names_of_all_servers) {
       generation_of(R"({"temperature": 0.5, "top_k": -1, "top_p": 0.9, "min_p": 0.1, "repeat_penalty": 1.1,
       "presence_penalty": 1, "frequency_penalty": 2, "seed": 7, "logit_bias": {"5": -1.5}, "stop": "end",
       "max_tokens": 9, "stop_token_ids": [2], "ignore_eos": true, "min_tokens": 4, "n": 2, "stream": true,
-      "stream_options": {"include_usage": true}})");
+      "stream_options": {"include_usage": true}, "timings_per_token": true, "return_progress": true})");
   const auto& how = read.request.sampling;
   BOOST_TEST(how.temperature == 0.5);
   BOOST_TEST(how.top_k == 0);
@@ -96,10 +96,11 @@ BOOST_AUTO_TEST_CASE(sampling_has_the_names_of_all_servers) {
   BOOST_TEST(read.request.tenant == 3U);
   BOOST_TEST(read.request.priority == 5);
   BOOST_TEST(read.n == 2);
-  BOOST_TEST((read.stream && read.include_usage));
+  BOOST_TEST((read.stream && read.extras.usage && read.extras.timings && read.extras.progress));
   const auto plain = generation_of(R"({"seed": -1, "max_tokens": null, "n_predict": -1, "temperature": null})");
   BOOST_TEST(!plain.request.sampling.seed);
   BOOST_TEST(!plain.request.max_tokens);
+  BOOST_TEST(!generation_of(R"({"return_progress": true})").extras.progress);
   BOOST_TEST(plain.request.sampling.temperature == 1);
   BOOST_TEST(generation_of(R"({"logit_bias": [[4, false]]})").request.sampling.logit_bias.at(4) ==
              -std::numeric_limits<double>::infinity());

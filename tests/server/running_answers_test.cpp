@@ -116,13 +116,17 @@ struct stepped_server {
     return text_of(*client);
   }
 
+  static std::vector<json::object> events_of(const client_side& client) {
+    std::vector<json::object> events;
+    const std::string_view all = client.received, begin = "data: {";
+    for (auto at = all.find(begin); at != std::string_view::npos; at = all.find(begin, at + 1))
+      events.push_back(json::parse(all.substr(at + 6, all.find('\n', at) - at - 6)).as_object());
+    return events;
+  }
+
   static std::string text_of(const client_side& client) {
     std::string text;
-    const std::string_view all = client.received, begin = "data: {";
-    for (auto at = all.find(begin); at != std::string_view::npos; at = all.find(begin, at + 1)) {
-      const auto event = json::parse(all.substr(at + 6, all.find('\n', at) - at - 6));
-      text += event.at("choices").at(0).at("text").as_string();
-    }
+    for (const auto& event : events_of(client)) text += event.at("choices").at(0).at("text").as_string();
     return text;
   }
 
@@ -216,6 +220,29 @@ BOOST_AUTO_TEST_CASE(others_need_no_more_steps_beside_a_client_that_does_not_rea
   while (one.step() > 0) {
   }
   BOOST_TEST(steps_of(one) == steps_of(quiet));
+}
+
+BOOST_AUTO_TEST_CASE(each_step_that_reads_a_prompt_is_an_event_for_who_asks) {
+  stepped_server one(2);
+  auto body = asked(words(40), 4, true);
+  const auto other = one.post(asked("The sea is", 40, true));
+  const auto text = one.text_alone(body);
+  body["return_progress"] = true;
+  const auto client = one.post(body);
+  one.step_until(*client, one.http_end);
+  std::vector<std::int64_t> processed;
+  bool begun = false;
+  for (const auto& event : one.events_of(*client)) {
+    begun |= !event.at("choices").at(0).at("text").as_string().empty();
+    const auto* progress = event.if_contains("prompt_progress");
+    if (!progress) continue;
+    BOOST_TEST(!begun);
+    BOOST_TEST(progress->at("total").as_int64() == 80);
+    BOOST_TEST(progress->at("cache").as_int64() == 0);
+    processed.push_back(progress->at("processed").as_int64());
+  }
+  BOOST_TEST(processed == (std::vector<std::int64_t>{0, 31, 62, 80}), boost::test_tools::per_element());
+  BOOST_TEST(one.text_of(*client) == text);
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_without_an_answer_is_in_no_slot) {

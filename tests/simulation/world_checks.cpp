@@ -67,6 +67,7 @@ world::row_flown world::check_row(const step& made, const row& planned, std::spa
   const bool ahead = content.size() > seq.tokens.size();
   require(planned.chained == ahead, who + ": a row is chained that should not be, or the other way round");
   const int count = planned.count - planned.drafts;
+  require(planned.position == end - count, who + ": a row does not begin where its slot ends");
   require(count >= 1 && (!ahead || count == 1), who + ": a row miscounts its tokens");
   require(!ahead || (settings_.within.depth == 2 && !in_flight_.empty()), who + ": a row is chained to nothing");
   require(planned.wanted == seq.wanted_at(end), who + ": a row wants something else than the run");

@@ -126,4 +126,21 @@ json::object timings_of(const cogen::usage& usage, const cogen::request_metrics&
           {"preemptions", times.preemptions}};
 }
 
+json::object timings_of(const cogen::token_stream& stream) {
+  return timings_of(stream.usage(), stream.request_metrics());
+}
+
+json::object timings_of(const cogen::prompt_progress& progress) {
+  return timings_of(
+      {.prompt_tokens = progress.processed, .cached_tokens = progress.cached, .time_to_first_token = progress.time},
+      cogen::request_metrics());
+}
+
+json::object progress_of(const cogen::prompt_progress& progress) {
+  return {{"total", progress.total},
+          {"cache", progress.cached},
+          {"processed", progress.processed},
+          {"time_ms", std::chrono::duration_cast<std::chrono::milliseconds>(progress.time).count()}};
+}
+
 }  // namespace server::api

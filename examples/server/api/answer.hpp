@@ -58,5 +58,10 @@ boost::json::array prompt_logprobs(std::span<const cogen::sampled_token> tokens,
 
 /// Speeds and counts in the words of llama.cpp's server.
 boost::json::object timings_of(const cogen::usage& usage, const cogen::request_metrics& times);
+boost::json::object timings_of(const cogen::token_stream& stream);
+boost::json::object timings_of(const cogen::prompt_progress& progress);  ///< before there is a token
+
+/// Its `prompt_progress`.
+boost::json::object progress_of(const cogen::prompt_progress& progress);
 
 }  // namespace server::api

@@ -73,6 +73,12 @@ std::vector<json::object> chat_choice_writer::on(const cogen::piece& piece, cons
   return result;
 }
 
+json::object chat_choice_writer::on_progress() {
+  std::vector<json::object> first;
+  begin(first);
+  return first.empty() ? choice({}) : std::move(first.front());
+}
+
 std::vector<json::object> chat_choice_writer::on_end(cogen::finish_reason reason) {
   std::vector<json::object> result;
   begin(result);

@@ -24,6 +24,7 @@ class chat_choice_writer {
 
   /// The choices of the chunks for a piece; often one, none where there is nothing to say yet.
   std::vector<boost::json::object> on(const cogen::piece& piece, const cogen::text::tokenizer& vocabulary);
+  boost::json::object on_progress();  ///< of the prompt; the chunk says how much
   std::vector<boost::json::object> on_end(cogen::finish_reason reason);
 
  private:

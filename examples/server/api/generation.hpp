@@ -10,12 +10,19 @@
 
 namespace server::api {
 
+/// What a stream's events tell besides what is generated.
+struct event_extras {
+  bool usage = false;     ///< a last event with what it took
+  bool timings = false;   ///< speeds in each event
+  bool progress = false;  ///< events while the prompt is read, with how much of it was
+};
+
 /// What a client asks to be generated.
 struct generation {
   cogen::request request;
-  int n = 1;                   ///< answers
-  bool stream = false;         ///< as events, while it is generated
-  bool include_usage = false;  ///< a last event with what it took
+  int n = 1;            ///< answers
+  bool stream = false;  ///< as events, while it is generated
+  event_extras extras = {};
 };
 
 /// What a request has besides its body.

@@ -17,17 +17,23 @@ struct merged_streams::state {
   struct arrival {
     stream_event event;
     bool failed = false;
+    bool ends_prompt = false;
   };
+
+  void add(arrival one) {
+    arrived.push_back(std::move(one));
+    wake.cancel();
+  }
 
   net::steady_timer wake;
   std::deque<arrival> arrived;
   std::size_t open = 0;
 };
 
-merged_streams::merged_streams(std::vector<cogen::token_stream> streams, net::any_io_executor executor)
+merged_streams::merged_streams(std::vector<cogen::token_stream> streams, net::any_io_executor executor, bool progress)
     : streams_(std::move(streams)), state_(std::make_shared<state>(executor)) {
   state_->open = streams_.size();
-  for (std::size_t i = 0; i < streams_.size(); ++i) ask(i);
+  for (std::size_t i = 0; i < streams_.size(); ++i) progress ? ask_for_progress(i) : ask(i);
 }
 
 merged_streams::~merged_streams() = default;
@@ -37,9 +43,16 @@ void merged_streams::ask(std::size_t stream) {
   streams_[stream].async_next(
       net::bind_executor(state_->wake.get_executor(),
                          [shared = state_, stream](const cogen::error_code& error, std::optional<cogen::piece> piece) {
-                           shared->arrived.push_back({{stream, std::move(piece)}, error.failed()});
-                           shared->wake.cancel();
+                           shared->add({{stream, std::move(piece)}, error.failed()});
                          }));
+}
+
+void merged_streams::ask_for_progress(std::size_t stream) {
+  streams_[stream].async_prompt_progress(net::bind_executor(
+      state_->wake.get_executor(),
+      [shared = state_, stream](const cogen::error_code& error, std::optional<cogen::prompt_progress> progress) {
+        shared->add({{stream, {}, progress}, error.failed(), !progress});
+      }));
 }
 
 net::awaitable<std::optional<stream_event>> merged_streams::next(std::chrono::milliseconds limit) {
@@ -52,12 +65,14 @@ net::awaitable<std::optional<stream_event>> merged_streams::next(std::chrono::mi
       throw boost::system::system_error(net::error::operation_aborted);
   }
   if (state_->arrived.empty()) co_return std::nullopt;
-  auto [event, failed] = std::move(state_->arrived.front());
+  auto [event, failed, ends_prompt] = std::move(state_->arrived.front());
   state_->arrived.pop_front();
   if (failed) throw cogen::generation_error(streams_[event.stream].error());
-  if (event.piece)
-    ask(event.stream);
-  else
+  if (event.piece || ends_prompt) ask(event.stream);
+  if (ends_prompt) co_return co_await next(limit);
+  if (event.progress)
+    ask_for_progress(event.stream);
+  else if (!event.piece)
     --state_->open;
   co_return std::move(event);
 }

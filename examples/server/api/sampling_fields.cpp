@@ -152,7 +152,9 @@ void read_generation(const field_reader& body, const sender& from, const samplin
   read_whose(body, from, request);
   into.n = static_cast<int>(body.integer("n", 1, 128).value_or(1));
   into.stream = body.flag("stream").value_or(false);
-  if (const auto how = body.fields("stream_options")) into.include_usage = how->flag("include_usage").value_or(false);
+  if (const auto how = body.fields("stream_options")) into.extras.usage = how->flag("include_usage").value_or(false);
+  into.extras.timings = body.flag("timings_per_token").value_or(false);
+  into.extras.progress = body.flag("return_progress").value_or(false) && into.stream;
 }
 
 }  // namespace server::api

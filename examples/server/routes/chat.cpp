@@ -16,8 +16,9 @@ namespace json = boost::json;
 class chat_events final : public openai_events {
  public:
   chat_events(call& client, const api::merged_streams& streams, const api::answer_head& head,
-              const cogen::text::tokenizer& vocabulary, bool logprobs, bool include_usage)
-      : openai_events(client, streams, head, include_usage), vocabulary_(vocabulary) {
+              const cogen::text::tokenizer& vocabulary, const api::generation& wanted)
+      : openai_events(client, streams, head, wanted.extras), vocabulary_(vocabulary) {
+    const bool logprobs = wanted.request.sampling.logprobs.has_value();
     for (std::size_t i = 0; i < size(); ++i) choices_.emplace_back(i, logprobs);
   }
 
@@ -27,11 +28,13 @@ class chat_events final : public openai_events {
     count(what.stream, what.stream == 0);
     const auto& ended = stream(what.stream);
     auto chunks = chunks_of(choice.on_end(*ended.finish()));
-    chunks.back()["timings"] = api::timings_of(ended.usage(), ended.request_metrics());
+    chunks.back()["timings"] = api::timings_of(ended);
     return events_of(chunks);
   }
 
  private:
+  json::object progress_choice(std::size_t index) override { return choices_[index].on_progress(); }
+
   std::vector<json::object> chunks_of(std::vector<json::object> choices) const {
     for (auto& each : choices) each = chunk_of(std::move(each));
     return choices;
@@ -58,7 +61,7 @@ net::awaitable<void> send_chat(call& client, api::merged_streams& streams, const
   auto answer = head.with(std::move(choices));
   answer["usage"] = client.usage.json();
   const auto& first = streams.streams().front();
-  answer["timings"] = api::timings_of(first.usage(), first.request_metrics());
+  answer["timings"] = api::timings_of(first);
   if (const auto tokens = first.prompt_logprobs(); !tokens.empty())
     answer["prompt_logprobs"] = api::prompt_logprobs(tokens, vocabulary);
   co_await client.client.respond({.body = json::serialize(answer)});
@@ -77,20 +80,18 @@ net::awaitable<void> chat_completions(call& client) {
   const auto asked = co_await read_asked(client);
   const auto& model = *asked.model;
   const auto& vocabulary = model.tokenizer();
-  auto wanted = read(client, asked.body(), vocabulary);
-  const bool logprobs = wanted.request.sampling.logprobs.has_value();
-  const bool stream = wanted.stream, include_usage = wanted.include_usage;
+  const auto wanted = read(client, asked.body(), vocabulary);
   const api::answer_head head{.id = api::new_id("chatcmpl-"),
-                              .object = stream ? "chat.completion.chunk" : "chat.completion",
+                              .object = wanted.stream ? "chat.completion.chunk" : "chat.completion",
                               .created = api::unix_time(),
                               .model = asked.model_name};
-  api::merged_streams streams(begin(model, std::move(wanted)), client.app.context.get_executor());
+  api::merged_streams streams(begin(model, wanted), client.app.context.get_executor(), wanted.extras.progress);
   const running_answer shown(*asked.model, head.id, streams);
-  if (stream) {
-    chat_events writer(client, streams, head, vocabulary, logprobs, include_usage);
+  if (wanted.stream) {
+    chat_events writer(client, streams, head, vocabulary, wanted);
     co_await send_events(client, streams, writer);
   } else {
-    co_await send_chat(client, streams, head, vocabulary, logprobs);
+    co_await send_chat(client, streams, head, vocabulary, wanted.request.sampling.logprobs.has_value());
   }
 }
 

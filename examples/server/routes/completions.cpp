@@ -57,7 +57,7 @@ class text_events final : public openai_events {
  public:
   text_events(call& client, const api::merged_streams& streams, const api::answer_head& head,
               const cogen::text::tokenizer& vocabulary, const completion_request& wanted)
-      : openai_events(client, streams, head, wanted.each.include_usage), wanted_(wanted) {
+      : openai_events(client, streams, head, wanted.each.extras), wanted_(wanted) {
     logprobs_.assign(size(), api::text_logprobs(vocabulary));
     begun_.resize(size());
   }
@@ -74,6 +74,8 @@ class text_events final : public openai_events {
   }
 
  private:
+  json::object progress_choice(std::size_t index) override { return choice_of(index, ""); }
+
   std::vector<event> on_end(std::size_t index) {
     count(index, index % static_cast<std::size_t>(wanted_.n) == 0);
     auto choice = choice_of(index, "");
@@ -137,7 +139,7 @@ net::awaitable<void> completions(call& client) {
                                   [&] { return read(client, asked.body(), &vocabulary); });
   const api::answer_head head{
       .id = api::new_id("cmpl-"), .object = "text_completion", .created = api::unix_time(), .model = asked.model_name};
-  api::merged_streams streams(begin_all(model, wanted), client.app.context.get_executor());
+  api::merged_streams streams(begin_all(model, wanted), client.app.context.get_executor(), wanted.each.extras.progress);
   const running_answer shown(*asked.model, head.id, streams);
   if (wanted.each.stream) {
     text_events writer(client, streams, head, vocabulary, wanted);

@@ -19,7 +19,7 @@ net::awaitable<void> send_all(call& client, http::event_stream& events, api::mer
   while (!streams.ended()) {
     const auto next = co_await streams.next(client.app.settings.ping);
     if (next)
-      co_await send(events, writer.on(*next));
+      co_await send(events, next->progress ? writer.on_progress(*next) : writer.on(*next));
     else
       co_await events.ping();
   }

@@ -55,9 +55,10 @@ struct event {
 class event_writer {
  public:
   virtual ~event_writer() = default;
-  virtual std::vector<event> on(const api::stream_event& what) = 0;  ///< of a piece, or of a stream's end
-  virtual std::vector<event> last() = 0;                             ///< when all streams have ended
-  virtual std::vector<event> failed(const api::error& why) = 0;      ///< instead of what would have come
+  virtual std::vector<event> on(const api::stream_event& what) = 0;                ///< of a piece, or of a stream's end
+  virtual std::vector<event> on_progress(const api::stream_event&) { return {}; }  ///< of its prompt
+  virtual std::vector<event> last() = 0;                                           ///< when all streams have ended
+  virtual std::vector<event> failed(const api::error& why) = 0;                    ///< instead of what would have come
 };
 
 /// Sends streams as events. Until the first one is sent, failures are thrown.

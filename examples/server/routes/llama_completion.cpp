@@ -131,7 +131,7 @@ class completion_writer final : public event_writer {
             {"truncated", usage.prompt_tokens + usage.generated_tokens >= model_.max_length},
             {"stop_type", stop_type(*stream.finish())},
             {"stopping_word", by_word ? request.stop.front() : std::string()},
-            {"timings", api::timings_of(usage, stream.request_metrics())}};
+            {"timings", api::timings_of(stream)}};
   }
 
   /// Remembers the tokens of the first answer, if its client has named a slot.
@@ -154,15 +154,15 @@ class completion_writer final : public event_writer {
     const auto& piece = *what.piece;
     remember(&what, piece.tokens);
     if (piece.text.empty() && !wanted_.each.request.sampling.logprobs && !wanted_.return_tokens) return {};
-    const auto usage = streams_.streams()[what.stream].usage();
-    json::object part{{"index", what.stream},
-                      {"content", piece.text},
-                      {"tokens", ids_of(piece.tokens)},
-                      {"stop", false},
-                      {"id_slot", -1},
-                      {"tokens_predicted", usage.generated_tokens},
-                      {"tokens_evaluated", usage.prompt_tokens}};
+    auto part = part_of(what.stream, piece.text, ids_of(piece.tokens));
     add_probabilities(part, piece.tokens);
+    return {{json::serialize(part)}};
+  }
+
+  std::vector<event> on_progress(const api::stream_event& what) override {
+    auto part = part_of(what.stream, "", {});
+    part["prompt_progress"] = api::progress_of(*what.progress);
+    if (wanted_.each.extras.timings) part["timings"] = api::timings_of(*what.progress);
     return {{json::serialize(part)}};
   }
 
@@ -171,6 +171,20 @@ class completion_writer final : public event_writer {
   std::vector<event> failed(const api::error& why) override { return {{api::body_of(why, api::dialect::llama)}}; }
 
  private:
+  json::object part_of(std::size_t index, const std::string& text, json::array tokens) const {
+    const auto& stream = streams_.streams()[index];
+    const auto usage = stream.usage();
+    json::object part{{"index", index},
+                      {"content", text},
+                      {"tokens", std::move(tokens)},
+                      {"stop", false},
+                      {"id_slot", -1},
+                      {"tokens_predicted", usage.generated_tokens},
+                      {"tokens_evaluated", usage.prompt_tokens}};
+    if (wanted_.each.extras.timings) part["timings"] = api::timings_of(stream);
+    return part;
+  }
+
   call& call_;
   served_model& model_;
   const wanted_completion& wanted_;
@@ -200,7 +214,7 @@ net::awaitable<void> llama_completion(call& client) {
   const auto& tokens = model.tokenizer();
   const auto wanted =
       co_await off_loop(client.app, client.request().body.size(), [&] { return read(client, asked.body(), tokens); });
-  api::merged_streams streams(begin_all(model, wanted), client.app.context.get_executor());
+  api::merged_streams streams(begin_all(model, wanted), client.app.context.get_executor(), wanted.each.extras.progress);
   const running_answer shown(model, client.id, streams);
   completion_writer writer(client, model, wanted, streams);
   if (wanted.each.stream)

@@ -1,6 +1,7 @@
 #include "routes/openai_events.hpp"
 
 #include <boost/json/serialize.hpp>
+#include <boost/json/value_to.hpp>
 
 #include <utility>
 
@@ -8,12 +9,29 @@ namespace server {
 
 namespace json = boost::json;
 
+namespace {
+
+/// Whether it has nothing but the role, as the first one of a chat.
+bool opens_message(const json::object& choice) {
+  const auto* const delta = choice.if_contains("delta");
+  return delta && delta->as_object().contains("role");
+}
+
+}  // namespace
+
+std::vector<event> openai_events::on_progress(const api::stream_event& what) {
+  auto chunk = chunk_of(progress_choice(what.stream));
+  chunk["prompt_progress"] = api::progress_of(*what.progress);
+  if (extras_.timings) chunk["timings"] = api::timings_of(*what.progress);
+  return {{json::serialize(chunk)}};
+}
+
 std::vector<event> openai_events::last() {
   std::vector<event> result;
-  if (include_usage_) {
+  if (extras_.usage) {
     auto chunk = head_.with({});
     chunk["usage"] = client_.usage.json();
-    chunk["timings"] = api::timings_of(stream(0).usage(), stream(0).request_metrics());
+    chunk["timings"] = api::timings_of(stream(0));
     result.push_back({json::serialize(chunk)});
   }
   result.push_back({"[DONE]"});
@@ -25,8 +43,11 @@ std::vector<event> openai_events::failed(const api::error& why) {
 }
 
 json::object openai_events::chunk_of(json::object choice) const {
+  const auto index = json::value_to<std::size_t>(choice.at("index"));
+  const bool has_timings = extras_.timings && !opens_message(choice);
   auto chunk = head_.with({std::move(choice)});
-  if (include_usage_) chunk["usage"] = nullptr;
+  if (extras_.usage) chunk["usage"] = nullptr;
+  if (has_timings) chunk["timings"] = api::timings_of(stream(index));
   return chunk;
 }
 

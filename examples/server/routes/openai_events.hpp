@@ -12,15 +12,18 @@ namespace server {
 /// the constructor have to outlive it.
 class openai_events : public event_writer {
  public:
-  openai_events(call& client, const api::merged_streams& streams, const api::answer_head& head, bool include_usage)
-      : client_(client), streams_(streams), head_(head), include_usage_(include_usage) {}
+  openai_events(call& client, const api::merged_streams& streams, const api::answer_head& head,
+                const api::event_extras& extras)
+      : client_(client), streams_(streams), head_(head), extras_(extras) {}
 
+  std::vector<event> on_progress(const api::stream_event& what) final;
   std::vector<event> last() final;
   std::vector<event> failed(const api::error& why) final;
 
  protected:
-  boost::json::object chunk_of(boost::json::object choice) const;
-  void count(std::size_t index, bool first_of_prompt);  ///< adds up a stream that has ended
+  virtual boost::json::object progress_choice(std::size_t index) = 0;  ///< without text, while the prompt is read
+  boost::json::object chunk_of(boost::json::object choice) const;      ///< of the stream that its index names
+  void count(std::size_t index, bool first_of_prompt);                 ///< adds up a stream that has ended
 
   const cogen::token_stream& stream(std::size_t index) const { return streams_.streams()[index]; }
   std::size_t size() const { return streams_.streams().size(); }
@@ -29,7 +32,7 @@ class openai_events : public event_writer {
   call& client_;
   const api::merged_streams& streams_;
   const api::answer_head& head_;
-  bool include_usage_;
+  api::event_extras extras_;
 };
 
 }  // namespace server

@@ -107,14 +107,20 @@ response_head head_of(const api::field_reader& body, const std::string& model) {
 
 class response_events final : public event_writer {
  public:
-  response_events(call& client, const cogen::token_stream& stream, const response_head& head)
-      : call_(client), stream_(stream), head_(head) {}
+  response_events(call& client, const cogen::token_stream& stream, const response_head& head, bool timings)
+      : call_(client), stream_(stream), head_(head), timings_(timings) {}
+
+  std::vector<event> on_progress(const api::stream_event& what) override {
+    json::object fields{{"response", head_.object("in_progress")},
+                        {"prompt_progress", api::progress_of(*what.progress)}};
+    if (timings_) fields["timings"] = api::timings_of(*what.progress);
+    begin();
+    add("response.in_progress", std::move(fields));
+    return std::exchange(events_, {});
+  }
 
   std::vector<event> on(const api::stream_event& what) override {
-    if (!std::exchange(begun_, true)) {
-      add("response.created", {{"response", head_.object("in_progress")}});
-      add("response.in_progress", {{"response", head_.object("in_progress")}});
-    }
+    if (begin()) add("response.in_progress", {{"response", head_.object("in_progress")}});
     for (const auto& change : what.piece ? blocks_.on(*what.piece) : blocks_.end()) add(change);
     return std::exchange(events_, {});
   }
@@ -123,7 +129,8 @@ class response_events final : public event_writer {
     const auto usage = stream_.usage();
     call_.usage.add_prompt(usage);
     const auto ended = head_.ended(blocks_.blocks(), *stream_.finish(), usage);
-    add("response." + std::string(ended.at("status").as_string()), {{"response", ended}});
+    add("response." + std::string(ended.at("status").as_string()),
+        {{"response", ended}, {"timings", api::timings_of(stream_)}});
     return std::exchange(events_, {});
   }
 
@@ -133,6 +140,13 @@ class response_events final : public event_writer {
   }
 
  private:
+  /// True when it did: once.
+  bool begin() {
+    if (std::exchange(begun_, true)) return false;
+    add("response.created", {{"response", head_.object("in_progress")}});
+    return true;
+  }
+
   void add(const std::string& type, json::object fields) {
     fields["type"] = type;
     fields["sequence_number"] = number_++;
@@ -171,7 +185,7 @@ class response_events final : public event_writer {
         if (has_parts) add("response.content_part.added", with(block, {{"part", part_of(block)}}));
         return;
       case api::block_change::kind::add:
-        add(prefix_of(block) + ".delta", with(block, {{"delta", change.added}}));
+        add_delta(block, change.added);
         return;
       case api::block_change::kind::end:
         add(prefix_of(block) + ".done", with(block, {{has_parts ? "text" : "arguments", block.text}}));
@@ -180,9 +194,16 @@ class response_events final : public event_writer {
     }
   }
 
+  void add_delta(const api::block& block, const std::string& added) {
+    auto fields = with(block, {{"delta", added}});
+    if (timings_) fields["timings"] = api::timings_of(stream_);
+    add(prefix_of(block) + ".delta", std::move(fields));
+  }
+
   call& call_;
   const cogen::token_stream& stream_;
   const response_head& head_;
+  bool timings_;
   api::block_splitter blocks_;
   std::vector<event> events_;
   int number_ = 0;
@@ -206,10 +227,11 @@ net::awaitable<void> responses(call& client) {
       api::read_response_request(asked.body(), api::sender_of(client.request(), client.tenant), model.tokenizer());
   const auto head = head_of(asked.body(), asked.model_name);
   const bool stream = wanted.stream;
-  api::merged_streams streams(begin(model, std::move(wanted)), client.app.context.get_executor());
+  const auto extras = wanted.extras;
+  api::merged_streams streams(begin(model, std::move(wanted)), client.app.context.get_executor(), extras.progress);
   const running_answer shown(*asked.model, head.id, streams);
   if (stream) {
-    response_events writer(client, streams.streams().front(), head);
+    response_events writer(client, streams.streams().front(), head, extras.timings);
     co_await send_events(client, streams, writer);
   } else {
     co_await send_response(client, streams, head);

@@ -37,6 +37,17 @@ struct usage {
   std::chrono::nanoseconds total_time{};           ///< from `generate()` until the end
 };
 
+/// How much of a prompt has been read: `processed` of `total`, and of what had to be computed, `processed - cached` of
+/// `total - cached`.
+struct prompt_progress {
+  int total = 0;                    ///< tokens of the prompt
+  int cached = 0;                   ///< of those, how many were not computed anew
+  int processed = 0;                ///< of those, how many are done: cached ones, and those that were computed
+  std::chrono::nanoseconds time{};  ///< from when its first step began until the last one of these ended
+
+  bool operator==(const prompt_progress&) const = default;
+};
+
 /// Times of one stream or sequence, by the engine's clock, and how it spent them: the time from `accepted` to `ended`,
 /// or until now, is `waiting + running + preempted`. A plain value.
 struct request_metrics {

@@ -47,6 +47,7 @@ class stream_face {
  public:
   using next_operation = async::operation<std::optional<piece>>;
   using complete_operation = async::operation<completion>;
+  using progress_operation = async::operation<std::optional<prompt_progress>>;
 
   virtual ~stream_face() = default;
   virtual async::engine_executor executor() const = 0;
@@ -56,6 +57,8 @@ class stream_face {
   virtual void cancel_next(const next_operation& wait) noexcept = 0;
   virtual void start_complete(std::shared_ptr<complete_operation> wait) = 0;
   virtual void cancel_complete(const complete_operation& wait, net::cancellation_type type) noexcept = 0;
+  virtual void start_progress(std::shared_ptr<progress_operation> wait) = 0;
+  virtual void cancel_progress(const progress_operation& wait) noexcept = 0;
   virtual void stop() noexcept = 0;
   virtual void abort() noexcept = 0;
   virtual bool ended() const = 0;
@@ -111,6 +114,19 @@ class [[nodiscard]] basic_token_stream : public async::handle<detail::stream_fac
   [[nodiscard]] auto async_complete(Token&& token = default_completion_token()) {
     return async::initiate<Token, completion>(token, this->shared(), &detail::stream_face::start_complete,
                                               &detail::stream_face::cancel_complete);
+  }
+
+  /// How much of the prompt has been read: first as it gets a slot, with what was cached, then after each step that
+  /// read more of it, and none once all is read or the generation has ended. What several steps read while nobody
+  /// waited is reported as one. Signature: void(error_code, std::optional<prompt_progress>). Fails with the code of
+  /// `error()` if the generation failed. Every cancellation type ends the wait at once with operation_aborted, and
+  /// loses nothing. May be pending beside the other operations; with a max_buffered_tokens of 0, it asks for the first
+  /// token as async_next() does. Of a strategy, whose sequences have prompts of their own, there is none.
+  template <
+      net::completion_token_for<void(error_code, std::optional<prompt_progress>)> Token = default_completion_token>
+  [[nodiscard]] auto async_prompt_progress(Token&& token = default_completion_token()) {
+    return async::initiate<Token, std::optional<prompt_progress>>(
+        token, this->shared(), &detail::stream_face::start_progress, &detail::stream_face::cancel_progress);
   }
 
   /// Ends the generation. What was produced can still be read. No effect once it has ended.

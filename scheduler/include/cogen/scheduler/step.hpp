@@ -73,8 +73,8 @@ struct swapping_in {
   int length;
 };
 
-/// `count` tokens of one sequence run in this step. Their positions follow from the slot's length, so no row names a
-/// position. A step has at most one row for each sequence and each slot.
+/// `count` tokens of one sequence run in this step. Their positions follow from the slot's length. A step has at most
+/// one row for each sequence and each slot.
 ///
 /// The last `drafts` of the tokens are guesses at what the sequence samples here: a token is sampled after the one
 /// before them and after each of them, as if those before it had been sampled. absorb() accepts those that were.
@@ -90,6 +90,7 @@ struct row {
   bool scored = false;
   int drafts = 0;       ///< only for output::sample, of rows that are not chained
   int first_draft = 0;  ///< index in step::sampled_after_drafts
+  int position = 0;     ///< of its first token in the sequence: the length that its slot has then
 
   /// Read into the slot before its first token; null if there is none, or it comes later.
   encoder_tokens encoder_input = {};
