@@ -23,6 +23,8 @@ void check(const request& what) {
   if (what.sampling.logprobs.value_or(0) > 0)
     throw std::invalid_argument(
         fmt::format("logprobs is {}; beam_search reports no alternatives, so it must be 0", *what.sampling.logprobs));
+  if (what.sampling.logprobs_mode != logprobs_mode::raw)
+    throw std::invalid_argument("logprobs_mode is processed; beam_search does not filter tokens, so it must be raw");
   if (!what.stop.empty())
     throw std::invalid_argument(
         fmt::format("stop has {} texts; beam_search ends hypotheses by stop_token_ids alone", what.stop.size()));

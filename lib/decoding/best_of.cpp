@@ -15,6 +15,9 @@ namespace {
 
 void check_sampled(const request& what) {
   if (what.sampling.greedy()) throw std::invalid_argument("temperature is 0; best_of samples, so it must be above 0");
+  if (what.sampling.logprobs_mode != logprobs_mode::raw)
+    throw std::invalid_argument(
+        "logprobs_mode is processed; best_of ranks by the model's own distribution, so it must be raw");
   if (!what.stop.empty())
     throw std::invalid_argument(
         fmt::format("stop has {} texts; best_of ends samples by stop_token_ids alone", what.stop.size()));

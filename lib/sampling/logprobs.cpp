@@ -25,4 +25,25 @@ std::vector<token_logprob> row_logprobs::top(std::size_t count, sampling_scratch
   return best;
 }
 
+kept_logprobs::kept_logprobs(std::vector<candidate>& candidates, const softmax_scale& scale)
+    : candidates_(candidates), scale_(scale), log_total_(std::log(total_weight(candidates))) {
+  std::erase_if(candidates_, [](const candidate& each) { return each.weight <= 0; });
+}
+
+float kept_logprobs::of(const candidate& one) const {
+  return static_cast<float>((one.logit - scale_.largest) * scale_.inverse_temperature - log_total_);
+}
+
+float kept_logprobs::of(token id) const { return of(*std::ranges::find(candidates_, id, &candidate::id)); }
+
+std::vector<token_logprob> kept_logprobs::top(std::size_t count) {
+  count = std::min(count, candidates_.size());
+  const auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(count);
+  std::partial_sort(candidates_.begin(), end, candidates_.end(), ranks_before);
+  std::vector<token_logprob> best;
+  best.reserve(count);
+  for (const auto& each : std::span(candidates_).first(count)) best.push_back({each.id, of(each)});
+  return best;
+}
+
 }  // namespace cogen

@@ -2,6 +2,7 @@
 
 #include "cogen/sampling_params.hpp"
 #include "sampling/scratch.hpp"
+#include "sampling/softmax.hpp"
 
 #include <cstddef>
 #include <span>
@@ -23,6 +24,25 @@ class row_logprobs {
 
  private:
   std::span<const float> logits_;
+  double log_total_;
+};
+
+/// The log-probabilities of tokens that may be sampled. Refers to them.
+class kept_logprobs {
+ public:
+  /// `candidates` are weighed by `scale`, at least one of them above 0. Removes those of weight 0.
+  kept_logprobs(std::vector<candidate>& candidates, const softmax_scale& scale);
+
+  float of(token id) const;  ///< of one of the tokens
+
+  /// The `count` most probable ones, lower ids first among equals; fewer where there are no more.
+  std::vector<token_logprob> top(std::size_t count);
+
+ private:
+  float of(const candidate& one) const;
+
+  std::vector<candidate>& candidates_;
+  softmax_scale scale_;
   double log_total_;
 };
 

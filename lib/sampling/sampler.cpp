@@ -95,17 +95,31 @@ sampler::sampler(sampling_params parameters, std::int64_t vocabulary, std::span<
 
 sampled sampler::sample(std::span<float> logits, token_history& history, const sampling_key& key,
                         sampling_scratch& scratch, token_mask mask) const {
-  const bool reports = parameters_.logprobs.has_value();
-  if (reports) scratch.model_logits.assign(logits.begin(), logits.end());
+  const bool reports_raw = parameters_.logprobs && parameters_.logprobs_mode == logprobs_mode::raw;
+  if (reports_raw) scratch.model_logits.assign(logits.begin(), logits.end());
   if (const auto thrown = process(logits, history)) return processor_failed(*thrown);
   const auto only = mask.empty() ? std::nullopt : apply_or_find_only(mask, logits);
   const auto scan = only ? only_one(logits[static_cast<std::size_t>(*only)]) : scan_row(logits, scratch.block_maxima);
   if (status_of(scan) != sampling_status::ok) return failed(status_of(scan));
   sampled result;
   result.id = only ? *only : choose_from(logits, scan.largest, key, scratch);
-  if (reports)
+  if (!parameters_.logprobs) return result;
+  if (reports_raw)
     result = logprobs_of(scratch.model_logits, result.id, static_cast<std::size_t>(*parameters_.logprobs), scratch);
+  else if (!only && !parameters_.greedy())
+    report_processed(logits, scan.largest, scratch, result);
+  else if (*parameters_.logprobs > 0)
+    result.top.push_back({result.id, 0});
   return result;
+}
+
+void sampler::report_processed(std::span<const float> logits, float largest, sampling_scratch& scratch,
+                               sampled& into) const {
+  const softmax_scale scale{largest, inverse_temperature_};
+  keep_candidates(logits, scale, scratch);
+  kept_logprobs kept(scratch.candidates, scale);
+  into.logprob = kept.of(into.id);
+  into.top = kept.top(static_cast<std::size_t>(*parameters_.logprobs));
 }
 
 token sampler::choose_from(std::span<const float> logits, float largest, const sampling_key& key,
@@ -164,18 +178,20 @@ std::pair<sampling_status, std::vector<token_probability>> sampler::distribution
   if (status_of(scan) != sampling_status::ok) return {status_of(scan), {}};
   if (parameters_.greedy())
     return {sampling_status::ok, {{static_cast<token>(first_equal(logits, scratch.block_maxima, scan.largest)), 1}}};
-  const softmax_scale scale{scan.largest, inverse_temperature_};
-  if (filters_.keep_all(logits.size())) {
-    collect_at_least(logits, scratch.block_maxima, -infinity, scratch.candidates);
-    weigh(scratch.candidates, scale);
-  } else {
-    apply_filters(logits, filters_, scale, scratch);
-  }
+  keep_candidates(logits, {scan.largest, inverse_temperature_}, scratch);
   const double total = total_weight(scratch.candidates);
   std::vector<token_probability> kept;
   for (const auto& each : scratch.candidates)
     if (each.weight > 0) kept.push_back({each.id, each.weight / total});
   return {sampling_status::ok, std::move(kept)};
+}
+
+/// Replaces `scratch.candidates` by the tokens that may be sampled, weighed; others may be among them with weight 0.
+void sampler::keep_candidates(std::span<const float> logits, const softmax_scale& scale,
+                              sampling_scratch& scratch) const {
+  if (!filters_.keep_all(logits.size())) return apply_filters(logits, filters_, scale, scratch);
+  collect_at_least(logits, scratch.block_maxima, -infinity, scratch.candidates);
+  weigh(scratch.candidates, scale);
 }
 
 std::optional<std::string> sampler::process(std::span<float> logits, token_history& history) const {

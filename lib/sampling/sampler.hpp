@@ -25,7 +25,7 @@ std::string explain(sampling_status status);
 struct sampled {
   sampling_status status = sampling_status::ok;
   token id = 0;
-  float logprob = 0;               ///< of the model's own distribution; set if logprobs were requested
+  float logprob = 0;               ///< of the distribution of its logprobs_mode; set if logprobs were requested
   std::vector<token_logprob> top;  ///< most probable first, the lowest id first among equals; as many as were requested
   std::string message;             ///< explains a status other than `ok`
 };
@@ -85,6 +85,8 @@ class sampler {
   void hold_back_end_tokens(std::span<float> logits, const token_history& history) const;
   token choose_from(std::span<const float> logits, float largest, const sampling_key& key,
                     sampling_scratch& scratch) const;
+  void keep_candidates(std::span<const float> logits, const softmax_scale& scale, sampling_scratch& scratch) const;
+  void report_processed(std::span<const float> logits, float largest, sampling_scratch& scratch, sampled& into) const;
   bool holds_back(std::size_t generated) const;
 
   sampling_params parameters_;

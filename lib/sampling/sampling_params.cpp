@@ -61,6 +61,8 @@ std::optional<std::string> sampling_params::problem(std::int64_t vocabulary) con
   if (auto found = outside("frequency_penalty", frequency_penalty, -max_count_penalty, max_count_penalty)) return found;
   if (auto found = outside("min_tokens", min_tokens, most_tokens)) return found;
   if (auto found = outside("logprobs", logprobs.value_or(0), max_logprobs)) return found;
+  if (logprobs_mode > cogen::logprobs_mode::processed)
+    return fmt::format("logprobs_mode is {}; it may be raw (0) or processed (1)", static_cast<int>(logprobs_mode));
   return bias_problem(logit_bias, vocabulary);
 }
 

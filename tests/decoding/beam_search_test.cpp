@@ -119,6 +119,8 @@ BOOST_AUTO_TEST_CASE(what_a_search_does_not_do_is_refused_by_name) {
              "temperature is 0.5; beam_search does not sample, so it must be 0");
   BOOST_TEST(with([](request& what) { what.sampling.logprobs = 3; }) ==
              "logprobs is 3; beam_search reports no alternatives, so it must be 0");
+  BOOST_TEST(with([](request& what) { what.sampling.logprobs_mode = logprobs_mode::processed; }) ==
+             "logprobs_mode is processed; beam_search does not filter tokens, so it must be raw");
   BOOST_TEST(with([](request& what) {
                what.stop = {"a", "b"};
              }) == "stop has 2 texts; beam_search ends hypotheses by stop_token_ids alone");

@@ -113,6 +113,8 @@ BOOST_AUTO_TEST_CASE(what_it_does_not_do_is_refused_by_name) {
   };
   BOOST_TEST(why_not([](request& what) { what.sampling.temperature = 0; }) ==
              "temperature is 0; best_of samples, so it must be above 0");
+  BOOST_TEST(why_not([](request& what) { what.sampling.logprobs_mode = logprobs_mode::processed; }) ==
+             "logprobs_mode is processed; best_of ranks by the model's own distribution, so it must be raw");
   BOOST_TEST(why_not([](request& what) { what.stop = {"a"}; }) ==
              "stop has 1 texts; best_of ends samples by stop_token_ids alone");
   const auto refused = [](const best_of_params& params) {

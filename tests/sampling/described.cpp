@@ -87,7 +87,9 @@ BOOST_AUTO_TEST_CASE(what_the_host_has_to_sample_is_not_described) {
   sampling_row row;
   token_history history;
   row.slot = 5;
-  for (auto how : {sampling_params{.logprobs = 0}, sampling_params{.processor = [](auto, auto) {}}}) {
+  for (auto how :
+       {sampling_params{.logprobs = 0}, sampling_params{.logprobs = 0, .logprobs_mode = logprobs_mode::processed},
+        sampling_params{.processor = [](auto, auto) {}}}) {
     how.logit_bias[3] = 1;
     BOOST_TEST(!sampler(how, vocabulary).describe(row, lists, history, false));
   }

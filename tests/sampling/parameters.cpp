@@ -95,6 +95,14 @@ BOOST_AUTO_TEST_CASE(each_count_is_held_to_its_limits) {
       "logprobs", [](sampling_params& s, std::int64_t v) { s.logprobs = v; }, sampling_params::max_logprobs);
 }
 
+BOOST_AUTO_TEST_CASE(a_mode_that_there_is_not_is_refused) {
+  sampling_params parameters;
+  parameters.logprobs_mode = cogen::logprobs_mode::processed;
+  BOOST_TEST(!parameters.problem(vocabulary));
+  parameters.logprobs_mode = static_cast<cogen::logprobs_mode>(2);
+  BOOST_TEST(parameters.problem(vocabulary).value() == "logprobs_mode is 2; it may be raw (0) or processed (1)");
+}
+
 BOOST_AUTO_TEST_CASE(a_bias_outside_the_vocabulary_names_the_token_and_the_limit) {
   const auto problem_of = [](cogen::token id) {
     sampling_params biased;

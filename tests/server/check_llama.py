@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """usage: check_llama.py PROGRAM MODEL: asks the HTTP server as the clients of llama-server do."""
 import json
+import math
 import tempfile
 
 from cogen_server import CAPITAL
@@ -78,6 +79,21 @@ def check_progress(server):
     assert totals[0] < 5 < totals[1], totals
 
 
+def check_probabilities(server):
+    asked = {"prompt": "The sea is", "n_predict": 6, "n_probs": 10, "seed": 3, "temperature": 1.5, "top_k": 5, "min_p": 0, "top_p": 1}
+    answer = server.ask("/completion", **asked, post_sampling_probs=True)
+    assert answer["generation_settings"]["post_sampling_probs"]
+    raw = server.ask("/completion", **asked)
+    for token, before in zip(answer["completion_probabilities"], raw["completion_probabilities"]):
+        probs = [other["prob"] for other in token["top_probs"]]
+        assert len(probs) == 5 and abs(sum(probs) - 1) < 1e-5 and probs == sorted(probs, reverse=True), probs
+        assert token["prob"] in probs and token["id"] == before["id"]
+        powers = [math.exp(other["logprob"] / 1.5) for other in before["top_logprobs"][:5]]
+        assert all(abs(prob - power / sum(powers)) < 1e-4 for prob, power in zip(probs, powers)), (probs, powers)
+    greedy = server.ask("/completion", **asked | {"temperature": 0}, post_sampling_probs=True)
+    assert all(token["prob"] == 1 and len(token["top_probs"]) == 1 for token in greedy["completion_probabilities"])
+
+
 def check_chat_template():
     with tempfile.NamedTemporaryFile("w") as template:
         template.write("{% for m in messages %}<{{ m.content }}>{% endfor %}")
@@ -106,4 +122,4 @@ def check_slot_files():
             assert server.post("/slots/1?action=restore", {"filename": "none"}).status == 400
 
 
-check_all(shared=[check_tokens, check_llama, check_progress], own=[check_chat_template, check_slot_files])
+check_all(shared=[check_tokens, check_llama, check_progress, check_probabilities], own=[check_chat_template, check_slot_files])

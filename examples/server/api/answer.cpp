@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <random>
 #include <utility>
 
@@ -14,10 +15,27 @@ namespace {
 
 namespace json = boost::json;
 
-json::object logprob_of(cogen::token id, float logprob, const cogen::text::tokenizer& vocabulary) {
+json::object spelled(cogen::token id, const cogen::text::tokenizer& vocabulary) {
   json::array bytes;
   for (const char byte : vocabulary.token_bytes(id)) bytes.push_back(static_cast<unsigned char>(byte));
-  return {{"id", id}, {"token", vocabulary.token_text(id)}, {"bytes", std::move(bytes)}, {"logprob", logprob}};
+  return {{"id", id}, {"token", vocabulary.token_text(id)}, {"bytes", std::move(bytes)}};
+}
+
+/// Each token with its number and those of others in its place, by `add_number`.
+template <class Number>
+json::array with_numbers(std::span<const cogen::sampled_token> tokens, const cogen::text::tokenizer& vocabulary,
+                         std::string_view others, const Number& add_number) {
+  json::array result;
+  for (const auto& each : tokens) {
+    auto one = spelled(each.id, vocabulary);
+    add_number(one, each.logprob);
+    json::array top;
+    for (const auto& other : each.top)
+      add_number(top.emplace_back(spelled(other.id, vocabulary)).as_object(), other.logprob);
+    one[others] = std::move(top);
+    result.push_back(std::move(one));
+  }
+  return result;
 }
 
 double milliseconds(std::chrono::nanoseconds time) { return std::chrono::duration<double, std::milli>(time).count(); }
@@ -77,15 +95,14 @@ json::object usage_sum::json() const {
 }
 
 json::array chat_logprobs(std::span<const cogen::sampled_token> tokens, const cogen::text::tokenizer& vocabulary) {
-  json::array result;
-  for (const auto& each : tokens) {
-    auto one = logprob_of(each.id, each.logprob, vocabulary);
-    json::array top;
-    for (const auto& other : each.top) top.push_back(logprob_of(other.id, other.logprob, vocabulary));
-    one["top_logprobs"] = std::move(top);
-    result.push_back(std::move(one));
-  }
-  return result;
+  return with_numbers(tokens, vocabulary, "top_logprobs",
+                      [](json::object& to, float logprob) { to["logprob"] = logprob; });
+}
+
+json::array token_probabilities(std::span<const cogen::sampled_token> tokens,
+                                const cogen::text::tokenizer& vocabulary) {
+  return with_numbers(tokens, vocabulary, "top_probs",
+                      [](json::object& to, float logprob) { to["prob"] = std::exp(logprob); });
 }
 
 json::array prompt_logprobs(std::span<const cogen::sampled_token> tokens, const cogen::text::tokenizer& vocabulary) {

@@ -52,6 +52,10 @@ class usage_sum {
 boost::json::array chat_logprobs(std::span<const cogen::sampled_token> tokens,
                                  const cogen::text::tokenizer& vocabulary);
 
+/// The probabilities of tokens, in llama-server's words, from log-probabilities of those that may be sampled.
+boost::json::array token_probabilities(std::span<const cogen::sampled_token> tokens,
+                                       const cogen::text::tokenizer& vocabulary);
+
 /// vLLM's `prompt_logprobs`: an object of the tokens that might stand in each place, null for the first.
 boost::json::array prompt_logprobs(std::span<const cogen::sampled_token> tokens,
                                    const cogen::text::tokenizer& vocabulary);

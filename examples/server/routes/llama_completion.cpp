@@ -32,6 +32,8 @@ wanted_completion read(const call& client, const api::field_reader& body, const 
   if (const auto probabilities = body.integer("n_probs", 0, cogen::sampling_params::max_logprobs);
       probabilities.value_or(0) > 0)
     wanted.each.request.sampling.logprobs = *probabilities;
+  if (body.flag("post_sampling_probs").value_or(false))
+    wanted.each.request.sampling.logprobs_mode = cogen::logprobs_mode::processed;
   if (auto format = api::read_format(body)) wanted.each.request.response_format = std::move(*format);
   for (auto& prompt : api::read_prompts(body, "prompt", &tokens))
     wanted.prompts.push_back(std::get<cogen::token_ids>(std::move(prompt)));
@@ -75,6 +77,7 @@ json::object settings_of(const cogen::request& request, const served_model& mode
           {"adaptive_target", -1},  // a sampler of llama.cpp's, which is off
           {"adaptive_decay", 0},
           {"n_probs", how.logprobs.value_or(0)},
+          {"post_sampling_probs", how.logprobs_mode == cogen::logprobs_mode::processed},
           {"ignore_eos", request.ignore_eos},
           {"logit_bias", std::move(biases)},
           {"stop", std::move(stop)}};
@@ -145,8 +148,11 @@ class completion_writer final : public event_writer {
 
   template <class Tokens>
   void add_probabilities(json::object& to, const Tokens& tokens) const {
-    if (wanted_.each.request.sampling.logprobs)
-      to["completion_probabilities"] = api::chat_logprobs(tokens, model_.tokenizer());
+    const auto& how = wanted_.each.request.sampling;
+    if (!how.logprobs) return;
+    const bool processed = how.logprobs_mode == cogen::logprobs_mode::processed;
+    to["completion_probabilities"] = processed ? api::token_probabilities(tokens, model_.tokenizer())
+                                               : api::chat_logprobs(tokens, model_.tokenizer());
   }
 
   std::vector<event> on(const api::stream_event& what) override {

@@ -86,9 +86,9 @@ struct request {
   /// until it is read. 0: each token is generated only when it is asked for.
   int max_buffered_tokens = 16;
 
-  /// Reports the log-probability of each token of the prompt and those of so many most probable tokens in its place, at
-  /// most sampling_params::max_logprobs: see token_stream::prompt_logprobs(). Such a prompt is run whole, whatever of
-  /// it is cached; others may share what it has run. Empty: none.
+  /// Reports the raw log-probability of each token of the prompt and those of so many most probable tokens in its
+  /// place, at most sampling_params::max_logprobs: see token_stream::prompt_logprobs(). Such a prompt is run whole,
+  /// whatever of it is cached; others may share what it has run. Empty: none.
   std::optional<int> prompt_logprobs = {};
   /// The stream begins with a piece of the prompt: its tokens, with what `prompt_logprobs` reports, and their text
   /// without control tokens. It comes with the first generated token; no stop string is looked for in it.

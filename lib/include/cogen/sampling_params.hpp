@@ -26,6 +26,12 @@ struct token_logprob {
 /// every request waits for it. If it throws, its own request fails with the exception's message; the batch goes on.
 using logits_processor = std::function<void(std::span<const token> history, std::span<float> logits)>;
 
+/// Of which distribution log-probabilities are reported; vLLM's `logprobs_mode` has the same words.
+enum class logprobs_mode : std::uint8_t {
+  raw,        ///< the model's own, before any parameter
+  processed,  ///< the one that tokens are sampled from: after all parameters, the mask of a format, and the filters
+};
+
 /// How the next token is chosen from the model's logits. By default the most likely one is taken.
 ///
 ///     cogen::sampling_params{.temperature = 0.8, .top_p = 0.95, .seed = 7}
@@ -64,8 +70,11 @@ struct sampling_params {
   /// else is in the batch. Empty: the engine picks a seed for each request.
   std::optional<std::uint64_t> seed = {};
   /// Reports each chosen token's log-probability and those of so many most probable tokens; 0: the chosen one's alone.
-  /// They are of the model's own distribution, before any parameter here. Empty: none.
+  /// Empty: none.
   std::optional<std::int64_t> logprobs = {};
+  /// What `logprobs` are of. Processed ones are of tokens that may be sampled, which may be fewer than were asked for,
+  /// and of the chosen one alone, with probability 1, where temperature is 0.
+  cogen::logprobs_mode logprobs_mode = cogen::logprobs_mode::raw;
 
   logits_processor processor = {};  ///< the caller's own; empty: none
 
@@ -80,7 +89,7 @@ struct sampling_params {
 /// A token that was sampled.
 struct sampled_token {
   token id = 0;
-  float logprob = 0;               ///< of the model's own distribution; set where the request asked for logprobs
+  float logprob = 0;               ///< of the distribution of its logprobs_mode; set where the request asked for it
   std::vector<token_logprob> top;  ///< the most probable tokens, as many as the request asked for
 };
 

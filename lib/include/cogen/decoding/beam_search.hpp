@@ -37,8 +37,8 @@ struct beam_search_params {
 ///
 /// The streams get their text at the end, and token_stream::score() is their score. Each token has the log-probability
 /// that counts in it. Of request::sampling it applies logit_bias, the penalties, min_tokens and processor, to
-/// log-probabilities as Transformers does; a temperature, `logprobs` above 0, and stop strings are refused with
-/// error::invalid_request. Without a continuation that is possible the search fails with error::bad_logits. An
+/// log-probabilities as Transformers does; a temperature, `logprobs` above 0 or processed, and stop strings are refused
+/// with error::invalid_request. Without a continuation that is possible the search fails with error::bad_logits. An
 /// operation of a beam that fails, fails it too. Throws what `params.validate()` throws.
 [[nodiscard]] strategy beam_search(beam_search_params params = {});
 

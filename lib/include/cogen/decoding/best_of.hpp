@@ -28,8 +28,8 @@ struct best_of_params {
 ///
 ///     auto streams = engine.generate({.prompt = prompt, .sampling = {.temperature = 0.8}}, cogen::best_of({.n = 8}));
 ///
-/// The one stream gets its text at the end. Greedy sampling and stop strings are refused with error::invalid_request.
-/// Throws what `params.validate()` throws.
+/// The one stream gets its text at the end. Greedy sampling, processed log-probabilities and stop strings are refused
+/// with error::invalid_request. Throws what `params.validate()` throws.
 [[nodiscard]] strategy best_of(best_of_params params = {});
 
 }  // namespace cogen
