@@ -74,10 +74,8 @@ BOOST_AUTO_TEST_CASE(the_token_that_ends_a_text_can_be_had_with_its_log_probabil
   toy_engine toy({.end_tokens = {expected.back()}});
   net::io_context context;
   for (const bool ignore_eos : {false, true}) {
-    auto stream = toy.running.generate({.prompt = token_ids(prompt),
-                                        .max_tokens = answer,
-                                        .sampling = {.logprobs = 2},
-                                        .ignore_eos = ignore_eos});
+    auto stream = toy.running.generate(
+        {.prompt = token_ids(prompt), .max_tokens = answer, .sampling = {.logprobs = 2}, .ignore_eos = ignore_eos});
     BOOST_TEST(!stream.end_token());
     std::vector<token> received;
     stream.async_complete(
