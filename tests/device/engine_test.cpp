@@ -137,6 +137,35 @@ BOOST_DATA_TEST_CASE(what_is_sampled_is_what_the_processor_samples, data::make({
     BOOST_TEST(received[i] == expected[i], boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(processed_log_probabilities_are_those_of_the_processor) {
+  const auto model = golden_model_on(std::make_shared<plain_backend>(), "llama_default");
+  const auto reference = golden_model("llama_default");
+  const auto tokens_of = [&](engine running) {
+    std::vector<sampled_token> tokens;
+    drive(running, [&]() -> net::awaitable<void> {
+      auto stream = running.generate(
+          {.prompt = token_ids(some_tokens(*reference, 9, 3)),
+           .max_tokens = 20,
+           .sampling =
+               {.temperature = 2, .top_k = 5, .seed = 4, .logprobs = 8, .logprobs_mode = logprobs_mode::processed},
+           .ignore_eos = true});
+      tokens = (co_await stream.async_complete()).tokens;
+    });
+    return tokens;
+  };
+  const auto received = tokens_of(engine(model, small_engine(*model)));
+  const auto expected = tokens_of(engine(reference, tiny_engine(*reference)));
+  BOOST_REQUIRE_EQUAL(received.size(), expected.size());
+  for (std::size_t i = 0; i < received.size(); ++i) {
+    BOOST_TEST(received[i].id == expected[i].id);
+    BOOST_TEST(std::abs(received[i].logprob - expected[i].logprob) < 1e-3F);
+    BOOST_REQUIRE(received[i].top.size() == 5u);
+    double total = 0;
+    for (const auto& each : received[i].top) total += std::exp(each.logprob);
+    BOOST_TEST(std::abs(total - 1) < 1e-5);
+  }
+}
+
 BOOST_DATA_TEST_CASE(sequences_fork_and_go_back, data::make({"llama_default", "bart_tiny"}), name) {
   const auto model = golden_model_on(std::make_shared<plain_backend>(), name);
   const auto reference = golden_model(name);
