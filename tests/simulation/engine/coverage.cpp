@@ -5,8 +5,8 @@ namespace {
 
 constexpr const char* stream_states[] = {"queued", "waiting",   "prefilling", "decoding",
                                          "paused", "preempted", "ended",      "failed"};
-constexpr const char* stream_events[] = {"next",     "next_for", "timed out", "complete", "second",  "total", "partial",
-                                         "terminal", "stop",     "destroy",   "device",   "stopped", "gone"};
+constexpr const char* stream_events[] = {"next",    "next_for", "timed out", "complete", "progress", "second",  "total",
+                                         "partial", "terminal", "stop",      "destroy",  "device",   "stopped", "gone"};
 constexpr const char* sequence_states[] = {"fresh",  "queued",  "waiting", "prefilling", "decoding", "preemption",
                                            "saving", "opening", "idle",    "preempted",  "dead"};
 constexpr const char* sequence_events[] = {"forward", "decode",  "fork",     "truncate", "preempt", "save",    "open",

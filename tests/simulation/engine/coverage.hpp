@@ -13,6 +13,7 @@ enum class stream_event {
   next_for,
   timed_out,
   complete,
+  progress,
   second,
   total,
   partial,

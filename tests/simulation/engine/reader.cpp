@@ -40,7 +40,7 @@ net::awaitable<void> reader::live() {
 }
 
 net::awaitable<void> reader::act(random& chance) {
-  const int weights[] = {dawdles_, 60, 12, 8, 3, 3, stage_.of().misfortunes && !stage_.closing() ? 1 : 0};
+  const int weights[] = {dawdles_, 60, 12, 8, 3, 3, 10, stage_.of().misfortunes && !stage_.closing() ? 1 : 0};
   switch (chance.weighted(weights)) {
     case 0:
       co_return;
@@ -55,6 +55,9 @@ net::awaitable<void> reader::act(random& chance) {
       co_return stop();
     case 5:
       co_return destroy();
+    case 6:
+      for (int n = chance.between(1, 8); n > 0 && !over(); --n) co_await watch();
+      co_return;
     default:
       stage_.seen().visit(feature::stopped_in_handler);
       co_return stage_.befall(misfortune::engine_stopped);
@@ -89,6 +92,14 @@ net::awaitable<void> reader::complete(random& chance) {
   const auto heard = co_await wait_for<completion>(start);
   hear(heard.code, heard.value);
   if (leaves && !over()) destroy();
+}
+
+net::awaitable<void> reader::watch() {
+  visit(stream_event::progress);
+  stage_.say("{}: progress", name());
+  const auto start = [this](auto handler) { stream_->async_prompt_progress(std::move(handler)); };
+  const auto heard = co_await wait_for<std::optional<prompt_progress>>(start);
+  hear(heard.code, heard.value);
 }
 
 void reader::stop() {
@@ -179,6 +190,24 @@ void reader::hear(error_code code, const completion& heard) {
     return require(heard.usage.generated_tokens == static_cast<int>(read_.size()), "a part is not all there was");
   heard_end_ = true;
   hear_end(heard.reason, heard.usage);
+}
+
+void reader::hear(error_code code, const std::optional<prompt_progress>& heard) {
+  stage_.say("{}: hears {}, {} tokens of its prompt are read", name(), code.message(), heard ? heard->processed : -1);
+  if (is_excused(code)) return;
+  if (code) return hear_failure(code);  // what came before is still there to be read
+  const int total = static_cast<int>(what_.parts.prompt.size());
+  if (!heard) {
+    const bool all = progress_ && progress_->processed == total;
+    return require(all || !stream_ || stream_->ended(), "it hears no more of its prompt, which is not read");
+  }
+  require(heard->total == total, "its prompt is miscounted");
+  require(heard->cached <= heard->processed && heard->processed <= total, "more of its prompt is read than there is");
+  require(!progress_ || (progress_->cached == heard->cached && progress_->processed < heard->processed &&
+                         progress_->time <= heard->time),
+          "the reading of its prompt goes back");
+  check_cached(heard->cached);
+  progress_ = heard;
 }
 
 void reader::take(std::span<const sampled_token> tokens) {

@@ -5,10 +5,10 @@
 
 namespace cogen::engine_simulation {
 
-/// Reads one stream: promptly, slowly, whole, in the end not at all.
+/// Reads one stream: promptly, slowly, whole, in the end not at all. May watch how its prompt is read.
 class reader final : public client {
  public:
-  /// `dawdles`: how often it does nothing with its turn, against 86 times that it does something.
+  /// `dawdles`: how often it does nothing with its turn, against 96 times that it does something.
   reader(world& stage, std::string name, net::any_io_executor where, reading what, int dawdles);
 
   void interfere(random& chance) override;
@@ -23,6 +23,7 @@ class reader final : public client {
   net::awaitable<void> act(random& chance);
   net::awaitable<void> next(random& chance, std::optional<clock::duration> limit);
   net::awaitable<void> complete(random& chance);
+  net::awaitable<void> watch();
   void stop();
   void destroy();
   void second();
@@ -30,6 +31,7 @@ class reader final : public client {
   stream_at at() const;
   void hear(error_code code, const std::optional<piece>& received);
   void hear(error_code code, const completion& received);
+  void hear(error_code code, const std::optional<prompt_progress>& received);
   void take(std::span<const sampled_token> tokens);
   void hear_end(finish_reason reason, const usage& used);
   void check_cached(int tokens) const;
@@ -40,6 +42,7 @@ class reader final : public client {
   const reading what_;
   std::optional<token_stream> stream_;
   std::vector<token> read_;
+  std::optional<prompt_progress> progress_;  // the last that it heard
   std::optional<clock::time_point> limit_;
   const int dawdles_;
   const std::uint64_t born_;
