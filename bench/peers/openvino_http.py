@@ -24,8 +24,8 @@ class Batch:
         scheduling.max_num_batched_tokens = given.batch
         scheduling.max_num_seqs = given.most
         scheduling.enable_prefix_caching = given.prefix_caching
-        self.pipeline = openvino_genai.ContinuousBatchingPipeline(given.model, scheduling, "CPU")
-        self.tokenizer = self.pipeline.get_tokenizer()
+        self.tokenizer = openvino_genai.Tokenizer(given.tokenizer or given.model)
+        self.pipeline = openvino_genai.ContinuousBatchingPipeline(given.model, self.tokenizer, scheduling, "CPU")
         self.pieces = {token: piece for piece, token in self.tokenizer.get_vocab().items()}
 
     def run(self):
@@ -194,6 +194,7 @@ async def serve(given, link):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", required=True, help="a GGUF file or a folder with OpenVINO's own format")
+    parser.add_argument("--tokenizer", help="where the tokenizer is, a GGUF file or a folder, if not with the model")
     parser.add_argument("--name", default="openvino", help="the model's, at /v1/models")
     parser.add_argument("--port", type=int, default=8080, help="0: one that is free")
     parser.add_argument("--batch", type=int, default=512, help="max_num_batched_tokens")
