@@ -16,12 +16,34 @@ namespace cogen::kernels {
 namespace {
 
 // Each weights class is a group of some weights, from one lane on: it says what scales and minima vector c of outputs
-// has, and calls use(quad, w) with four bytes a lane for C vectors of them, for each quad of inputs in order.
+// has, and calls use(quad, w) with four bytes a lane for C vectors of them, for each quad of inputs in order. Those that
+// were used are then in what seen() returns, to be read in any order.
+
+constexpr int panel_lanes = 2 * simd::width;
+
+template <int C>
+struct kept_quads {
+  COGEN_INLINE void keep(int quad, const dots::i (&w)[C]) { __builtin_memcpy(quads[quad], w, sizeof w); }
+  COGEN_INLINE dots::i at(std::uint32_t quad, int c) const { return simd::load_bits(&quads[quad][c]); }
+
+  dots::i quads[quads_in_group][C];
+};
+
+// A panel has them already.
+template <int C>
+struct panel_quads {
+  COGEN_INLINE void keep(int, const dots::i (&)[C]) {}
+  COGEN_INLINE dots::i at(std::uint32_t quad, int c) const {
+    return simd::load_bits(quads + std::size_t{4} * (quad * panel_lanes + c * simd::width));
+  }
+
+  const std::byte* quads;
+};
 
 // The sum of a part's codes, or of all.
 template <int Parts>
 COGEN_INLINE std::int32_t sum_of_codes(const activation_group& x, int part) {
-  return (sum_start - x.starts[Parts == 1 ? 2 : 3 + part]) >> 7;
+  return (sum_start - x.starts[Parts == 1 ? 1 : 2 + part]) >> 7;
 }
 
 // Weights as tiles hold them, whose sums begin less what their zero owes.
@@ -33,16 +55,18 @@ struct summed_weights : Quantized {
   using values = typename Quantized::values;
   static constexpr bool whole_bytes = values::bits == 8;
   using sums = dots::sums_of<values::sum_bits>;
-
   COGEN_INLINE static std::int32_t start(const activation_group& x, int part) {
-    if constexpr (minimum) return x.starts[0];
-    if constexpr (parts == 1 && values::zero == 8) return x.starts[1];
-    if constexpr (parts == 1 && values::zero == 128) return x.starts[2];
+    if constexpr (values::zero == 0) return sum_start;
+    if constexpr (parts == 1 && values::zero == 8) return x.starts[0];
+    if constexpr (parts == 1 && values::zero == 128) return x.starts[1];
     return sum_start - values::zero * sum_of_codes<parts>(x, part);
+  }
+  template <int C>
+  COGEN_INLINE kept_quads<C> seen() const {
+    return {};
   }
 };
 
-constexpr int panel_lanes = 2 * simd::width;
 
 // A group as a panel holds it, for some lanes: scales and minima in float32, a byte for each weight.
 template <class Packed>
@@ -55,6 +79,10 @@ struct panel_group {
 
   COGEN_INLINE static std::int32_t start(const activation_group& x, int part) { return Packed::start(x, part); }
   COGEN_INLINE void advance() { data += bytes; }
+  template <int C>
+  COGEN_INLINE panel_quads<C> seen() const {
+    return {data + header};
+  }
   COGEN_INLINE dots::f scale(int c, int part) const {
     return simd::load(reinterpret_cast<const float*>(data) + part * panel_lanes + c * simd::width);
   }
@@ -85,6 +113,10 @@ struct unpacked_group : Packed {
   COGEN_INLINE void advance() {
     Packed::advance();
     panel += panel_type::bytes;
+  }
+  template <int C>
+  COGEN_INLINE panel_quads<C> seen() const {
+    return {panel + panel_type::header};
   }
   COGEN_INLINE dots::f scale(int c, int part) const { return keep(Packed::scale(c, part), c, part); }
   COGEN_INLINE dots::f least(int c, int part) const { return keep(Packed::least(c, part), c, Packed::parts + part); }
@@ -169,6 +201,20 @@ struct int8_sums {
   }
 };
 
+// What a part adds for the outlier: codes of one of its quads, zeros where another part has the outlier.
+template <int Parts>
+struct outlier_of_part {
+  static constexpr std::uint32_t quads = quads_in_group / Parts;
+
+  COGEN_INLINE static std::uint32_t quad(const activation_group& x, int part) {
+    return Parts == 1 ? x.outlier_quad : static_cast<std::uint32_t>(part) * quads + x.outlier_quad % quads;
+  }
+  COGEN_INLINE static dots::i codes(const activation_group& x, int part) {
+    static constexpr std::int8_t none[4] = {};
+    return dots::four(Parts == 1 || x.outlier_quad / quads == static_cast<std::uint32_t>(part) ? x.outlier : none);
+  }
+};
+
 // One group's part that shares its scales: its sums of integers, times both scales.
 template <class Weights, int M, int C>
 COGEN_INLINE void add_part(const Weights& weights, int part, const activation_rows<M>& x, int8_sums<M, C>& total) {
@@ -179,8 +225,10 @@ COGEN_INLINE void add_part(const Weights& weights, int part, const activation_ro
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) sum[m][c] = integers::begin(Weights::start(*x[m], part));
   }
+  auto seen = weights.template seen<C>();
   weights.template quads<C>(
       part, [&](int quad, const dots::i(&w)[C]) __attribute__((always_inline)) {
+        seen.keep(quad, w);
         COGEN_UNROLL
         for (int m = 0; m < M; ++m) {
           const dots::i codes = dots::four(x[m]->codes + 4 * quad);
@@ -188,6 +236,14 @@ COGEN_INLINE void add_part(const Weights& weights, int part, const activation_ro
           for (int c = 0; c < C; ++c) sum[m][c] = integers::add(sum[m][c], w[c], codes);
         }
       });
+  using outlier = outlier_of_part<Weights::parts>;
+  COGEN_UNROLL
+  for (int m = 0; m < M; ++m) {
+    const std::uint32_t quad = outlier::quad(*x[m], part);
+    const dots::i codes = outlier::codes(*x[m], part);
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c) sum[m][c] = integers::add(sum[m][c], seen.at(quad, c), codes);
+  }
   COGEN_UNROLL
   for (int c = 0; c < C; ++c) {
     const dots::f scale = weights.scale(c, part);

@@ -14,14 +14,17 @@ namespace cogen::kernels {
 constexpr std::int32_t sum_start = 0x4b400000;
 
 /// 32 inputs of one row, rounded to 8 bits: input = code * scale, or all of them not numbers where the scale is none.
+/// Many groups hold one input that is far larger than the others, the outlier. Its code may have 9 bits, so that the
+/// others' are not small because of it: twice as large codes have half the error.
 struct activation_group {
   std::int8_t codes[quantized_group];  // -127..127
   float scale;                         // its last two bits are 0, so that products with 1.5 * 2^23 are exact
   float offset;                        // -1.5 * 2^23 * scale
   float scaled_sum;                    // of the inputs
-  // sum_start, then it less what weights owe that are biased: by 8, or by 128, times all codes, the first 16, the
-  // others.
-  std::int32_t starts[5];
+  std::int8_t outlier[4];              // what is beyond codes of the quad of codes that has it, else 0
+  // sum_start less what weights owe that are biased: by 8, or by 128, times all codes, the first 16, the others.
+  std::int32_t starts[4];
+  std::uint32_t outlier_quad;  // 0..7
 };
 
 /// Some rows times the outputs of lanes [first_lane, last_lane) of one tile; see linear_job.

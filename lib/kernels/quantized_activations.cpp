@@ -6,18 +6,22 @@
 namespace cogen::kernels {
 namespace {
 
-// Bytes of one row in each form, in whole cache lines; 0 where no tile needs it.
+constexpr std::int64_t line = 64;  // bytes of the cache
+
+// Bytes of one row in each form; 0 where no tile needs it.
 struct row_forms {
   std::int64_t groups = 0;
   std::int64_t bf16 = 0;
+
+  // Before the rows in bf16.
+  std::int64_t all_groups(std::int64_t rows) const { return rounded_up(rows * groups, line); }
 };
 
 row_forms forms_for(const execution& run, const tiled_matrix& weights) {
-  constexpr std::int64_t line = 64;
   row_forms forms;
   if (run.mode == compute_type::float32) return forms;
   if (weights.holds_quantized())
-    forms.groups = rounded_up(weights.inputs() / quantized_group * std::int64_t{sizeof(activation_group)}, line);
+    forms.groups = weights.inputs() / quantized_group * std::int64_t{sizeof(activation_group)};
   if (weights.holds(weight_storage::bf16) && int8_kernels_of(run.set).multiply_bf16)
     forms.bf16 = rounded_up(2 * weights.inputs(), line);
   return forms;
@@ -26,17 +30,18 @@ row_forms forms_for(const execution& run, const tiled_matrix& weights) {
 }  // namespace
 
 std::int64_t quantized_activations::floats(const execution& run, const tiled_matrix& weights, std::int64_t rows) {
-  const auto [groups, bf16] = forms_for(run, weights);
-  return rows * (groups + bf16) / std::int64_t{sizeof(float)};
+  const auto forms = forms_for(run, weights);
+  return (forms.all_groups(rows) + rows * forms.bf16) / std::int64_t{sizeof(float)};
 }
 
 quantized_activations::quantized_activations(const execution& run, const tiled_matrix& weights,
                                              const linear_operands& operands) {
-  const auto [groups, bf16] = forms_for(run, weights);
+  const auto forms = forms_for(run, weights);
+  const auto [groups, bf16] = forms;
   if (groups + bf16 == 0 && !operands.maker) return;
   const int8_table& kernels = int8_kernels_of(run.set);
   auto* const all_groups = reinterpret_cast<std::byte*>(operands.scratch);
-  std::byte* const all_bf16 = all_groups + operands.rows * groups;
+  std::byte* const all_bf16 = all_groups + forms.all_groups(operands.rows);
   for_each_row(*run.workers, operands.rows, weights.inputs(), [&](std::int64_t row) {
     if (operands.maker) operands.maker->make(row);
     const float* x = operands.x + row * operands.x_stride;

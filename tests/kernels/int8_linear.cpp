@@ -23,13 +23,14 @@ execution fast(execution run) {
   return run;
 }
 
-/// Rounded to 8 bits in groups of 32, as the header says it, and back.
+/// Rounded to 8 bits in groups of 32, the largest to 9 if need be, as the header says it, and back.
 std::vector<float> rounded(const std::vector<float>& x) {
   std::vector<float> result(x.size());
   for (std::size_t first = 0; first < x.size(); first += 32) {
-    float largest = 0.0F;
-    for (std::size_t at = first; at < first + 32; ++at) largest = std::max(largest, std::abs(x[at]));
-    const float scale = largest / 127.0F, inverse = 127.0F / largest;
+    std::vector<float> sizes;
+    for (std::size_t at = first; at < first + 32; ++at) sizes.push_back(std::abs(x[at]));
+    std::ranges::sort(sizes, std::greater());
+    const float largest = std::max(sizes[1], sizes[0] / 2), scale = largest / 127.0F, inverse = 127.0F / largest;
     for (std::size_t at = first; at < first + 32; ++at) result[at] = std::nearbyint(x[at] * inverse) * scale;
   }
   return result;
