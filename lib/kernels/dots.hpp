@@ -14,3 +14,13 @@
 #else
 #include "kernels/dots_portable.hpp"
 #endif
+
+namespace cogen::kernels {
+namespace {
+
+// Of weights that are unpacked to bytes, for several rows to multiply.
+constexpr int panel_lanes = 2 * simd::width;
+constexpr int panel_quad_bytes = 4 * panel_lanes;
+
+}  // namespace
+}  // namespace cogen::kernels

@@ -16,15 +16,15 @@ namespace cogen::kernels {
 namespace {
 
 // Each weights class is a group of some weights, from one lane on: it says what scales and minima vector c of outputs
-// has, and calls use(quad, w) with four bytes a lane for C vectors of them, for each quad of inputs in order. Those that
-// were used are then in what seen() returns, to be read in any order.
-
-constexpr int panel_lanes = 2 * simd::width;
+// has, and calls use(quad, w) with four bytes a lane for C vectors of them, for each quad of inputs in order. Those
+// that were used are then in what seen() returns, to be read in any order.
 
 template <int C>
 struct kept_quads {
   COGEN_INLINE void keep(int quad, const dots::i (&w)[C]) { __builtin_memcpy(quads[quad], w, sizeof w); }
-  COGEN_INLINE dots::i at(std::uint32_t quad, int c) const { return simd::load_bits(&quads[quad][c]); }
+  COGEN_INLINE dots::i at(std::size_t outlier, int c) const {
+    return simd::load_bits(reinterpret_cast<const std::byte*>(&quads[0][c]) + outlier * C / 2);
+  }
 
   dots::i quads[quads_in_group][C];
 };
@@ -33,8 +33,8 @@ struct kept_quads {
 template <int C>
 struct panel_quads {
   COGEN_INLINE void keep(int, const dots::i (&)[C]) {}
-  COGEN_INLINE dots::i at(std::uint32_t quad, int c) const {
-    return simd::load_bits(quads + std::size_t{4} * (quad * panel_lanes + c * simd::width));
+  COGEN_INLINE dots::i at(std::size_t outlier, int c) const {
+    return simd::load_bits(quads + outlier + 4 * c * simd::width);
   }
 
   const std::byte* quads;
@@ -67,7 +67,6 @@ struct summed_weights : Quantized {
   }
 };
 
-
 // A group as a panel holds it, for some lanes: scales and minima in float32, a byte for each weight.
 template <class Packed>
 struct panel_group {
@@ -79,9 +78,10 @@ struct panel_group {
 
   COGEN_INLINE static std::int32_t start(const activation_group& x, int part) { return Packed::start(x, part); }
   COGEN_INLINE void advance() { data += bytes; }
+  COGEN_INLINE const std::byte* values() const { return data + header; }
   template <int C>
   COGEN_INLINE panel_quads<C> seen() const {
-    return {data + header};
+    return {values()};
   }
   COGEN_INLINE dots::f scale(int c, int part) const {
     return simd::load(reinterpret_cast<const float*>(data) + part * panel_lanes + c * simd::width);
@@ -95,7 +95,7 @@ struct panel_group {
       const int quad = part * quads_in_group / parts + at;
       dots::i w[C];
       COGEN_UNROLL
-      for (int c = 0; c < C; ++c) w[c] = simd::load_bits(data + header + 4 * (quad * panel_lanes + c * simd::width));
+      for (int c = 0; c < C; ++c) w[c] = simd::load_bits(values() + 4 * (quad * panel_lanes + c * simd::width));
       use(quad, w);
     }
   }
@@ -176,6 +176,11 @@ struct int8_sums {
         sum[m][c] = span.first == 0 ? simd::zero() : simd::load(span.sums + (row + m) * panel_lanes + c * simd::width);
     }
   }
+  COGEN_INLINE void end(const int8_span& span, std::int64_t row) const {
+    span.last == span.job.inputs / quantized_group ? finish(span.job, span.lane, row) : keep(span, row);
+  }
+
+ private:
   COGEN_INLINE void keep(const int8_span& span, std::int64_t row) const {
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) {
@@ -204,18 +209,32 @@ struct int8_sums {
 // What a part adds for the outlier: codes of one of its quads, zeros where another part has the outlier.
 template <int Parts>
 struct outlier_of_part {
-  static constexpr std::uint32_t quads = quads_in_group / Parts;
+  static constexpr std::uint32_t bytes = quads_in_group / Parts * panel_quad_bytes;
 
-  COGEN_INLINE static std::uint32_t quad(const activation_group& x, int part) {
-    return Parts == 1 ? x.outlier_quad : static_cast<std::uint32_t>(part) * quads + x.outlier_quad % quads;
+  COGEN_INLINE static std::size_t at(const activation_group& x, int part) {
+    return Parts == 1 ? x.outlier_at : static_cast<std::size_t>(part) * bytes + x.outlier_at % bytes;
   }
   COGEN_INLINE static dots::i codes(const activation_group& x, int part) {
     static constexpr std::int8_t none[4] = {};
-    return dots::four(Parts == 1 || x.outlier_quad / quads == static_cast<std::uint32_t>(part) ? x.outlier : none);
+    return dots::four(Parts == 1 || x.outlier_at / bytes == static_cast<std::uint32_t>(part) ? x.outlier : none);
   }
 };
 
-// One group's part that shares its scales: its sums of integers, times both scales.
+// Sums of integers, counted from sum_start, of one group's part that shares its scales, times both scales.
+template <class Weights, int M, int C>
+COGEN_INLINE void scale_part(const Weights& weights, int part, const activation_rows<M>& x, const dots::i (&sum)[M][C],
+                             int8_sums<M, C>& total) {
+  COGEN_UNROLL
+  for (int c = 0; c < C; ++c) {
+    const dots::f scale = weights.scale(c, part);
+    COGEN_UNROLL
+    for (int m = 0; m < M; ++m) {
+      const dots::f value = dots::fma(simd::from_bits(sum[m][c]), simd::set(x[m]->scale), simd::set(x[m]->offset));
+      total.sum[m][c] = dots::fma(value, scale, total.sum[m][c]);
+    }
+  }
+}
+
 template <class Weights, int M, int C>
 COGEN_INLINE void add_part(const Weights& weights, int part, const activation_rows<M>& x, int8_sums<M, C>& total) {
   using integers = typename Weights::sums;
@@ -239,21 +258,17 @@ COGEN_INLINE void add_part(const Weights& weights, int part, const activation_ro
   using outlier = outlier_of_part<Weights::parts>;
   COGEN_UNROLL
   for (int m = 0; m < M; ++m) {
-    const std::uint32_t quad = outlier::quad(*x[m], part);
+    const std::size_t at = outlier::at(*x[m], part);
     const dots::i codes = outlier::codes(*x[m], part);
     COGEN_UNROLL
-    for (int c = 0; c < C; ++c) sum[m][c] = integers::add(sum[m][c], seen.at(quad, c), codes);
+    for (int c = 0; c < C; ++c) sum[m][c] = integers::add(sum[m][c], seen.at(at, c), codes);
   }
   COGEN_UNROLL
-  for (int c = 0; c < C; ++c) {
-    const dots::f scale = weights.scale(c, part);
+  for (int m = 0; m < M; ++m) {
     COGEN_UNROLL
-    for (int m = 0; m < M; ++m) {
-      const dots::f raw = simd::from_bits(integers::finish(sum[m][c], Weights::start(*x[m], part)));
-      const dots::f value = dots::fma(raw, simd::set(x[m]->scale), simd::set(x[m]->offset));
-      total.sum[m][c] = dots::fma(value, scale, total.sum[m][c]);
-    }
+    for (int c = 0; c < C; ++c) sum[m][c] = integers::finish(sum[m][c], Weights::start(*x[m], part));
   }
+  scale_part(weights, part, x, sum, total);
 }
 
 // The sum of a part's inputs.
@@ -273,26 +288,34 @@ COGEN_INLINE void add_minimum(const Weights& weights, int part, const activation
   }
 }
 
+template <class Weights, int M, int C>
+COGEN_INLINE void add_minima(const Weights& weights, const activation_rows<M>& x, int8_sums<M, C>& total) {
+  if constexpr (Weights::minimum) add_minimum(weights, 0, x, total);
+  if constexpr (Weights::minimum && Weights::parts == 2) add_minimum(weights, 1, x, total);
+}
+
+// The first groups of a span, of M rows from one on.
+template <int M>
+COGEN_INLINE activation_rows<M> rows_of(const int8_span& span, std::int64_t row) {
+  const auto* first = reinterpret_cast<const activation_group*>(span.job.x + row * span.job.x_stride);
+  return activation_rows<M>(first + span.first, span.job.x_stride / std::int64_t{sizeof(activation_group)});
+}
+
 // M rows and C vectors of outputs.
 template <int M, int C, class Weights>
 void multiply_groups(const int8_span& span, Weights weights, std::int64_t row) {
   int8_sums<M, C> total;
   total.begin(span, row);
   int8_fetch ahead = span.ahead;
-  const auto* first_row = reinterpret_cast<const activation_group*>(span.job.x + row * span.job.x_stride);
-  activation_rows<M> x(first_row + span.first, span.job.x_stride / std::int64_t{sizeof(activation_group)});
+  activation_rows<M> x = rows_of<M>(span, row);
   for (std::int64_t group = span.first; group < span.last; ++group, weights.advance(), x.advance(1)) {
     ahead.fetch(M);
     add_part(weights, 0, x, total);
     if constexpr (Weights::parts == 2) add_part(weights, 1, x, total);
-    if constexpr (Weights::minimum) add_minimum(weights, 0, x, total);
-    if constexpr (Weights::minimum && Weights::parts == 2) add_minimum(weights, 1, x, total);
+    add_minima(weights, x, total);
   }
   span.ahead = ahead;
-  if (span.last == span.job.inputs / quantized_group)
-    total.finish(span.job, span.lane, row);
-  else
-    total.keep(span, row);
+  total.end(span, row);
 }
 
 template <int M, int C, class Weights>
@@ -371,7 +394,7 @@ void multiply_int8_tile(const int8_job& job) {
   multiply_by_spans<Packed>(job);
 }
 
-void multiply_int8(const int8_job& job) {
+[[maybe_unused]] void multiply_int8(const int8_job& job) {
   with_quantized_weights(
       job.storage, [&](auto weights) { multiply_int8_tile<summed_weights<typename decltype(weights)::type>>(job); });
 }

@@ -21,10 +21,10 @@ struct activation_group {
   float scale;                         // its last two bits are 0, so that products with 1.5 * 2^23 are exact
   float offset;                        // -1.5 * 2^23 * scale
   float scaled_sum;                    // of the inputs
-  std::int8_t outlier[4];              // what is beyond codes of the quad of codes that has it, else 0
+  std::int8_t outlier[4];              // what it has beyond its code, at its place in its quad of codes; else 0
   // sum_start less what weights owe that are biased: by 8, or by 128, times all codes, the first 16, the others.
   std::int32_t starts[4];
-  std::uint32_t outlier_quad;  // 0..7
+  std::uint32_t outlier_at;  // the number of that quad times 4 bytes for each lane of a panel
 };
 
 /// Some rows times the outputs of lanes [first_lane, last_lane) of one tile; see linear_job.
@@ -64,6 +64,8 @@ extern const int8_table avx512_vnni_int8;
 extern const int8_table emulated_avx2_int8;
 extern const int8_table emulated_avx512_int8;
 extern const int8_table emulated_avx512_vnni_int8;
+void amx_multiply(const int8_job& job);
+void emulated_amx_multiply(const int8_job& job);
 void avx512_multiply_bf16(const int8_job& job);
 void emulated_avx512_multiply_bf16(const int8_job& job);
 

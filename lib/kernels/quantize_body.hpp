@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/dots.hpp"
 #include "kernels/int8_table.hpp"
 #include "kernels/simd.hpp"
 
@@ -203,7 +204,8 @@ COGEN_INLINE void quantize_groups(const float* x, activation_group* groups) {
   scatter(sum_start - 8 * sum, sum_start - 128 * sum, sum_start - 128 * first, sum_start - 128 * second, groups,
           offsetof(activation_group, starts));
   COGEN_UNROLL
-  for (int g = 0; g < groups_at_once; ++g) groups[g].outlier_quad = static_cast<std::uint32_t>(outlier.field[1][g]);
+  for (int g = 0; g < groups_at_once; ++g)
+    groups[g].outlier_at = static_cast<std::uint32_t>(outlier.field[1][g] * panel_quad_bytes);
 }
 
 void quantize_row(const float* x, std::int64_t inputs, activation_group* groups) {

@@ -23,17 +23,29 @@ execution fast(execution run) {
   return run;
 }
 
-/// Rounded to 8 bits in groups of 32, the largest to 9 if need be, as the header says it, and back.
-std::vector<float> rounded(const std::vector<float>& x) {
+/// The largest and the next of 32 inputs.
+struct magnitudes {
+  float largest;
+  float next;
+};
+
+/// Rounded in groups of 32 with the scale that makes a code of 127 of limit(magnitudes), and back.
+template <class Limit>
+std::vector<float> rounded(const std::vector<float>& x, Limit limit) {
   std::vector<float> result(x.size());
   for (std::size_t first = 0; first < x.size(); first += 32) {
     std::vector<float> sizes;
     for (std::size_t at = first; at < first + 32; ++at) sizes.push_back(std::abs(x[at]));
     std::ranges::sort(sizes, std::greater());
-    const float largest = std::max(sizes[1], sizes[0] / 2), scale = largest / 127.0F, inverse = 127.0F / largest;
+    const float most = limit(magnitudes{sizes[0], sizes[1]}), scale = most / 127.0F, inverse = 127.0F / most;
     for (std::size_t at = first; at < first + 32; ++at) result[at] = std::nearbyint(x[at] * inverse) * scale;
   }
   return result;
+}
+
+/// To 8 bits, the largest to 9 if need be, as the header says it.
+std::vector<float> rounded(const std::vector<float>& x) {
+  return rounded(x, [](const magnitudes& of) { return std::max(of.next, of.largest / 2); });
 }
 
 std::vector<float> rounded_to_bf16(const std::vector<float>& x) {
@@ -97,6 +109,15 @@ BOOST_AUTO_TEST_CASE(quantized_weights_give_the_same_bits_on_every_instruction_s
     }
 }
 
+BOOST_AUTO_TEST_CASE(an_input_far_larger_than_the_others_takes_half_as_much_of_their_precision) {
+  worker_pool workers(1);
+  problem each(weight_format::q8_0, 40, 64, 32, workers), by_the_largest(weight_format::q8_0, 40, 64, 32, workers);
+  for (std::size_t row = 0; row < 40; ++row) each.x[32 * row + row % 32] = 30.0F;
+  const std::vector<float> y = each.multiply({&workers, preferred_instruction_set(), compute_type::int8});
+  by_the_largest.x = rounded(each.x, [](const magnitudes& of) { return of.largest; });
+  BOOST_TEST(each.error(y) < 0.7 * each.error(by_the_largest.multiply({&workers})));
+}
+
 BOOST_AUTO_TEST_CASE(the_largest_sums_of_integers_are_exact_on_every_instruction_set) {
   worker_pool workers(2);
   for (const int weight : {-128, 127}) {
@@ -107,13 +128,18 @@ BOOST_AUTO_TEST_CASE(the_largest_sums_of_integers_are_exact_on_every_instruction
                                [&](std::int64_t, std::int64_t, std::byte*) { return block.data(); }};
     const tiled_matrix packed({&source, 1}, 32, workers);
     for (const float sign : {-127.0F, 127.0F}) {
-      const std::vector<float> x(32, sign);
+      // Each row has its outlier, of twice as much as all others, elsewhere.
+      std::vector<float> x(32 * 32, sign);
+      for (std::size_t row = 0; row < 32; ++row) x[33 * row] *= 2;
       for_each_set(workers, [&](const execution& run) {
-        float y = 0.0F;
-        std::vector<float> scratch(64);
-        linear(fast(run), packed,
-               {.x = x.data(), .x_stride = 32, .y = &y, .y_stride = 1, .rows = 1, .scratch = scratch.data()});
-        BOOST_TEST(y == 32.0F * sign * static_cast<float>(weight));
+        for (const std::int64_t rows : {1, 32}) {
+          std::vector<float> y(32), scratch(static_cast<std::size_t>(linear_scratch_floats(fast(run), packed, rows)));
+          linear(
+              fast(run), packed,
+              {.x = x.data(), .x_stride = 32, .y = y.data(), .y_stride = 1, .rows = rows, .scratch = scratch.data()});
+          for (std::int64_t row = 0; row < rows; ++row)
+            BOOST_TEST(y[static_cast<std::size_t>(row)] == 33.0F * sign * static_cast<float>(weight));
+        }
       });
     }
   }
