@@ -55,7 +55,9 @@ int main(int count, char** arguments) {
         if (level >= GGML_LOG_LEVEL_ERROR) std::cerr << text;
       },
       nullptr);
-  llama_model* const model = llama_model_load_from_file(arguments[1], llama_model_default_params());
+  auto loading = llama_model_default_params();
+  loading.use_extra_bufts = false;  // its products with AMX fail on some virtual machines
+  llama_model* const model = llama_model_load_from_file(arguments[1], loading);
   if (!model) return 1;
   const int vocabulary = llama_vocab_n_tokens(llama_model_get_vocab(model));
   std::vector<std::vector<llama_token>> windows;
