@@ -119,7 +119,7 @@ void measure(cogen::engine& engine, const settings& wanted, int streams, const c
 void run(const settings& wanted) {
   cogen::engine_options options;
   options.batching.slots = std::ranges::max(wanted.streams);
-  if (wanted.compute_type == "int8") options.compute_type = cogen::compute_type::int8;
+  options.compute_type = wanted.compute_type == "int8" ? cogen::compute_type::int8 : cogen::compute_type::float32;
   cogen::engine engine(cogen::load_model(wanted.model), options);
   const auto format = engine.async_compile(cogen::json_schema(schema_of(wanted)), net::use_future).get();
   for (const int streams : wanted.streams) measure(engine, wanted, streams, format);

@@ -120,7 +120,7 @@ cogen::engine_options options_of(const settings& wanted) {
   options.kv.checkpoint_interval = wanted.checkpoint_interval;
   options.limits.max_sequence_length =
       std::max(wanted.system + 8 * (wanted.message + wanted.answer), wanted.text + wanted.answer);
-  if (wanted.compute_type == "int8") options.compute_type = cogen::compute_type::int8;
+  options.compute_type = wanted.compute_type == "int8" ? cogen::compute_type::int8 : cogen::compute_type::float32;
   return options;
 }
 

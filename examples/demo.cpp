@@ -46,7 +46,7 @@ struct settings {
   int max_tokens;
   int slots;
   std::optional<int> threads;
-  cogen::compute_type compute_type;
+  std::optional<cogen::compute_type> compute_type;
   std::string trace;
   bool plain;
 };
@@ -117,7 +117,8 @@ std::optional<settings> parse(int argc, char** argv) {
   add("slots", po::value(&wanted.slots)->default_value(16), "sequences that run at the same time");
   add("threads", po::value<int>()->notifier([&](int threads) { wanted.threads = threads; }),
       "that compute; all if not given");
-  add("compute-type", po::value(&compute_type)->default_value("float32"), "float32 or int8: how products are computed");
+  add("compute-type", po::value(&compute_type),
+      "float32 or int8: how products are computed; int8 for quantized weights");
   add("trace", po::value(&wanted.trace)->default_value(""),
       "a file for a trace of all slots and steps, for chrome://tracing and ui.perfetto.dev");
   add("plain", po::bool_switch(&wanted.plain), "lines instead of panes, also in a terminal");
@@ -130,9 +131,10 @@ std::optional<settings> parse(int argc, char** argv) {
     fmt::print("{}", text.str());
     return std::nullopt;
   }
-  if (compute_type != "float32" && compute_type != "int8")
+  if (given.contains("compute-type") && compute_type != "float32" && compute_type != "int8")
     throw std::invalid_argument(fmt::format("--compute-type {}: there are float32 and int8", compute_type));
-  wanted.compute_type = compute_type == "int8" ? cogen::compute_type::int8 : cogen::compute_type::float32;
+  if (compute_type == "int8") wanted.compute_type = cogen::compute_type::int8;
+  if (compute_type == "float32") wanted.compute_type = cogen::compute_type::float32;
   if (wanted.requests < 1 || wanted.requests > 1000)
     throw std::invalid_argument(fmt::format("--requests is {}; it must be between 1 and 1000", wanted.requests));
   return wanted;

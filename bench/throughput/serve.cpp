@@ -81,8 +81,9 @@ void serve(const settings& wanted) {
   const auto model = cogen::load_model(wanted.model, loading);
   served_engine engine(model, wanted.engine);
   say("{{\"ready\": \"{}, {} compute type, {} bytes of weights\", \"weight_bytes\": {}}}", model->weight_type(),
-      wanted.engine.compute_type == cogen::compute_type::int8 ? "int8" : "float32", model->weight_bytes(),
-      model->weight_bytes());
+      wanted.engine.compute_type.value_or(model->default_compute_type()) == cogen::compute_type::int8 ? "int8"
+                                                                                                      : "float32",
+      model->weight_bytes(), model->weight_bytes());
   for (std::string line; std::getline(std::cin, line);) {
     const auto what = parsed(line, wanted);
     say("{{\"times\": {}}}", listed(run(engine.made_for(what), model->config().vocabulary, what)));

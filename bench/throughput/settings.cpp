@@ -64,7 +64,7 @@ std::optional<settings> parse(int argc, char** argv) {
   add("max-buffered-tokens", po::value(&wanted.max_buffered_tokens)->default_value(-1),
       "tokens ahead of the reader; -1: all of them");
   add("kv-dtype", po::value(&kv_dtype)->default_value(""), "f32, f16 or bf16; the model's own if not given");
-  add("compute-type", po::value(&compute_type)->default_value("float32"), "float32 or int8: how products are computed");
+  add("compute-type", po::value(&compute_type), "float32 or int8: how products are computed; the engine's own default");
   add("trace", po::value(&wanted.trace)->default_value(""),
       "a file for a trace of the last run, for chrome://tracing, ui.perfetto.dev and bench/timeline/plot.py");
   add("compare-sampling", po::bool_switch(&wanted.compare_sampling),
@@ -85,7 +85,7 @@ std::optional<settings> parse(int argc, char** argv) {
   if (given.contains("help")) return std::cout << options, std::nullopt;
   wanted.requests = numbers(requests);
   if (max_batched_tokens > 0) wanted.engine.batching.max_batched_tokens = max_batched_tokens;
-  wanted.engine.compute_type = compute_type_named(compute_type);
+  if (given.contains("compute-type")) wanted.engine.compute_type = compute_type_named(compute_type);
   wanted.engine.kv.dtype = cache_type_named(kv_dtype);
   check(wanted);
   return wanted;

@@ -23,7 +23,7 @@ struct written {
   int max_connections = 4096;
   std::int64_t max_header_bytes = 16 << 10, max_body_bytes = 16 << 20;
   double idle_timeout = 75, receive_timeout = 30, send_timeout = 600, ping_interval = 15, drain_timeout = 0;
-  std::string device = "cpu", device_weights = "whole", compute_type = "float32", kv_dtype, kv_quantization;
+  std::string device = "cpu", device_weights = "whole", compute_type, kv_dtype, kv_quantization;
   int slots = 16, max_length = 0, threads = 0, queue = 1024, max_sequences = 4096, max_batched_tokens = 0;
   double target_step_ms = 0, kv_gib = 0, swap_gib = -1;
   std::string chat_template_file;
@@ -74,7 +74,8 @@ void add_model_options(po::options_description& all, written& into) {
   add("chat-template-file", po::value(&into.chat_template_file), "a Jinja template instead of the models' own");
   add("device", with_default(into.device), "cpu, cuda, cuda:N or reference");
   add("device-weights", with_default(into.device_weights), "whole, int8 or int4: how a GPU stores matrices");
-  add("compute-type", with_default(into.compute_type), "float32 or int8: how products are computed on a CPU");
+  add("compute-type", po::value(&into.compute_type),
+      "float32 or int8: how products are computed on a CPU; without it int8 for quantized weights");
   add("threads", po::value(&into.threads), "that compute; without it all that the process may use");
   add("slots", with_default(into.slots), "sequences of a batch");
   add("max-length", po::value(&into.max_length),
@@ -218,6 +219,11 @@ cogen::kv_options kv_of(const written& given) {
   return kv;
 }
 
+cogen::compute_type compute_type_named(const std::string& name) {
+  require(name == "float32" || name == "int8", "compute-type", name, "float32 or int8");
+  return name == "int8" ? cogen::compute_type::int8 : cogen::compute_type::float32;
+}
+
 cogen::engine_options engine_of(const written& given, const po::variables_map& is) {
   cogen::engine_options engine{.batching = {.slots = given.slots}, .kv = kv_of(given)};
   if (is.contains("max-batched-tokens")) engine.batching.max_batched_tokens = given.max_batched_tokens;
@@ -232,9 +238,7 @@ cogen::engine_options engine_of(const written& given, const po::variables_map& i
   if (is.contains("swap-gib")) engine.swap.bytes = bytes("swap-gib", given.swap_gib);
   engine.swap.directory = given.swap_directory;
   set_scheduling(given.scheduling, engine.policies);
-  require(given.compute_type == "float32" || given.compute_type == "int8", "compute-type", given.compute_type,
-          "float32 or int8");
-  if (given.compute_type == "int8") engine.compute_type = cogen::compute_type::int8;
+  if (is.contains("compute-type")) engine.compute_type = compute_type_named(given.compute_type);
   if (is.contains("threads")) engine.threads = given.threads;
   return engine;
 }

@@ -86,7 +86,7 @@ void check_on_device(const engine_options& options, const nn::device_model& mode
   const auto& kv = options.kv;
   const auto own = model.network->type();
   if (kv.layer_factory) refuse("kv.layer_factory is set; engines on {} have no layers of your own", device);
-  if (options.compute_type != compute_type::float32)
+  if (options.compute_type == compute_type::int8)
     refuse("compute_type is int8; engines on {} compute in float32 alone", device);
   if (const auto type = kv.dtype ? cache::tensor_type(*kv.dtype) : own; type != own) {
     if (type != at::kFloat8_e4m3fn)

@@ -120,12 +120,13 @@ void put_on_cpu(engine_parts& parts, const std::shared_ptr<const model>& model, 
   if (model->has_encoder())
     parts.encoder_inputs = {.start = *model->config().decoder_start, .longest = kept.max_encoder_length};
   parts.predicts_tokens = model->predicts_tokens();
-  workspace space(options.threads, options.compute_type);
+  const auto mode = options.compute_type.value_or(model->default_compute_type());
+  workspace space(options.threads, mode);
   if (model->embedding_width() > 0)
-    parts.texts = std::make_shared<nn::text_encoder>(model, workspace(space.workers(), options.compute_type));
-  parts.runner = std::make_unique<model_runner>(
-      model, slots, snapshot_format(kept, cache, options.kv.layer_factory != nullptr, options.compute_type),
-      std::move(room), std::move(space));
+    parts.texts = std::make_shared<nn::text_encoder>(model, workspace(space.workers(), mode));
+  parts.runner = std::make_unique<model_runner>(model, slots,
+                                                snapshot_format(kept, cache, options.kv.layer_factory != nullptr, mode),
+                                                std::move(room), std::move(space));
 }
 
 }  // namespace detail

@@ -2,6 +2,7 @@
 
 #include "backend/cpu/operators.hpp"
 #include "kernels/instruction_set.hpp"
+#include "load/element_type.hpp"
 #include "nn/blocks.hpp"
 #include "nn/encoder_memory.hpp"
 #include "nn/packed_texts.hpp"
@@ -71,7 +72,7 @@ class cpu_network final : public network {
         text_memory_(text_memory_of(spec)),
         pooler_(spec.pooling ? std::optional<pooler>(std::in_place, spec, hidden_, weights.number_reader())
                              : std::nullopt),
-        weight_type_(load::to_string(weights.most_common_type())) {}
+        weight_type_(weights.most_common_type()) {}
 
   void forward(const batch& batch, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const override {
     scratch.space.reset();
@@ -134,7 +135,10 @@ class cpu_network final : public network {
     const auto predicting = mtp_ ? bytes_of(mtp_->all) + forms::bytes(mtp_->part.projection) : 0;
     return bytes_of(blocks_) + forms::bytes(norm_) + forms::bytes(head_.product) + predicting;
   }
-  std::string_view weight_type() const noexcept override { return weight_type_; }
+  std::string_view weight_type() const noexcept override { return load::to_string(weight_type_); }
+  compute_type default_compute_type() const noexcept override {
+    return load::is_quantized(weight_type_) ? compute_type::int8 : compute_type::float32;
+  }
 
  private:
   forward_context context_for(const cache::step& step, cache::cache& cache, scratch& scratch) const {
@@ -194,7 +198,7 @@ class cpu_network final : public network {
   bool generates_;
   std::optional<cache::kv_cache_spec> text_memory_;
   std::optional<pooler> pooler_;
-  std::string_view weight_type_;
+  load::element_type weight_type_;
 };
 
 }  // namespace

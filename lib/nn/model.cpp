@@ -324,4 +324,6 @@ std::int64_t model::weight_bytes() const noexcept { return network_->weight_byte
 
 std::string_view model::weight_type() const noexcept { return network_->weight_type(); }
 
+compute_type model::default_compute_type() const noexcept { return network_->default_compute_type(); }
+
 }  // namespace cogen

@@ -70,6 +70,9 @@ class network {
 
   /// The type most of them are stored in.
   virtual std::string_view weight_type() const noexcept = 0;
+
+  /// As model::default_compute_type().
+  virtual compute_type default_compute_type() const noexcept { return compute_type::float32; }
 };
 
 }  // namespace cogen::nn

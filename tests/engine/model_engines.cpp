@@ -71,7 +71,9 @@ namespace {
 class hand_loop {
  public:
   hand_loop(const model& model, const engine_options& options)
-      : model_(model), cache_(cache_like(model, options)), workspace_(1, options.compute_type) {}
+      : model_(model),
+        cache_(cache_like(model, options)),
+        workspace_(1, options.compute_type.value_or(model.default_compute_type())) {}
 
   void read_encoder_input(std::span<const token> encoder_input) {
     const cache::step step({{.slot = 0, .count = static_cast<int>(encoder_input.size())}});

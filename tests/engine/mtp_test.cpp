@@ -61,7 +61,7 @@ struct predicting_engine {
 std::vector<token> predictions_by_hand(const model& model, const engine_options& options,
                                        const std::vector<token>& text) {
   auto cache = cache_like(model, options);
-  workspace run(1, options.compute_type);
+  workspace run(1, options.compute_type.value_or(model.default_compute_type()));
   std::vector<token> predicted;
   const auto total = text.size() - 1;
   for (std::size_t begin = 0; begin < total; begin = predicted.size()) {

@@ -134,8 +134,9 @@ struct engine_options {
   limit_options limits = {};
   structured_output_options structured_output = {};
   /// How matrix products are computed. `int8` rounds activations to 8 bits, which is faster and shifts every logit a
-  /// little. Output is batch-invariant either way. A GPU has float32 alone.
-  cogen::compute_type compute_type = cogen::compute_type::float32;
+  /// little; `float32` rounds nothing. Output is batch-invariant either way. Empty: `int8` on a CPU where most weights
+  /// are quantized, else `float32`, which is all that a GPU has.
+  std::optional<cogen::compute_type> compute_type = {};
 
   std::optional<int> threads = {};  ///< that compute, with the engine's own; at least 1; empty: all the process may use
   bool external_stepping = false;   ///< no thread of its own: it steps when the program calls `poll_one()`

@@ -165,6 +165,9 @@ class model {
 
   std::int64_t weight_bytes() const noexcept;     ///< bytes of weights that one step reads
   std::string_view weight_type() const noexcept;  ///< the type of most of them: "q4_1", "bf16", …
+  /// What an engine takes where engine_options::compute_type is empty: int8 on a CPU where weight_type() is quantized,
+  /// else float32.
+  cogen::compute_type default_compute_type() const noexcept;
 
  private:
   struct runtime;
