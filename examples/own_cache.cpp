@@ -98,7 +98,8 @@ asio::awaitable<void> describe(cogen::engine& engine, std::string animal, std::s
 answers ask(const std::shared_ptr<const cogen::model>& model, const char* kind, cache::layer_factory own) {
   cogen::engine engine(model, {.batching = {.slots = 4},
                                .kv = {.dtype = cache::scalar::f32, .layer_factory = own},
-                               .limits = {.max_sequence_length = 256}});
+                               .limits = {.max_sequence_length = 256},
+                               .compute_type = cogen::compute_type::float32});  // rounding makes much of little
   asio::io_context context;
   answers all;
   for (std::size_t i = 0; i < all.size(); ++i)
