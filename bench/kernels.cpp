@@ -108,9 +108,7 @@ double integer_peak() { return 0.0; }
 
 double peak_of(const execution& run) {
   if (run.mode == compute_type::float32) return arithmetic_peak(run);
-  return run.set == instruction_set::avx512_vnni || run.set == instruction_set::amx
-             ? integer_peak() * run.workers->threads()
-             : 0.0;
+  return run.set == instruction_set::avx512_vnni ? integer_peak() * run.workers->threads() : 0.0;
 }
 
 struct peaks {

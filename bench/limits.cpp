@@ -122,7 +122,6 @@ probes probes_of(instruction_set set) {
       return {read_avx512, int8_avx512, 64, float32_avx512, 16, nullptr, 0};
     case instruction_set::avx512_vnni:
     case instruction_set::avx512_bf16:
-    case instruction_set::amx:  // makes more products of bytes, which vectors have to scale
       return {read_avx512, int8_vnni, 64, float32_avx512, 16, has_bf16() ? bf16_avx512 : nullptr, 32};
     default:
       return portable;

@@ -26,7 +26,6 @@ LIMITS = {"portable": {"parts": ("decode",), "largest": 1024}}
 WITHOUT = {
     "float32": ("float32 products", ("--compute-type", "float32"), ()),
     "bf16": ("AVX-512 with VNNI and BF16", *instructions("avx512_bf16")),
-    "amx": ("AVX-512 with VNNI, without AMX", *instructions("avx512_vnni")),
     "vnni": ("AVX-512 without VNNI", *instructions("avx512")),
     "avx2": ("AVX2", *instructions("avx2")),
     "portable": ("no vector instructions of its own", *instructions("portable")),

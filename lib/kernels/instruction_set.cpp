@@ -12,8 +12,6 @@
 
 #if defined(COGEN_KERNELS_AVX2)
 #include <cpuid.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #endif
 
 namespace cogen::kernels {
@@ -33,12 +31,10 @@ constexpr named_set all_sets[] = {
     {instruction_set::avx512, "avx512"},
     {instruction_set::avx512_vnni, "avx512_vnni"},
     {instruction_set::avx512_bf16, "avx512_bf16"},
-    {instruction_set::amx, "amx"},
     {instruction_set::emulated_avx2, "emulated_avx2"},
     {instruction_set::emulated_avx512, "emulated_avx512"},
     {instruction_set::emulated_avx512_vnni, "emulated_avx512_vnni"},
     {instruction_set::emulated_avx512_bf16, "emulated_avx512_bf16"},
-    {instruction_set::emulated_amx, "emulated_amx"},
 };
 
 bool is_emulated(const named_set& each) { return each.name.starts_with(emulated); }
@@ -59,24 +55,6 @@ bool has_avx512() {
 
 bool has_avx512_vnni() { return has_avx512() && __builtin_cpu_supports("avx512vnni"); }
 
-// A process asks the system for the tiles, once for all of its threads.
-bool permits_amx() {
-#if defined(__linux__) && defined(SYS_arch_prctl)
-  constexpr int request = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  static const bool permitted = syscall(SYS_arch_prctl, request, tile_data) == 0;
-  return permitted;
-#else
-  return false;
-#endif
-}
-
-bool has_amx() {
-  constexpr unsigned tiles = 1U << 24, tiles_of_bytes = 1U << 25;
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (!has_avx512_vnni() || !__get_cpuid_count(7, 0, &a, &b, &c, &d)) return false;
-  return (d & tiles) != 0 && (d & tiles_of_bytes) != 0 && permits_amx();
-}
-
 bool has_avx512_bf16() { return has_avx512_vnni() && __builtin_cpu_supports("avx512bf16"); }
 
 #endif
@@ -96,8 +74,6 @@ bool available(instruction_set set) {
       return has_avx512_vnni();
     case instruction_set::avx512_bf16:
       return has_avx512_bf16();
-    case instruction_set::amx:
-      return has_amx();
 #endif
     default:
       return false;
@@ -174,7 +150,6 @@ const kernel_table& kernels_of(instruction_set set) {
     case instruction_set::avx512:
     case instruction_set::avx512_vnni:
     case instruction_set::avx512_bf16:
-    case instruction_set::amx:
       return avx512_kernels;
 #endif
 #if defined(COGEN_KERNELS_EMULATED)
@@ -183,7 +158,6 @@ const kernel_table& kernels_of(instruction_set set) {
     case instruction_set::emulated_avx512:
     case instruction_set::emulated_avx512_vnni:
     case instruction_set::emulated_avx512_bf16:
-    case instruction_set::emulated_amx:
       return emulated_avx512_kernels;
 #endif
     default:
@@ -193,15 +167,8 @@ const kernel_table& kernels_of(instruction_set set) {
 
 namespace {
 
-using multiply = void (*)(const int8_job&);
-
-[[maybe_unused]] int8_table with_bf16(int8_table table, multiply multiply_bf16) {
+[[maybe_unused]] int8_table with_bf16(int8_table table, void (*multiply_bf16)(const int8_job&)) {
   table.multiply_bf16 = multiply_bf16;
-  return table;
-}
-
-[[maybe_unused]] int8_table with_amx(int8_table table, multiply multiply_amx) {
-  table.multiply = multiply_amx;
   return table;
 }
 
@@ -210,12 +177,10 @@ using multiply = void (*)(const int8_job&);
 const int8_table& int8_kernels_of(instruction_set set) {
 #if defined(COGEN_KERNELS_AVX512)
   static const int8_table avx512_bf16_int8 = with_bf16(avx512_vnni_int8, avx512_multiply_bf16);
-  static const int8_table amx_int8 = with_amx(avx512_vnni_int8, amx_multiply);
 #endif
 #if defined(COGEN_KERNELS_EMULATED)
   static const int8_table emulated_avx512_bf16_int8 =
       with_bf16(emulated_avx512_vnni_int8, emulated_avx512_multiply_bf16);
-  static const int8_table emulated_amx_int8 = with_amx(emulated_avx512_vnni_int8, emulated_amx_multiply);
 #endif
   switch (set) {
 #if defined(COGEN_KERNELS_AVX2)
@@ -229,8 +194,6 @@ const int8_table& int8_kernels_of(instruction_set set) {
       return avx512_vnni_int8;
     case instruction_set::avx512_bf16:
       return avx512_bf16_int8;
-    case instruction_set::amx:
-      return amx_int8;
 #endif
 #if defined(COGEN_KERNELS_EMULATED)
     case instruction_set::emulated_avx2:
@@ -241,8 +204,6 @@ const int8_table& int8_kernels_of(instruction_set set) {
       return emulated_avx512_vnni_int8;
     case instruction_set::emulated_avx512_bf16:
       return emulated_avx512_bf16_int8;
-    case instruction_set::emulated_amx:
-      return emulated_amx_int8;
 #endif
     default:
       return portable_int8;

@@ -8,8 +8,8 @@ namespace cogen::kernels {
 /// The variants in which every kernel exists. Results are bit-identical within one, not between two.
 ///
 /// avx2 stands for AVX2 + FMA + F16C, avx512 for AVX-512 F/BW/DQ/VL on top, avx512_vnni for VNNI on top of that,
-/// avx512_bf16 for BF16 on top of both, and amx for AMX's tiles of bytes on top of avx512_vnni. The last three are
-/// avx512 with compute_type::float32, and differ with compute_type::int8.
+/// avx512_bf16 for BF16 on top of both. The last two are avx512 with compute_type::float32, and differ with
+/// compute_type::int8.
 ///
 /// An emulated set computes the same bits in plain C++ on any processor, many times slower, so that tests cover sets
 /// that the processor lacks. Builds with COGEN_EMULATION (those with tests) have them.
@@ -19,15 +19,13 @@ enum class instruction_set {
   avx512,
   avx512_vnni,
   avx512_bf16,
-  amx,
   emulated_avx2,
   emulated_avx512,
   emulated_avx512_vnni,
   emulated_avx512_bf16,
-  emulated_amx,
 };
 
-/// The enumerator's name: "portable", "avx2", ..., "emulated_amx".
+/// The enumerator's name: "portable", "avx2", ..., "emulated_avx512_bf16".
 std::string_view name_of(instruction_set set);
 
 /// What this build and this processor both have, without emulation, in the order above; never empty.

@@ -55,6 +55,7 @@ struct summed_weights : Quantized {
   using values = typename Quantized::values;
   static constexpr bool whole_bytes = values::bits == 8;
   using sums = dots::sums_of<values::sum_bits>;
+
   COGEN_INLINE static std::int32_t start(const activation_group& x, int part) {
     if constexpr (values::zero == 0) return sum_start;
     if constexpr (parts == 1 && values::zero == 8) return x.starts[0];
@@ -394,7 +395,7 @@ void multiply_int8_tile(const int8_job& job) {
   multiply_by_spans<Packed>(job);
 }
 
-[[maybe_unused]] void multiply_int8(const int8_job& job) {
+void multiply_int8(const int8_job& job) {
   with_quantized_weights(
       job.storage, [&](auto weights) { multiply_int8_tile<summed_weights<typename decltype(weights)::type>>(job); });
 }

@@ -64,8 +64,6 @@ extern const int8_table avx512_vnni_int8;
 extern const int8_table emulated_avx2_int8;
 extern const int8_table emulated_avx512_int8;
 extern const int8_table emulated_avx512_vnni_int8;
-void amx_multiply(const int8_job& job);
-void emulated_amx_multiply(const int8_job& job);
 void avx512_multiply_bf16(const int8_job& job);
 void emulated_avx512_multiply_bf16(const int8_job& job);
 

@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(an_unknown_name_is_refused_with_its_source) {
 
 BOOST_AUTO_TEST_CASE(a_set_that_the_processor_lacks_is_emulated_or_refused) {
   const auto here = available_instruction_sets(), emulations = emulated_instruction_sets();
-  for (const char* name : {"avx2", "avx512", "avx512_vnni", "avx512_bf16", "amx"}) {
+  for (const char* name : {"avx2", "avx512", "avx512_vnni", "avx512_bf16"}) {
     const std::string emulated = std::string("emulated_") + name;
     const bool native = std::ranges::any_of(here, [&](auto set) { return name_of(set) == name; });
     if (emulations.empty()) {

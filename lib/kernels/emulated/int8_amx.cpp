@@ -1,9 +1,0 @@
-#define COGEN_EMULATED_LANES 16
-#include "kernels/int8_amx_body.hpp"
-#include "kernels/int8_table.hpp"
-
-namespace cogen::kernels {
-
-void emulated_amx_multiply(const int8_job& job) { multiply_amx(job, emulated_avx512_vnni_int8); }
-
-}  // namespace cogen::kernels
