@@ -104,6 +104,12 @@ void summarize(const std::vector<record>& records, const cogen::engine_stats& st
   fmt::print("{:<24}{:.0f} MiB\n", "peak memory", example::peak_memory_mib());
 }
 
+cogen::compute_type compute_type_named(const std::string& name) {
+  if (name == "float32") return cogen::compute_type::float32;
+  if (name == "int8") return cogen::compute_type::int8;
+  throw std::invalid_argument(fmt::format("--compute-type {}: there are float32 and int8", name));
+}
+
 std::optional<settings> parse(int argc, char** argv) {
   settings wanted{};
   std::string compute_type;
@@ -131,10 +137,7 @@ std::optional<settings> parse(int argc, char** argv) {
     fmt::print("{}", text.str());
     return std::nullopt;
   }
-  if (given.contains("compute-type") && compute_type != "float32" && compute_type != "int8")
-    throw std::invalid_argument(fmt::format("--compute-type {}: there are float32 and int8", compute_type));
-  if (compute_type == "int8") wanted.compute_type = cogen::compute_type::int8;
-  if (compute_type == "float32") wanted.compute_type = cogen::compute_type::float32;
+  if (given.contains("compute-type")) wanted.compute_type = compute_type_named(compute_type);
   if (wanted.requests < 1 || wanted.requests > 1000)
     throw std::invalid_argument(fmt::format("--requests is {}; it must be between 1 and 1000", wanted.requests));
   return wanted;
