@@ -31,7 +31,7 @@ class library_operators final : public device::tensor_operators {
     return own_->quantized_head_bytes(keys, values, head_dim);
   }
 
-  at::Tensor quantize(const at::Tensor& codes) override { return own_->quantize(codes); }
+  device::quantized_rows pack(const device::quantized_rows& rows) override { return own_->pack(rows); }
 
   void embed(const device::embedding& from, const device::step_rows& rows, const at::Tensor& last,
              const at::Tensor& x) override {

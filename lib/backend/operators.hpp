@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backend/quantized_rows.hpp"
 #include "backend/tensors.hpp"
 
 #include <cogen/cache/device_cache.hpp>
@@ -70,9 +71,8 @@ class operators {
   virtual std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
                                             std::int64_t head_dim) = 0;
 
-  /// Weights of 4 bits in the form of the products below: (code - 8) * scale + zero. codes [outputs, inputs] uint8,
-  /// from 0 to 15. Throws std::invalid_argument, naming it, for a size that this device does not support.
-  virtual at::Tensor quantize(const at::Tensor& codes) = 0;
+  /// The codes and scales of a product in the form in which it takes them.
+  virtual quantized_rows pack(const quantized_rows& rows) = 0;
 
   /// x[i] = what `from` has for ids[i]; if the id is -1, for the token last sampled in its slot. last [slots] int32,
   /// x [tokens, hidden] float32

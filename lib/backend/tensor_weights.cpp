@@ -24,33 +24,28 @@ std::int64_t rows_of(std::span<const weights::named_rows> parts) {
 
 std::int64_t rows_at_once(std::int64_t columns) { return std::max<std::int64_t>(1, bytes_at_once / (columns * 4)); }
 
-/// A quantized projection on its device, before operators::quantize().
+/// A projection's codes and scales on its device.
 struct quantized_projection {
-  quantized_projection(const projection_form& to, std::int64_t outputs, std::int64_t inputs, at::Device device)
+  quantized_projection(const projection_form& to, std::int64_t outputs, std::int64_t inputs, at::TensorOptions numbers)
       : form(to) {
-    const auto numbers = at::TensorOptions(device).dtype(at::kBFloat16);
-    if (in_4_bits(form)) {
-      codes = at::empty({outputs, inputs}, numbers.dtype(at::kByte));
-      scales = at::empty({inputs / quantized_group, outputs, 2}, numbers);
-    } else {
-      codes = at::empty({outputs, inputs}, numbers.dtype(at::kChar));
-      scales = at::empty({outputs}, numbers);
-    }
+    const bool groups = in_4_bits(form);
+    rows.codes = at::empty({outputs, inputs}, numbers.dtype(groups ? at::kByte : at::kChar));
+    rows.scales = groups ? at::empty({outputs, inputs / quantized_group, 2}, numbers) : at::empty({outputs}, numbers);
   }
 
-  void set(std::int64_t first, const quantized_rows& rows) const {
-    const auto count = rows.codes.size(0);
-    codes.narrow(0, first, count).copy_(rows.codes);
-    scales.narrow(in_4_bits(form) ? 1 : 0, first, count).copy_(rows.scales);
+  void set(std::int64_t first, const quantized_rows& some) const {
+    const auto count = some.codes.size(0);
+    rows.codes.narrow(0, first, count).copy_(some.codes);
+    rows.scales.narrow(0, first, count).copy_(some.scales);
   }
 
   device::projection made() const {
-    return {.weights = in_4_bits(form) ? form.on->quantize(codes) : codes, .scales = scales};
+    const auto packed = form.on->pack(rows);
+    return {.weights = packed.codes, .scales = packed.scales};
   }
 
   const projection_form& form;
-  at::Tensor codes;
-  at::Tensor scales;
+  quantized_rows rows;
 };
 
 bool stored_as(const weights::matrix_rows& from, at::ScalarType type) {
@@ -139,7 +134,7 @@ void stored_weights::read(const weights::matrix_rows& from, const at::Tensor& in
 
 device::projection stored_weights::projection(std::span<const weights::named_rows> parts, std::int64_t inputs) {
   if (form_.bits == cogen::device_weights::whole) return tensor_weights::projection(parts, inputs);
-  quantized_projection quantized(form_, rows_of(parts), inputs, like().device());
+  quantized_projection quantized(form_, rows_of(parts), inputs, like());
   for (std::int64_t before = 0; const auto& part : parts) {
     const auto from = tensors_.rows(part, inputs);
     const auto at_once = rows_at_once(inputs);
@@ -159,9 +154,11 @@ quantized_rows stored_weights::read_quantized(const weights::matrix_rows& from, 
     from.read(first, last, stored.data());
     return stored_4_bits(from.type(), stored, rows, from.columns());
   }
-  const auto numbers = at::empty({rows, from.columns()}, at::kFloat);
-  from.read_as_float(first, last, numbers.mutable_data_ptr<float>());
-  return in_4_bits(form_) ? quantize_in_4_bits(numbers) : quantize_in_8_bits(numbers);
+  const auto read = at::empty({rows, from.columns()}, at::kFloat);
+  from.read_as_float(first, last, read.mutable_data_ptr<float>());
+  const auto numbers = read.to(like().device());
+  const auto type = c10::typeMetaToScalarType(like().dtype());
+  return in_4_bits(form_) ? quantize_in_4_bits(numbers, type) : quantize_in_8_bits(numbers, type);
 }
 
 at::Tensor random_weights::matrix(std::span<const weights::named_rows> parts, std::int64_t inputs) {
@@ -172,10 +169,10 @@ at::Tensor random_weights::matrix(std::span<const weights::named_rows> parts, st
 device::projection random_weights::projection(std::span<const weights::named_rows> parts, std::int64_t inputs) {
   if (form_.bits == cogen::device_weights::whole) return tensor_weights::projection(parts, inputs);
   const int largest = in_4_bits(form_) ? 15 : 127;
-  quantized_projection quantized(form_, rows_of(parts), inputs, like().device());
-  quantized.codes.random_(in_4_bits(form_) ? 0 : -largest, largest + 1);
-  quantized.scales.fill_(2 * deviation_ / largest);
-  if (in_4_bits(form_)) quantized.scales.select(2, 1).zero_();
+  const quantized_projection quantized(form_, rows_of(parts), inputs, like());
+  quantized.rows.codes.random_(in_4_bits(form_) ? 0 : -largest, largest + 1);
+  quantized.rows.scales.fill_(2 * deviation_ / largest);
+  if (in_4_bits(form_)) quantized.rows.scales.select(2, 1).zero_();
   return quantized.made();
 }
 

@@ -70,7 +70,7 @@ class tensor_weights {
   at::TensorOptions like_;
 };
 
-/// How projections are stored, and the operators that quantize those of 4 bits; they must outlive its users.
+/// How projections are stored, and the operators that pack quantized ones; they must outlive its users.
 struct projection_form {
   cogen::device_weights bits = cogen::device_weights::whole;
   device::operators* on = nullptr;

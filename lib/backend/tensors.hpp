@@ -80,9 +80,9 @@ struct adapter {
 
 /// x weights^T + bias, and what adapters add.
 struct projection {
-  at::Tensor weights;  ///< [outputs, inputs]: of the activations' type, or int8; or the result of operators::quantize()
+  at::Tensor weights;  ///< [outputs, inputs] of the activations' type, or codes of operators::pack()
   at::Tensor bias = {};    ///< [outputs], or none
-  at::Tensor scales = {};  ///< bfloat16: [outputs] for int8, [inputs / 32, outputs, 2] for 4 bits; none otherwise
+  at::Tensor scales = {};  ///< those of operators::pack(), of the activations' type; none without codes
   std::vector<adapter> adapters = {};
 };
 

@@ -2,30 +2,64 @@
 #include "kernels/launch.cuh"
 #include "kernels/linear_cuda.hpp"
 #include "kernels/matrix_instructions.cuh"
+#include "kernels/packed_weights.cuh"
 
 #include <algorithm>
 #include <stdexcept>
 #include <string>
 
-// A tile is eight rows of weights. A thread block takes tiles one after the other; its warps share a row's numbers, 64
+// A tile is eight rows of weights. A thread block takes tiles one after the other; its warps share a row's numbers, some
 // at a step and a warp, and their sums are put together at the end. Products are those of matrix instructions, whose
 // left factor is x, and whose right one the tile: the order of x's numbers within a step is such that both are read 16
-// bytes at a time.
+// bytes at a time. Packed weights become numbers on the way from shared memory to the instructions.
 namespace cogen::kernels::cuda {
 namespace {
 
 constexpr int warps = 16;
 constexpr int threads = warps * 32;
 constexpr int tile_outputs = 8;
-constexpr int half_step = 32;  // numbers of a row that a warp takes in two instructions
-constexpr int step_inputs = 2 * half_step * warps;
+constexpr int half_step = 32;   // numbers of a row that a warp takes in two instructions
 constexpr int depth = 4;        // steps whose weights are under way
 constexpr int group_tiles = 4;  // whose sums are put together at the same time
 
 constexpr int divided_up(int n, int by) { return (n + by - 1) / by; }
 
+// Weights by their format: of a row a warp takes 4 * pieces pieces of 16 bytes at a step, each of which has numbers for
+// `halves` half steps.
+template <class T>
+struct whole_weights {
+  using number = T;
+  static constexpr int pieces = 2, halves = 1;
+  static constexpr bool in_groups = false;
+  static __device__ words<4> eight(const words<4>& piece, int, std::uint32_t) { return piece; }
+};
+
+template <class T>
+struct int8_weights {
+  using number = T;
+  static constexpr int pieces = 2, halves = 2;
+  static constexpr bool in_groups = false;
+  static __device__ words<4> eight(const words<4>& piece, int half, std::uint32_t) {
+    return eight_of_int8<T>(piece.at[2 * half], piece.at[2 * half + 1]);
+  }
+};
+
+template <class T, int Rows>
+struct int4_weights {
+  using number = T;
+  static constexpr int pieces = Rows > 8 ? 1 : 2, halves = 4;  // x of more rows leaves room for less
+  static constexpr bool in_groups = true;
+  static __device__ words<4> eight(const words<4>& piece, int half, std::uint32_t scale_and_zero) {
+    return eight_of_int4<T>(piece.at[half], scale_and_zero);
+  }
+};
+
+template <class Weights>
+constexpr int step_inputs = Weights::pieces * Weights::halves * half_step * warps;
+
 struct linear_job {
   linear_operands operands;
+  int row_pieces;   // 16 bytes each, of a row of weights
   int steps;        // to a row of weights
   int chunk_steps;  // of those, as many as shared memory has room for x
 
@@ -48,20 +82,28 @@ __device__ range tiles_of_block(const linear_job& job) {
 __device__ int lane_index() { return static_cast<int>(threadIdx.x) % 32; }
 __device__ int warp_index() { return static_cast<int>(threadIdx.x) / 32; }
 
+template <class Weights>
 struct step_weights {
-  words<4> halves[2];
+  words<4> pieces[Weights::pieces];
+  words<4> scales[Weights::pieces];  // of each piece's half steps, if they are in groups
 };
 
-constexpr int stream_words = warps * depth * 2 * 32;  // four at a time
+// Four at a time, of a warp and step: the pieces of eight rows, then their scales.
+template <class Weights>
+constexpr int piece_words = 32 * Weights::pieces;
+template <class Weights>
+constexpr int stage_words = piece_words<Weights> + (Weights::in_groups ? tile_outputs * Weights::pieces : 0);
+template <class Weights>
+constexpr int stream_words = warps * depth * stage_words<Weights>;
 
 // The weights that a warp multiplies, a step after the other, on their way to places in shared memory that are the
 // warp's own. For a group of tiles at a time, chunk by chunk of x: tile by tile, step by step.
-template <class T>
+template <class Weights>
 class weight_stream {
  public:
   __device__ weight_stream(const linear_job& job, range tiles, words<4>* memory)
       : job_(job),
-        memory_(memory + warp_index() * depth * 2 * 32),
+        memory_(memory + warp_index() * depth * stage_words<Weights>),
         end_(tiles.end),
         group_(tiles.begin),
         tile_(tiles.begin) {
@@ -70,41 +112,62 @@ class weight_stream {
     for (int i = 0; i < depth; ++i) begin_copy();
   }
 
-  // What the lane multiplies next: of row lane / 4, pieces lane % 4 and lane % 4 + 4.
-  __device__ step_weights next() {
-    const int row = lane_index() / 4, piece = lane_index() % 4;
+  // What the lane multiplies next: of row lane / 4, every fourth piece.
+  __device__ step_weights<Weights> next() {
+    const int row = lane_index() / 4;
     wait_for_copies<depth - 1>();
     __syncwarp();  // the other lanes have waited, too
-    const step_weights read{*place(row, piece), *place(row, piece + 4)};
+    step_weights<Weights> read;
+#pragma unroll
+    for (int i = 0; i < Weights::pieces; ++i) {
+      read.pieces[i] = *place(row, i * 4 + lane_index() % 4);
+      if constexpr (Weights::in_groups) read.scales[i] = scales()[row * Weights::pieces + i];
+    }
     __syncwarp();  // what all have read may be written over
     begin_copy();
     return read;
   }
 
  private:
-  // Of 16 bytes, eight to a row and step; rows are turned so that lanes meet in no bank.
+  static constexpr int row_pieces = 4 * Weights::pieces;  // of a step
+  static constexpr int rows_at_once = 32 / row_pieces;
+  static constexpr int step_pieces = row_pieces * warps;
+
+  // Of 16 bytes; rows are turned so that lanes meet in no bank.
   __device__ words<4>* place(int row, int piece) const {
-    return memory_ + (place_ * tile_outputs + row) * 8 + (piece ^ row % 2 * 4);
+    return memory_ + place_ * stage_words<Weights> + row * row_pieces + (piece ^ (row_pieces == 8 ? row % 2 * 4 : 0));
   }
 
-  // To the places that were read last: each lane a piece of two rows, whole lines of memory with its neighbors.
+  __device__ words<4>* scales() const { return memory_ + place_ * stage_words<Weights> + piece_words<Weights>; }
+
+  // To the places that were read last: each lane a piece of some rows, whole lines of memory with its neighbors.
   __device__ void begin_copy() {
     if (tile_ < end_) {
 #pragma unroll
-      for (int second = 0; second < 2; ++second) {
-        const bool wanted = outputs_ > 4 * second && input_ < job_.operands.inputs;
-        copy_streamed(place(lane_index() / 8 + 4 * second, lane_index() % 8),
-                      from_ + std::int64_t{4 * second} * job_.operands.inputs, wanted);
+      for (int i = 0; i < Weights::pieces; ++i) {
+        const bool wanted = outputs_ > i * rows_at_once && piece_ < job_.row_pieces;
+        copy_streamed(place(lane_index() / row_pieces + i * rows_at_once, lane_index() % row_pieces),
+                      from_ + std::int64_t{i * rows_at_once} * job_.row_pieces, wanted);
       }
+      if constexpr (Weights::in_groups) copy_scales();
       advance();
     }
     end_copies();
     place_ = (place_ + 1) % depth;
   }
 
+  __device__ void copy_scales() {
+    const int row = lane_index() / Weights::pieces, row_blocks = job_.row_pieces / 4;
+    if (row >= tile_outputs) return;
+    const int block = (step_ * warps + warp_index()) * Weights::pieces + lane_index() % Weights::pieces;
+    const bool wanted = first_output() + row < job_.operands.outputs && block < row_blocks;
+    copy_streamed(scales() + lane_index(),
+                  static_cast<const words<4>*>(job_.operands.scales) + (first_row() + row) * row_blocks + block, wanted);
+  }
+
   __device__ void advance() {
-    input_ += step_inputs;
-    from_ += step_inputs;
+    piece_ += step_pieces;
+    from_ += step_pieces;
     if (++step_ < min(chunk_ + job_.chunk_steps, job_.steps)) return;
     if (++tile_ == min(group_ + group_tiles, end_)) {
       chunk_ += job_.chunk_steps;
@@ -119,13 +182,17 @@ class weight_stream {
     aim();
   }
 
+  // Of the tile.
+  __device__ int first_output() const { return (tile_ >> job_.pairs()) * tile_outputs; }
+  __device__ std::int64_t first_row() const {
+    return first_output() + std::int64_t{tile_ & job_.pairs()} * job_.operands.outputs;
+  }
+
   __device__ void aim() {
-    const linear_operands& operands = job_.operands;
-    const int output = (tile_ >> job_.pairs()) * tile_outputs + lane_index() / 8;
-    const int row = output + (tile_ & job_.pairs()) * operands.outputs;
-    outputs_ = operands.outputs - output;
-    input_ = (step_ * warps + warp_index()) * 2 * half_step + lane_index() % 8 * 8;
-    from_ = static_cast<const T*>(operands.weights) + std::int64_t{row} * operands.inputs + input_;
+    const int row = lane_index() / row_pieces;
+    outputs_ = job_.operands.outputs - first_output() - row;
+    piece_ = (step_ * warps + warp_index()) * row_pieces + lane_index() % row_pieces;
+    from_ = static_cast<const words<4>*>(job_.operands.weights) + (first_row() + row) * job_.row_pieces + piece_;
   }
 
   const linear_job& job_;
@@ -140,8 +207,8 @@ class weight_stream {
   int step_ = 0;
 
   // By the lane: from its first row of the tile on.
-  const T* from_;
-  int input_;
+  const words<4>* from_;
+  int piece_;
   int outputs_;  // that are left
 };
 
@@ -153,9 +220,11 @@ __device__ void add_lanes(float (&x)[Batch]) {
     for (int lanes = 16; lanes > 0; lanes /= 2) x[i] += __shfl_xor_sync(0xffffffff, x[i], lanes);
 }
 
-// The rows of x, as the tiles take them: [half steps, rows, half_step] of T.
-template <class T, int Rows>
+// The rows of x, as the tiles take them: [half steps, rows, half_step] of numbers.
+template <class Weights, int Rows>
 class input_rows {
+  using T = typename Weights::number;
+
  public:
   __device__ input_rows(const linear_operands& operands, words<4>* memory) : operands_(operands), memory_(memory) {}
 
@@ -191,10 +260,10 @@ class input_rows {
 
   // Loads the numbers of these steps; zeros beyond the last one.
   __device__ void load(range steps) {
-    const int pieces = (steps.end - steps.begin) * (step_inputs / 8);
+    const int pieces = (steps.end - steps.begin) * (step_inputs<Weights> / 8);
 #pragma unroll 1
     for (int piece = static_cast<int>(threadIdx.x); piece < pieces; piece += threads) {
-      const int input = steps.begin * step_inputs + piece * 8;
+      const int input = steps.begin * step_inputs<Weights> + piece * 8;
       const bool inside = input < operands_.inputs;
       for (int first = 0; first < operands_.rows; first += batch) {
         words<4> x[batch] = {};
@@ -207,15 +276,17 @@ class input_rows {
   }
 
   // Adds the products of a warp's share of a step, counted from the first one that was loaded.
-  __device__ void multiply(int step, const step_weights& weights, float (&sums)[4]) const {
+  __device__ void multiply(int step, const step_weights<Weights>& weights, float (&sums)[4]) const {
+    constexpr int halves = Weights::pieces * Weights::halves;
     const int rows = operands_.rows, lane = lane_index();
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const words<4>* x = memory_ + ((step * warps + warp_index()) * 2 + half) * rows * 4;
+    for (int half = 0; half < halves; ++half) {
+      const words<4>* x = memory_ + ((step * warps + warp_index()) * halves + half) * rows * 4;
       words<4> low{}, high{};
       if (lane < rows * 4) low = x[lane];
       if (Rows > 8 && lane + 32 < rows * 4) high = x[lane + 32];
-      const words<4>& w = weights.halves[half];
+      const int piece = half / Weights::halves, of_piece = half % Weights::halves;
+      const words<4> w = Weights::eight(weights.pieces[piece], of_piece, weights.scales[piece].at[of_piece % 4]);
       multiply_add<T>(sums, {{low.at[0], high.at[0], low.at[1], high.at[1]}}, w.at[0], w.at[1]);
       multiply_add<T>(sums, {{low.at[2], high.at[2], low.at[3], high.at[3]}}, w.at[2], w.at[3]);
     }
@@ -290,9 +361,11 @@ class tile_sums {
   float* memory_;
 };
 
+// Of a sum of products.
 template <class T>
-__device__ float bias_at(const linear_operands& operands, int output) {
-  return operands.bias ? float(static_cast<const T*>(operands.bias)[output]) : 0.0F;
+__device__ float result_of(const linear_operands& operands, float sum, int output) {
+  if (operands.packing == weight_packing::int8) sum *= float(static_cast<const T*>(operands.scales)[output]);
+  return operands.bias ? sum + float(static_cast<const T*>(operands.bias)[output]) : sum;
 }
 
 template <class T>
@@ -315,24 +388,24 @@ __device__ void finish(const linear_job& job, range group, const tile_sums<Rows>
     const int tile = at / tile_outputs / operands.rows << job.pairs();
     const int output = ((group.begin + tile) >> job.pairs()) * tile_outputs + column;
     if (output >= operands.outputs) continue;
-    float y = sums.total(tile, row, column) + bias_at<T>(operands, output);
+    float y = result_of<T>(operands, sums.total(tile, row, column), output);
     if (operands.result == linear_result::gated) {
-      const float up = sums.total(tile + 1, row, column) + bias_at<T>(operands, operands.outputs + output);
+      const float up = result_of<T>(operands, sums.total(tile + 1, row, column), operands.outputs + output);
       y = y / (1.0F + expf(-y)) * up;
     }
     put<T>(operands, std::int64_t{row} * operands.outputs + output, y);
   }
 }
 
-template <class T, int Rows>
+template <class Weights, int Rows>
 __global__ void __launch_bounds__(threads, 1) linear_kernel(const __grid_constant__ linear_job job) {
   extern __shared__ words<4> memory[];
   __shared__ float squares[Rows][warps], scales[Rows];
   constexpr int sum_words = group_tiles * warps * tile_sums<Rows>::size / 4;
   const range tiles = tiles_of_block(job);
-  weight_stream<T> weights(job, tiles, memory);
-  tile_sums<Rows> sums(reinterpret_cast<float*>(memory + stream_words));
-  input_rows<T, Rows> inputs(job.operands, memory + stream_words + sum_words);
+  weight_stream<Weights> weights(job, tiles, memory);
+  tile_sums<Rows> sums(reinterpret_cast<float*>(memory + stream_words<Weights>));
+  input_rows<Weights, Rows> inputs(job.operands, memory + stream_words<Weights> + sum_words);
   inputs.find_scales(squares, scales);
 
   for (range group{tiles.begin, 0}; group.begin < tiles.end; group.begin = group.end) {
@@ -353,7 +426,7 @@ __global__ void __launch_bounds__(threads, 1) linear_kernel(const __grid_constan
       }
     }
     __syncthreads();
-    finish<T>(job, group, sums);
+    finish<typename Weights::number>(job, group, sums);
     __syncthreads();
   }
 }
@@ -364,6 +437,10 @@ void check(const linear_operands& operands) {
     refuse(std::to_string(operands.rows) + " rows; up to " + std::to_string(most_linear_rows) + " are possible");
   if (operands.inputs <= 0 || operands.inputs % 8 != 0)
     refuse("rows of " + std::to_string(operands.inputs) + " numbers; multiples of 8 are possible");
+  if (operands.packing == weight_packing::int4 && operands.inputs % int4_group != 0)
+    refuse("rows of " + std::to_string(operands.inputs) + " codes of 4 bits; multiples of 32 are possible");
+  if ((operands.packing == weight_packing::whole) != (operands.scales == nullptr))
+    refuse("packed weights have scales, and only those");
   if (operands.outputs <= 0 || operands.blocks <= 0) refuse("outputs and blocks are at least 1");
   const bool added = operands.result == linear_result::added;
   if ((operands.type != number::f16 && operands.type != number::bf16) ||
@@ -378,24 +455,40 @@ std::size_t most_shared_bytes() {
   return static_cast<std::size_t>(bytes);
 }
 
-template <class T, int Rows>
+template <class Weights, int Rows>
 void launch_linear(const linear_operands& operands, cudaStream_t stream) {
   constexpr std::size_t others =
-      stream_words * sizeof(words<4>) + group_tiles * warps * tile_sums<Rows>::size * sizeof(float);
+      stream_words<Weights> * sizeof(words<4>) + group_tiles * warps * tile_sums<Rows>::size * sizeof(float);
   constexpr std::size_t named = 2048;  // what the kernel has besides, and the system of each block
-  const std::size_t step_bytes = static_cast<std::size_t>(operands.rows) * step_inputs * sizeof(T);
+  const std::size_t step_bytes =
+      static_cast<std::size_t>(operands.rows) * step_inputs<Weights> * sizeof(typename Weights::number);
   const std::size_t most = most_shared_bytes(), kept = others + named;
   const int room = most > kept ? static_cast<int>((most - kept) / step_bytes) : 0;
   if (room == 0) throw std::runtime_error("linear: the device has too little shared memory");
-  const int steps = divided_up(operands.inputs, step_inputs);
+  const int row_pieces = operands.packing == weight_packing::whole
+                             ? operands.inputs / 8
+                             : static_cast<int>(packed_row_bytes(operands.packing, operands.inputs) / 16);
+  const int steps = divided_up(operands.inputs, step_inputs<Weights>);
   const int chunk_steps = divided_up(steps, divided_up(steps, room));
   const std::size_t bytes = others + static_cast<std::size_t>(chunk_steps) * step_bytes;
-  const auto kernel = linear_kernel<T, Rows>;
+  const auto kernel = linear_kernel<Weights, Rows>;
   require_launched("linear", cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                   static_cast<int>(most - named)));
   const int blocks = std::min(operands.blocks, divided_up(operands.outputs, tile_outputs));
   launch("linear", kernel, launch_shape{dim3(static_cast<unsigned>(blocks)), threads, bytes}, stream,
-         linear_job{operands, steps, chunk_steps});
+         linear_job{operands, row_pieces, steps, chunk_steps});
+}
+
+template <class T, int Rows>
+void launch_linear_of(const linear_operands& operands, cudaStream_t stream) {
+  switch (operands.packing) {
+    case weight_packing::whole:
+      return launch_linear<whole_weights<T>, Rows>(operands, stream);
+    case weight_packing::int8:
+      return launch_linear<int8_weights<T>, Rows>(operands, stream);
+    case weight_packing::int4:
+      return launch_linear<int4_weights<T, Rows>, Rows>(operands, stream);
+  }
 }
 
 }  // namespace
@@ -405,8 +498,8 @@ void linear(const linear_operands& operands, cudaStream_t stream) {
   if (operands.rows == 0) return;
   with_half_type(operands.type, [&](auto type) {
     using T = decltype(type);
-    if (operands.rows <= 8) return launch_linear<T, 8>(operands, stream);
-    launch_linear<T, 16>(operands, stream);
+    if (operands.rows <= 8) return launch_linear_of<T, 8>(operands, stream);
+    launch_linear_of<T, 16>(operands, stream);
   });
 }
 

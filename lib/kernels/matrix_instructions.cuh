@@ -51,10 +51,15 @@ __device__ inline std::uint32_t and_or(std::uint32_t x) {
   return y;
 }
 
-/// a * b + c and a - b, for two f16 numbers in each word.
+/// a * b + c and a - b, for two numbers in each word.
 __device__ inline std::uint32_t multiply_add_f16(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   std::uint32_t x;
   asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(x) : "r"(a), "r"(b), "r"(c));
+  return x;
+}
+__device__ inline std::uint32_t multiply_add_bf16(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
+  std::uint32_t x;
+  asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(x) : "r"(a), "r"(b), "r"(c));
   return x;
 }
 __device__ inline std::uint32_t subtract_f16(std::uint32_t a, std::uint32_t b) {

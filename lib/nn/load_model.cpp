@@ -59,10 +59,8 @@ std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& f
   const auto report = report_to(options, files);
   if (report) report(0);
   const auto packer = backend->make_operators();
-  const bool whole = options.device_weights == device_weights::whole;
-  const auto type = whole ? backend->number_format(device_type(files))
-                          : at::kBFloat16;  // quantized weights are multiplied by bfloat16
-  device::stored_weights weights(files, at::TensorOptions(backend->device()).dtype(type), report,
+  const auto like = at::TensorOptions(backend->device()).dtype(backend->number_format(device_type(files)));
+  device::stored_weights weights(files, like, report,
                                  {.bits = options.device_weights, .on = packer.get()});
   weights.tensors().expect(spec);
   auto network = nn::make_device_decoder(spec, config, weights);

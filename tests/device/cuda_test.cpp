@@ -183,13 +183,13 @@ BOOST_DATA_TEST_CASE(products_norms_and_gates_are_those_of_plain_tensors,
     compare("added" + suffix, wide, [&](auto& on, const auto& y) { on.linear_add(x, by, {}, y.copy_(wide)); });
   }
   for (const bool in_4_bits : {false, true}) {
-    if (type != at::kBFloat16) break;  // quantized weights are multiplied only by it
-    const auto quantized = in_4_bits ? device::quantize_in_4_bits(at::randn({960, 576}, at::kFloat))
-                                     : device::quantize_in_8_bits(at::randn({960, 576}, at::kFloat));
+    const auto numbers = at::randn({960, 576}, like.dtype(at::kFloat));
+    const auto quantized =
+        in_4_bits ? device::quantize_in_4_bits(numbers, type) : device::quantize_in_8_bits(numbers, type);
     for (const auto& shift : {at::Tensor(), bias}) {
       const auto by = [&](device::operators& on) {
-        const auto codes = quantized.codes.to(at::kCUDA);
-        return device::projection{in_4_bits ? on.quantize(codes) : codes, shift, quantized.scales.to(like)};
+        const auto packed = on.pack(quantized);
+        return device::projection{packed.codes, shift, packed.scales};
       };
       const std::string suffix =
           std::string(in_4_bits ? " in 4 bits" : " in 8 bits") + (shift.defined() ? ", biased" : "");

@@ -72,7 +72,9 @@ class operators_without_numbers final : public device::tensor_operators {
   std::int64_t quantized_head_bytes(const cache::group_format&, const cache::group_format&, std::int64_t) override {
     throw std::invalid_argument("nothing is quantized here");
   }
-  at::Tensor quantize(const at::Tensor&) override { throw std::invalid_argument("nothing is quantized here"); }
+  device::quantized_rows pack(const device::quantized_rows&) override {
+    throw std::invalid_argument("nothing is quantized here");
+  }
   void sample(const at::Tensor&, const device::step_sampling&, const at::Tensor&, const at::Tensor&,
               const at::Tensor&) override {}
 

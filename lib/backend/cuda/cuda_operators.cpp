@@ -5,6 +5,7 @@
 #include "backend/tensor/tensor_operators.hpp"
 #include "kernels/activation_cuda.hpp"
 #include "kernels/attention_cuda.hpp"
+#include "kernels/dequantize_cuda.hpp"
 #include "kernels/embed_cuda.hpp"
 #include "kernels/gather_cuda.hpp"
 #include "kernels/linear_cuda.hpp"
@@ -16,10 +17,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/cuda/CUDAContext.h>
-#include <ATen/ops/_convert_weight_to_int4pack.h>
 #include <ATen/ops/_flash_attention_forward.h>
-#include <ATen/ops/_weight_int4pack_mm.h>
-#include <ATen/ops/_weight_int8pack_mm.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -52,8 +50,9 @@ cuda::number number_of(const at::Tensor& of) {
   }
 }
 
-/// Above this number of rows, LibTorch's products are faster.
-constexpr std::int64_t few_rows = 8;
+/// Above this number of rows, LibTorch's products are faster: of whole weights, and of packed ones, which it does not
+/// read.
+constexpr std::int64_t few_rows = 8, few_packed_rows = 64;
 
 int size_of(const at::Tensor& of, std::int64_t dimension) { return static_cast<int>(of.size(dimension)); }
 
@@ -153,7 +152,20 @@ bool norm_has_kernel(const at::Tensor& x, const norm& by) {
          x.scalar_type() == at::kFloat && x.is_contiguous() && is_aligned(x.size(1));
 }
 
-bool product_has_kernel(const at::Tensor& x) { return x.size(0) <= few_rows && is_aligned(x.size(1)); }
+bool product_has_kernel(const at::Tensor& x, const projection& by) {
+  return x.size(0) <= (by.scales.defined() ? few_packed_rows : few_rows) && is_aligned(x.size(1));
+}
+
+kernels::weight_packing packing_of(const projection& by) {
+  if (!by.scales.defined()) return kernels::weight_packing::whole;
+  return by.scales.dim() == 1 ? kernels::weight_packing::int8 : kernels::weight_packing::int4;
+}
+
+/// In which a product computes.
+const at::Tensor& numbers_of(const projection& by) { return by.scales.defined() ? by.scales : by.weights; }
+
+/// More rows are read once to be normed, and not by each multiprocessor.
+bool norms_within_product(const at::Tensor& x, const norm& by) { return x.size(0) <= few_rows && norm_has_kernel(x, by); }
 
 bool activation_has_kernel(const parts::activation& how, std::int64_t width) {
   return how.kind == kernels::activation::silu && how.gated && how.gate_scale == 1 && !how.gate_cutoff &&
@@ -214,16 +226,7 @@ class cuda_operators final : public tensor_operators {
     return cuda::quantized_head_bytes(quantized, dim);
   }
 
-  at::Tensor quantize(const at::Tensor& codes) override {
-    constexpr std::int64_t outputs_at_once = 8, inputs_of_a_tile = 16;
-    const auto outputs = codes.size(0), inputs = codes.size(1);
-    const auto tiles = inputs % (8 * inputs_of_a_tile) == 0 ? 8 : inputs % (4 * inputs_of_a_tile) == 0 ? 4 : 2;
-    if (outputs % outputs_at_once != 0 || inputs % (tiles * inputs_of_a_tile) != 0)
-      throw std::invalid_argument("weights of " + std::to_string(outputs) + " outputs and " + std::to_string(inputs) +
-                                  " inputs are not kept in 4 bits; multiples of 8 and 32 are needed");
-    const auto pairs = codes.view({outputs, inputs / 2, 2});
-    return at::_convert_weight_to_int4pack(pairs.select(2, 0) * 16 + pairs.select(2, 1), tiles);
-  }
+  quantized_rows pack(const quantized_rows& rows) override { return packed(rows); }
 
   void embed(const embedding& from, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) override {
     const auto& table = from.table;
@@ -247,43 +250,41 @@ class cuda_operators final : public tensor_operators {
       norm_linear(rows, {}, {.weights = by.weights, .bias = by.bias, .scales = by.scales}, y);
       return adapt(rows, by, y);
     }
-    if (is_quantized(by)) return static_cast<void>(y.copy_(quantized_product(rows_for(by, x, before), by)));
-    if (!product_has_kernel(x)) return multiply(rows_for(by, x, before), by, y);
-    const bool norms = norm_has_kernel(x, before);
+    if (!product_has_kernel(x, by)) return multiply(rows_for(by, x, before), by, y);
+    const bool norms = norms_within_product(x, before);
     const auto rows = norms ? x : rows_for(by, x, before);
     auto product = product_of(rows, by, y);
     if (norms) put_before(product, before);
-    cuda::linear(product, current_stream());
+    run(product);
   }
 
   void norm_activated(const at::Tensor& x, const norm& before, const projection& by, const parts::activation& how,
                       const at::Tensor& y) override {
     if (!by.adapters.empty() || !activation_has_kernel(how, y.size(1)) || !norm_has_kernel(x, before))
       return tensor_operators::norm_activated(x, before, by, how, y);
-    if (is_quantized(by)) return gate(quantized_product(normed(x, before), by), y);
-    if (!product_has_kernel(x)) {
+    if (!product_has_kernel(x, by)) {
       const auto gate_up = at::empty({x.size(0), by.weights.size(0)}, y.options());
       multiply(normed(x, before), by, gate_up);
       return gate(gate_up, y);
     }
-    auto product = product_of(x, by, y);
+    const bool norms = norms_within_product(x, before);
+    auto product = product_of(norms ? x : normed(x, before), by, y);
     product.result = cuda::linear_result::gated;
-    put_before(product, before);
-    cuda::linear(product, current_stream());
+    if (norms) put_before(product, before);
+    run(product);
   }
 
   void linear_add(const at::Tensor& y, const projection& by, const residual& how, const at::Tensor& x) override {
     if (!by.adapters.empty() || !only_adds(how)) return tensor_operators::linear_add(y, by, how, x);
-    if (is_quantized(by)) return static_cast<void>(x.add_(quantized_product(y, by)));
-    if (!product_has_kernel(y)) {
+    if (!product_has_kernel(y, by)) {
       auto sum = x;
       if (by.bias.defined()) sum.add_(by.bias);
-      at::addmm_out(sum, sum, y, by.weights.t(), at::kFloat);
+      at::addmm_out(sum, sum, y, weights_of(by, y.size(1)).t(), at::kFloat);
       return;
     }
     auto product = product_of(y, by, x);
     product.result = cuda::linear_result::added;
-    cuda::linear(product, current_stream());
+    run(product);
   }
 
   void rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
@@ -375,10 +376,12 @@ class cuda_operators final : public tensor_operators {
   cuda::linear_operands product_of(const at::Tensor& x, const projection& by, const at::Tensor& y) const {
     return {.x = x.const_data_ptr(),
             .weights = by.weights.const_data_ptr(),
+            .packing = packing_of(by),
+            .scales = by.scales.defined() ? by.scales.const_data_ptr() : nullptr,
             .bias = by.bias.defined() ? by.bias.const_data_ptr() : nullptr,
             .out = y.mutable_data_ptr(),
             .out_type = number_of(y),
-            .type = number_of(by.weights),
+            .type = number_of(numbers_of(by)),
             .rows = size_of(x, 0),
             .inputs = size_of(x, 1),
             .outputs = size_of(y, 1),
@@ -408,20 +411,47 @@ class cuda_operators final : public tensor_operators {
   /// Rows as a product takes them.
   static at::Tensor rows_for(const projection& by, const at::Tensor& x, const norm& before) {
     if (norm_has_kernel(x, before)) return normed(x, before);
-    const auto type = is_quantized(by) ? at::kBFloat16 : by.weights.scalar_type();
-    return device::normed(x, before).to(type).contiguous();
+    return device::normed(x, before).to(numbers_of(by).scalar_type()).contiguous();
   }
 
-  static void multiply(const at::Tensor& x, const projection& by, const at::Tensor& y) {
+  void multiply(const at::Tensor& x, const projection& by, const at::Tensor& y) const {
+    const auto weights = weights_of(by, x.size(1));
     auto out = y;
     if (out.scalar_type() != x.scalar_type()) {
-      at::mm_out(out, x, by.weights.t(), out.scalar_type());
+      at::mm_out(out, x, weights.t(), out.scalar_type());
       if (by.bias.defined()) out.add_(by.bias);
     } else if (by.bias.defined()) {
-      at::addmm_out(out, by.bias, x, by.weights.t());
+      at::addmm_out(out, by.bias, x, weights.t());
     } else {
-      at::mm_out(out, x, by.weights.t());
+      at::mm_out(out, x, weights.t());
     }
+  }
+
+  /// The products of a slice of rows after the other, where there are more than a kernel takes.
+  static void run(const cuda::linear_operands& all) {
+    for (int first = 0; first < all.rows; first += cuda::most_linear_rows) {
+      const auto row = [&](const void* of, cuda::number type, int width) {
+        return static_cast<const std::byte*>(of) + std::int64_t{first} * width * cuda::bytes_of(type);
+      };
+      auto some = all;
+      some.rows = std::min(cuda::most_linear_rows, all.rows - first);
+      some.x = row(all.x, all.norm ? cuda::number::f32 : all.type, all.inputs);
+      some.out = const_cast<std::byte*>(row(all.out, all.out_type, all.outputs));
+      cuda::linear(some, current_stream());
+    }
+  }
+
+  at::Tensor weights_of(const projection& by, std::int64_t inputs) const override {
+    if (!by.scales.defined()) return by.weights;
+    const auto numbers = at::empty({by.weights.size(0), inputs}, by.scales.options());
+    cuda::dequantize({.codes = by.weights.const_data_ptr(),
+                      .scales = by.scales.const_data_ptr(),
+                      .packing = packing_of(by),
+                      .type = number_of(numbers),
+                      .inputs = static_cast<int>(inputs),
+                      .outputs = size_of(by.weights, 0)},
+                     numbers.mutable_data_ptr(), current_stream());
+    return numbers;
   }
 
   /// What a scan selects by its input: [tokens, channels], and twice [tokens, states]; float32.
@@ -431,7 +461,7 @@ class cuda_operators final : public tensor_operators {
     at::Tensor c;
   };
 
-  static selection selected_by(const at::Tensor& x, const selective_scan& by) {
+  selection selected_by(const at::Tensor& x, const selective_scan& by) const {
     const auto in_float32 = x.options().dtype(at::kFloat);
     const auto all = at::empty({x.size(0), by.rank() + 2 * by.states()}, in_float32);
     multiply(x, by.selection, all);
@@ -444,17 +474,6 @@ class cuda_operators final : public tensor_operators {
                    .c = part(by.rank() + by.states(), by.states(), by.c_norm)};
     multiply(part(0, by.rank(), by.step_norm).to(x.scalar_type()), by.step, made.step);
     return made;
-  }
-
-  static bool is_quantized(const projection& by) { return by.scales.defined(); }
-
-  /// By LibTorch's own kernels, which take bfloat16 activations.
-  static at::Tensor quantized_product(const at::Tensor& x, const projection& by) {
-    constexpr std::int64_t group = 32;
-    auto product = by.weights.scalar_type() == at::kChar ? at::_weight_int8pack_mm(x, by.weights, by.scales)
-                                                         : at::_weight_int4pack_mm(x, by.weights, group, by.scales);
-    if (by.bias.defined()) product.add_(by.bias);
-    return product;
   }
 
   static void gate(const at::Tensor& gate_up, const at::Tensor& out) {

@@ -64,15 +64,13 @@ std::int64_t reference_operators::quantized_head_bytes(const cache::group_format
   return 2 * 64 * head_dim * static_cast<std::int64_t>(sizeof(float));
 }
 
-at::Tensor reference_operators::quantize(const at::Tensor& codes) {
-  return codes.unflatten(1, {-1, 32}).transpose(0, 1).contiguous();
-}
-
-at::Tensor reference_operators::weights_of(const projection& by) const {
+at::Tensor reference_operators::weights_of(const projection& by, std::int64_t) const {
   if (!by.scales.defined()) return by.weights;
   const auto numbers = by.weights.to(at::kFloat), scales = by.scales.to(at::kFloat);
-  if (scales.dim() == 1) return numbers * scales.unsqueeze(1);
-  return ((numbers - 8) * scales.narrow(2, 0, 1) + scales.narrow(2, 1, 1)).transpose(0, 1).flatten(1);
+  if (scales.dim() == 1) return (numbers * scales.unsqueeze(1)).to(by.scales.scalar_type());
+  const auto groups = numbers.unflatten(1, {-1, quantized_group});
+  const auto all = (groups - 8) * scales.narrow(2, 0, 1) + scales.narrow(2, 1, 1);
+  return all.flatten(1).to(by.scales.scalar_type());
 }
 
 at::Tensor reference_operators::quantized_tokens(const cache::device_layer& layer, int plane) const {

@@ -25,20 +25,15 @@ void add(const at::Tensor& result, const residual& how, const at::Tensor& x) {
   if (how.total != 1) x.mul_(how.total);
 }
 
-std::int64_t outputs_of(const projection& by) {
-  if (!by.scales.defined()) return by.weights.size(0);
-  return by.scales.dim() == 1 ? by.scales.size(0) : by.scales.size(1);
-}
-
 }  // namespace
 
 at::Tensor tensor_operators::product(const at::Tensor& x, const projection& by) {
-  const auto y = at::empty({x.size(0), outputs_of(by)}, x.options().dtype(at::kFloat));
+  const auto y = at::empty({x.size(0), by.weights.size(0)}, x.options().dtype(at::kFloat));
   norm_linear(x, {}, by, y);
   return y;
 }
 
-at::Tensor tensor_operators::weights_of(const projection& by) const {
+at::Tensor tensor_operators::weights_of(const projection& by, std::int64_t) const {
   if (by.scales.defined()) throw std::logic_error("these operators do not multiply by quantized weights");
   return by.weights;
 }
@@ -55,7 +50,7 @@ void tensor_operators::embed(const embedding& from, const step_rows& rows, const
 }
 
 void tensor_operators::norm_linear(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) {
-  const auto weights = weights_of(by);
+  const auto weights = weights_of(by, x.size(1));
   const auto rows = normed(x, before).to(weights.scalar_type());
   const auto made = at::matmul(rows, weights.t());
   y.copy_(by.bias.defined() ? made.to(at::kFloat).add_(by.bias) : made);
@@ -69,7 +64,7 @@ void tensor_operators::adapt(const at::Tensor& x, const projection& by, const at
 
 void tensor_operators::norm_activated(const at::Tensor& x, const norm& before, const projection& by,
                                       const parts::activation& how, const at::Tensor& y) {
-  const auto made = at::empty({x.size(0), outputs_of(by)}, x.options().dtype(at::kFloat));
+  const auto made = at::empty({x.size(0), by.weights.size(0)}, x.options().dtype(at::kFloat));
   norm_linear(x, before, by, made);
   y.copy_(activated(made, how));
 }

@@ -70,7 +70,7 @@ class tensor_operators : public operators {
   static void adapt(const at::Tensor& x, const projection& by, const at::Tensor& y);
 
   /// The weights of a product as numbers, [outputs, inputs]. Throws std::logic_error if they are quantized.
-  virtual at::Tensor weights_of(const projection& by) const;
+  virtual at::Tensor weights_of(const projection& by, std::int64_t inputs) const;
 
   /// Whether at::_grouped_mm() multiplies by such matrices [groups, outputs, inputs] without reading where the groups
   /// end on the host.

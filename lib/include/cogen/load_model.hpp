@@ -30,13 +30,13 @@ struct load_progress {
   std::uint64_t total_bytes = 0;  ///< of weights in the file
 };
 
-/// How a GPU stores the matrices of a model's layers. Embeddings and the output matrix are always whole.
+/// How a GPU stores the matrices of a model's layers. Embeddings and the output matrix are always whole. Products are
+/// computed by the numbers that codes stand for, in bfloat16 or float16 as the activations are.
 enum class device_weights : std::uint8_t {
   whole,  ///< bfloat16, or float16 where the file's weights are
   int8,   ///< 8 bits a number, and a scale for each output
 
-  /// 4 bits a number, and a bfloat16 scale and zero for each 32 inputs of an output. Codes of Q4_0 and Q4_1 stay as
-  /// they are. Reads a third of the bytes for one token; slower if many tokens are computed at once.
+  /// 4 bits a number, and a scale and zero for each 32 inputs of an output. Codes of Q4_0 and Q4_1 stay as they are.
   int4,
 };
 

@@ -1,3 +1,4 @@
+#include "kernels/dequantize_cuda.hpp"
 #include "kernels/linear_cuda.hpp"
 #include "numbers.hpp"
 
@@ -22,6 +23,7 @@ struct linear_kind {
   linear_result result = linear_result::stored;
   bool normed = false;
   bool biased = false;
+  weight_packing packing = weight_packing::whole;
 };
 
 std::vector<linear_kind> all_kinds() {
@@ -37,7 +39,59 @@ std::vector<linear_kind> all_kinds() {
   return all;
 }
 
+std::vector<linear_kind> packed_kinds() {
+  std::vector<linear_kind> all;
+  for (const auto packing : {weight_packing::int8, weight_packing::int4})
+    for (linear_kind kind : all_kinds()) {
+      kind.packing = packing;
+      all.push_back(kind);
+    }
+  return all;
+}
+
 std::size_t size_of(int a, int b) { return static_cast<std::size_t>(a) * static_cast<std::size_t>(b); }
+
+// Random codes and scales of a matrix, as kernels read them, and the numbers they stand for.
+struct stored_weights {
+  std::vector<std::byte> bytes;
+  std::vector<float> scales;
+  std::vector<float> numbers;
+};
+
+stored_weights whole_weights(number type, int inputs, std::vector<float> numbers) {
+  for (float& each : numbers) each *= 2 / std::sqrt(static_cast<float>(inputs));
+  numbers = rounded_to(type, numbers);
+  return {encoded(type, numbers), {}, numbers};
+}
+
+stored_weights packed_weights(const linear_kind& kind, int rows, int inputs, random_source& random) {
+  const bool in_groups = kind.packing == weight_packing::int4;
+  const auto row_bytes = static_cast<std::size_t>(packed_row_bytes(kind.packing, inputs));
+  const auto row_scales = in_groups ? static_cast<std::size_t>(8 * packed_blocks(kind.packing, inputs)) : 1;
+  stored_weights made;
+  made.bytes.resize(row_bytes * static_cast<std::size_t>(rows));
+  for (float each : random.normals(row_scales * static_cast<std::size_t>(rows)))
+    made.scales.push_back(each / std::sqrt(static_cast<float>(inputs)) / (in_groups ? 4.0F : 64.0F));
+  made.scales = rounded_to(kind.type, made.scales);
+  for (int row = 0; row < rows; ++row)
+    for (int input = 0; input < inputs; ++input) {
+      const auto at = packed_code_of(kind.packing, input);
+      auto& byte = made.bytes[row_bytes * static_cast<std::size_t>(row) + static_cast<std::size_t>(at.byte)];
+      const float* scale = made.scales.data() + row_scales * static_cast<std::size_t>(row);
+      if (in_groups) {
+        const unsigned code = random.below(16);
+        byte |= static_cast<std::byte>(code << at.bit);
+        scale += input / int4_group * 2;
+        made.numbers.push_back((static_cast<float>(code) - 8) * scale[0] + scale[1]);
+      } else {
+        const auto code = static_cast<std::int8_t>(static_cast<int>(random.below(255)) - 127);
+        byte = static_cast<std::byte>(code);
+        made.numbers.push_back(static_cast<float>(code) * *scale);
+      }
+    }
+  if (in_groups) made.numbers = rounded_to(kind.type, made.numbers);
+  return made;
+}
 
 // Numbers of a product, on both sides.
 struct linear_case {
@@ -45,8 +99,11 @@ struct linear_case {
   linear_shape shape;
   int weight_rows;
   number x_type;
-  std::vector<float> x, norm, weights, bias, before;
-  device_numbers device_x, device_norm, device_weights, device_bias;
+  std::vector<float> x, norm;
+  stored_weights stored;
+  std::vector<float> bias, before;
+  device_numbers device_x, device_norm, device_bias, device_scales;
+  device_bytes device_weights;
 
   linear_case(const linear_kind& k, const linear_shape& s, std::uint32_t stream)
       : linear_case(k, s, random_source(stream)) {}
@@ -58,24 +115,24 @@ struct linear_case {
         x_type(k.normed ? number::f32 : k.type),
         x(rounded_to(x_type, random.normals(size_of(s.rows, s.inputs)))),
         norm(rounded_to(k.type, random.normals(size_of(1, s.inputs)))),
-        weights(rounded_to(k.type, small(random.normals(size_of(weight_rows, s.inputs)), s.inputs))),
+        stored(k.packing == weight_packing::whole
+                   ? whole_weights(k.type, s.inputs, random.normals(size_of(weight_rows, s.inputs)))
+                   : packed_weights(k, weight_rows, s.inputs, random)),
         bias(rounded_to(k.type, random.normals(size_of(1, weight_rows)))),
         before(random.normals(size_of(s.rows, s.outputs))),
         device_x(x_type, x),
         device_norm(k.type, norm),
-        device_weights(k.type, weights),
-        device_bias(k.type, bias) {}
-
-  static std::vector<float> small(std::vector<float> values, int inputs) {
-    for (float& each : values) each *= 2 / std::sqrt(static_cast<float>(inputs));
-    return values;
-  }
+        device_bias(k.type, bias),
+        device_scales(k.type, stored.scales),
+        device_weights(stored.bytes) {}
 
   linear_operands operands(const device_numbers& out) const {
     return {.x = device_x.data(),
             .norm = kind.normed ? device_norm.data() : nullptr,
             .epsilon = epsilon,
             .weights = device_weights.data(),
+            .packing = kind.packing,
+            .scales = stored.scales.empty() ? nullptr : device_scales.data(),
             .bias = kind.biased ? device_bias.data() : nullptr,
             .result = kind.result,
             .out = out.data(),
@@ -107,7 +164,7 @@ struct linear_case {
   }
 
   double product(const float* row, int output) const {
-    const float* of = weights.data() + size_of(output, shape.inputs);
+    const float* of = stored.numbers.data() + size_of(output, shape.inputs);
     double sum = kind.biased ? bias[static_cast<std::size_t>(output)] : 0;
     for (int at = 0; at < shape.inputs; ++at) sum += double{row[at]} * of[at];
     return sum;
@@ -129,7 +186,8 @@ struct linear_case {
 };
 
 void check(const linear_kind& kind, const linear_shape& shape, std::uint32_t stream) {
-  BOOST_TEST_CONTEXT(name_of(kind.type) << " to " << name_of(kind.out_type) << ", result "
+  BOOST_TEST_CONTEXT(name_of(kind.type) << " to " << name_of(kind.out_type) << ", packing "
+                                        << static_cast<int>(kind.packing) << ", result "
                                         << static_cast<int>(kind.result) << ", norm " << kind.normed << ", bias "
                                         << kind.biased << ", " << shape.rows << " rows of " << shape.inputs << " to "
                                         << shape.outputs) {
@@ -162,10 +220,50 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_definition_for_every_shape) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(packed_weights_are_what_they_stand_for) {
+  std::uint32_t stream = 2000;
+  const auto kinds = packed_kinds();
+  for (const linear_kind& kind : kinds)
+    for (const int rows : {1, 2, 7, 8, 9, 16}) check(kind, {rows, 224, 83}, ++stream);
+  for (const int rows : {1, 8, 16})
+    for (const auto& [inputs, outputs] : {std::pair(32, 1), std::pair(64, 8), std::pair(576, 960), std::pair(2048, 129),
+                                          std::pair(4096, 64), std::pair(14336, 45)}) {
+      ++stream;
+      for (std::size_t i = 0; i < 4; ++i)
+        check(kinds[(stream + 11 * i) % kinds.size()], {rows, inputs, outputs}, stream);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(packed_weights_are_the_same_numbers_for_products_of_many_rows) {
+  std::uint32_t stream = 2700;
+  for (const number type : half_types)
+    for (const auto packing : {weight_packing::int8, weight_packing::int4})
+      for (const int inputs : {32, 96, 576, 4096}) {
+        const linear_case each({.type = type, .out_type = type, .packing = packing}, {1, inputs, 70}, ++stream);
+        const device_numbers numbers(type, size_of(70, inputs));
+        device_stream on;
+        dequantize({.codes = each.device_weights.data(),
+                    .scales = each.device_scales.data(),
+                    .packing = packing,
+                    .type = type,
+                    .inputs = inputs,
+                    .outputs = 70},
+                   numbers.data(), on);
+        BOOST_TEST((numbers.read() == rounded_to(type, each.stored.numbers)), inputs << " inputs");
+      }
+  const auto refused = [](const packed_matrix& bad) {
+    BOOST_CHECK_THROW(dequantize(bad, nullptr, nullptr), std::invalid_argument);
+  };
+  refused({.packing = weight_packing::whole, .inputs = 64, .outputs = 1});
+  refused({.packing = weight_packing::int4, .inputs = 40, .outputs = 1});
+  refused({.type = number::f32, .inputs = 64, .outputs = 1});
+}
+
 BOOST_AUTO_TEST_CASE(a_row_is_the_same_to_the_bit_among_any_others) {
   for (const linear_kind& kind : {linear_kind{number::bf16, number::bf16, linear_result::gated, true, true},
-                                  linear_kind{number::f16, number::f32, linear_result::stored, false, false}})
-    for (const int inputs : {1032, 9216}) {
+                                  linear_kind{number::f16, number::f32, linear_result::stored, false, false},
+                                  linear_kind{.packing = weight_packing::int8}, linear_kind{.packing = weight_packing::int4}})
+    for (const int inputs : {1056, 9216}) {
       const linear_case each(kind, {most_linear_rows, inputs, 72}, 5);
       const device_numbers out = each.make_out();
       device_stream on;
@@ -254,6 +352,9 @@ BOOST_AUTO_TEST_CASE(what_it_cannot_take_is_refused) {
   refused([](auto& of) { of.type = of.out_type = number::f32; });
   refused([](auto& of) { of.out_type = number::f16; });
   refused([](auto& of) { of.result = linear_result::added; });
+  refused([](auto& of) { of.packing = weight_packing::int8; });
+  refused([](auto& of) { of.scales = &of; });
+  refused([](auto& of) { of.packing = weight_packing::int4, of.scales = &of, of.inputs = 40; });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -57,6 +57,7 @@ class random_source {
     x = (x ^ x >> 27) * 0x94D049BB133111EBU;
     return x ^ x >> 31;
   }
+  unsigned below(unsigned end) { return static_cast<unsigned>(bits() % end); }
   float normal() {
     const std::uint64_t x = bits();
     const auto quarter = [&](int at) { return static_cast<float>(x >> (16 * at) & 0xffff) / 65536.0F - 0.5F; };

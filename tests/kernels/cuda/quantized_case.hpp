@@ -205,7 +205,9 @@ class quantized_setup {
 
   // Numbers of few bits are rounded to f16 after their minimum was, with its bias: see attention_packed.cu.
   double tolerance() const {
-    return 1.5 * (case_.values.bits == 8 ? precision_of(case_.type) : precision_of(number::bf16));
+    // Codes of fewer bits are scaled in f16 or bf16, and sums of numbers further apart cancel out more.
+    const double steps = case_.values.bits == 2 ? 3 : 1.5;
+    return steps * (case_.values.bits == 8 ? precision_of(case_.type) : precision_of(number::bf16));
   }
 
   float scale() const { return 2.0F / std::sqrt(static_cast<float>(case_.head_dim)); }
