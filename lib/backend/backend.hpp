@@ -32,6 +32,10 @@ class backend {
   /// Unallocated bytes of the device.
   virtual std::int64_t free_bytes() const = 0;
 
+  /// Waits for what was begun outside of streams, such as the copies of weights and the zeros of new tensors: streams
+  /// do not wait for it. Throws its errors.
+  virtual void synchronize() const {}
+
   /// Whether its operators read caches of any number format; otherwise of the weights', or of fp8.
   virtual bool reads_any_cache_type() const { return false; }
 

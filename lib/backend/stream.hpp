@@ -19,7 +19,7 @@ class graph {
 };
 
 /// Work on one device, in order. Members throw the device's errors, also those of earlier work. Used by one thread at a
-/// time.
+/// time. The destructor waits, too, and throws nothing.
 class stream {
  public:
   virtual ~stream() = default;
@@ -27,14 +27,16 @@ class stream {
   /// Runs `work` with this stream as the current one: what it enqueues comes after all earlier work of this stream.
   virtual void run_on_stream(const std::function<void()>& work) = 0;
 
-  /// Captures what `work` enqueues. Null if the device cannot: then `work` has to be run each time.
+  /// Captures what `work` enqueues. Null if the device cannot: then `work` has to be run each time. Throws what `work`
+  /// throws; the stream can be used and record again afterwards.
   virtual std::unique_ptr<graph> record(const std::function<void()>& work) = 0;
 
   /// Calls `done` on any thread when all work enqueued so far has ended: with null, or its error. `done` must not use
   /// the device, and must not throw.
   virtual void then(std::function<void(std::exception_ptr)> done) = 0;
 
-  /// Waits until all work enqueued so far has ended.
+  /// Waits until all work enqueued so far has ended. Whether it returns or throws, all callbacks given to then() have
+  /// been called.
   virtual void wait() = 0;
 
   /// Orders later work of this stream after all earlier work of `other`, and passes its errors on.

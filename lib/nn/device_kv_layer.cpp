@@ -95,6 +95,7 @@ device_kv::device_kv(const device_model& model, const cache::device_options& lay
       work(where->make_stream()),
       prefetcher(tokens.on_host() ? std::make_unique<kv_prefetcher>(*where, *work, tokens) : nullptr) {
   check_offsets(tokens);
+  where->synchronize();
 }
 
 void device_kv::run(const std::function<void()>& some) {

@@ -28,6 +28,7 @@ std::int64_t longest_of(std::span<const encoder_text> texts) {
 }  // namespace
 
 void embed_on_device(const device_model& model, std::span<const encoder_text> texts, const at::Tensor& vectors) {
+  model.backend->synchronize();
   model.backend->make_stream()->run_on_stream([&] {
     const auto& network = *model.network;
     const auto& by = *network.pooling();

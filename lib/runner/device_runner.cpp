@@ -59,6 +59,7 @@ device_runner::device_runner(std::shared_ptr<const nn::device_network> network, 
       encoder_(network_->has_encoder() ? std::make_unique<nn::encoder_reader>(*slots_->where, *network_, slots_->kv)
                                        : nullptr) {
   nn::check_offsets(slots_->kv);
+  slots_->where->synchronize();
   slots_->work->run_on_stream([this] {
     const auto on_device = at::TensorOptions(network_->device());
     const auto most = score_rows(*slots_, options_);

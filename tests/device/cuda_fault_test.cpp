@@ -9,6 +9,8 @@
 #include <boost/asio/bind_executor.hpp>
 
 #include <atomic>
+#include <future>
+#include <thread>
 
 namespace cogen::test {
 
@@ -27,6 +29,7 @@ class failing_backend final : public device::backend {
   std::unique_ptr<device::operators> make_operators() const override { return of_->make_operators(); }
   at::Tensor make_host(std::int64_t bytes) const override { return of_->make_host(bytes); }
   std::int64_t free_bytes() const override { return of_->free_bytes(); }
+  void synchronize() const override { of_->synchronize(); }
 
   mutable std::atomic<bool> armed = false;
 
@@ -86,6 +89,25 @@ BOOST_AUTO_TEST_CASE(every_operation_fails_when_the_device_fails) {
   BOOST_TEST(running.error().message().find("CUDA") != std::string::npos, running.error().message());
   BOOST_TEST(logged.find("a step failed") != std::string::npos, logged);
   BOOST_CHECK_THROW(engine(model, options), std::exception);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+BOOST_AUTO_TEST_SUITE(cuda_wait_faults, *boost::unit_test::disabled() * boost::unit_test::precondition(a_device()))
+
+BOOST_AUTO_TEST_CASE(a_wait_that_throws_has_waited_for_the_callbacks) {
+  const auto stream = device::backend_named("cuda")->make_stream();
+  std::promise<void> begun;
+  std::atomic<int> called = 0;
+  stream->then([&, started = begun.get_future().share()](const std::exception_ptr&) {
+    started.wait();
+    ++called;
+  });
+  stream->run_on_stream([] { trap(at::cuda::getCurrentCUDAStream().stream()); });
+  std::thread later([&] { begun.set_value(); });
+  BOOST_CHECK_THROW(stream->wait(), std::exception);
+  BOOST_TEST(called == 1);
+  later.join();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -12,8 +12,13 @@
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <future>
+#include <iterator>
 #include <optional>
+#include <thread>
 
 namespace cogen::test {
 
@@ -544,29 +549,97 @@ BOOST_AUTO_TEST_CASE(tokens_are_run_once_for_all_who_begin_with_them) {
   BOOST_TEST(running.stats().prefix_hit_tokens >= 2 * 128u);
 }
 
+/// While an engine is made, and while it runs. The device is as before for the next one.
 BOOST_AUTO_TEST_CASE(an_error_of_the_device_fails_every_operation) {
-  int calls = 0;
-  int failing = 0;
+  int calls = 0, failing = 0;
   const auto where = std::make_shared<plain_backend>();
   where->before = [&](std::string_view what) {
     if (what != "copy" && ++calls == failing) throw std::runtime_error("the device is gone");
   };
   const auto model = golden_model_on(where, "llama_default");
-  int survived = 0;
-  for (failing = 1; survived < 2; ++failing) {
-    calls = 0;
+  const auto options = small_engine(*model);
+  const auto prompts = prompts_for(*model, 2);
+  const auto answer_of_next = [&] {
+    failing = 0;
+    engine next(model, options);
+    return answer(next, prompts, 5);
+  };
+  const auto expected = answer_of_next();
+  int refused = 0, died = 0, survived = 0;
+  for (int call = 1; survived < 2; ++call) {
+    calls = 0, failing = call;
     try {
-      engine running(model, small_engine(*model));
+      engine running(model, options);
       BOOST_TEST(count_failures(running, some_tokens(*model, 5, 1), 6) == 6);
-      const bool died = static_cast<bool>(running.error());
-      BOOST_TEST(died == (calls >= failing));
-      if (died) BOOST_TEST(running.error().message().find("the device is gone") != std::string::npos);
-      survived += !died;
+      BOOST_TEST(static_cast<bool>(running.error()) == (calls >= failing));
+      if (running.error()) BOOST_TEST(running.error().message() == "a step failed: the device is gone");
+      ++(running.error() ? died : survived);
     } catch (const std::runtime_error& error) {
       BOOST_TEST(error.what() == "the device is gone");
+      ++refused;
     }
+    BOOST_TEST((answer_of_next() == expected), "after call " << call);
   }
-  BOOST_TEST(failing > 8);
+  BOOST_TEST(refused > 15);
+  BOOST_TEST(died > 8);
+}
+
+/// A step's memory is the device's until its callback has been called, also where a wait for it throws.
+BOOST_AUTO_TEST_CASE(an_engine_ends_after_the_callbacks_of_a_device_that_has_failed) {
+  const auto where = std::make_shared<plain_backend>();
+  const auto model = golden_model_on(where, "llama_default");
+  std::promise<void> failed;
+  const auto failure = failed.get_future().share();
+  std::vector<std::thread> threads;
+  std::atomic<std::size_t> called = 0;
+  net::io_context context;
+  int ended = 0;
+  {
+    engine running(model, small_engine(*model));
+    where->later = [&](const std::function<void()>& call) {
+      threads.emplace_back([&called, failure, call] {
+        failure.wait();
+        call();
+        ++called;
+      });
+    };
+    where->before = [&](std::string_view what) {
+      if (what != "wait") return;
+      where->before = {};
+      failed.set_value();
+      throw std::runtime_error("the device is gone");
+    };
+    auto stream = running.generate({.prompt = token_ids(some_tokens(*model, 5, 1)), .max_tokens = 40});
+    stream.async_complete(net::bind_executor(context, [&](error_code code, const completion&) {
+      BOOST_TEST(static_cast<bool>(code));
+      ++ended;
+    }));
+    for (int round = 0; round < 5; ++round) running.poll_one();
+    BOOST_TEST(threads.size() == 2u);
+    BOOST_TEST(called == 0u);
+  }
+  BOOST_TEST(called == threads.size());
+  for (auto& each : threads) each.join();
+  context.run();
+  BOOST_TEST(ended == 1);
+}
+
+/// Streams do not wait for zeros and copies that were begun outside of them.
+BOOST_AUTO_TEST_CASE(a_stream_is_used_once_the_device_has_made_its_tensors) {
+  const auto where = std::make_shared<plain_backend>();
+  const auto model = golden_model_on(where, "llama_default");
+  std::vector<std::string> calls;
+  where->before = [&](const char* what) { calls.emplace_back(what); };
+  const auto comes_before_use = [&] {
+    const auto use = std::ranges::find_if(calls, [](const auto& call) { return call == "run" || call == "copy"; });
+    BOOST_REQUIRE(use != calls.begin());
+    BOOST_TEST(*std::prev(use) == "synchronize");
+    calls.clear();
+  };
+  engine running(model, small_engine(*model));
+  comes_before_use();
+  model->make_cache({.type = cache::scalar::f32, .max_sequence_length = 64});
+  comes_before_use();
 }
 
 BOOST_AUTO_TEST_CASE(options_that_have_no_meaning_there_are_refused) {

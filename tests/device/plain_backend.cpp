@@ -1,5 +1,6 @@
 #include "plain_backend.hpp"
 
+#include "backend/pending_callbacks.hpp"
 #include "backend/reference/reference_operators.hpp"
 
 #include <ATen/ops/empty.h>
@@ -25,20 +26,33 @@ class repeated_work final : public device::graph {
 class plain_stream final : public device::stream {
  public:
   explicit plain_stream(const plain_backend& where) : where_(where) {}
+  ~plain_stream() override { pending_.wait(); }
 
-  void run_on_stream(const std::function<void()>& work) override { work(); }
+  void run_on_stream(const std::function<void()>& work) override {
+    tell("run");
+    work();
+  }
 
   std::unique_ptr<device::graph> record(const std::function<void()>& work) override {
+    tell("record");
     return where_.records ? std::make_unique<repeated_work>(where_, work) : nullptr;
   }
 
   void then(std::function<void(std::exception_ptr)> done) override {
     tell("then");
-    done(std::exchange(lost_, nullptr));
+    const auto error = std::exchange(lost_, nullptr);
+    if (!where_.later) return done(error);
+    where_.later([done = pending_.add(std::move(done)), error] { done(error); });
   }
 
   void wait() override {
-    tell("wait");
+    try {
+      tell("wait");
+    } catch (...) {
+      pending_.wait();
+      throw;
+    }
+    pending_.wait();
     if (lost_) std::rethrow_exception(std::exchange(lost_, nullptr));
   }
 
@@ -62,20 +76,34 @@ class plain_stream final : public device::stream {
   }
 
   const plain_backend& where_;
+  device::pending_callbacks pending_;
   std::exception_ptr lost_;
 };
 
 }  // namespace
 
-std::unique_ptr<device::stream> plain_backend::make_stream() const { return std::make_unique<plain_stream>(*this); }
+std::unique_ptr<device::stream> plain_backend::make_stream() const {
+  if (before) before("stream");
+  return std::make_unique<plain_stream>(*this);
+}
 
 std::unique_ptr<device::operators> plain_backend::make_operators() const {
+  if (before) before("operators");
   return std::make_unique<device::reference_operators>();
 }
 
 at::Tensor plain_backend::make_host(std::int64_t bytes) const {
   if (before) before("host memory");
   return at::empty({bytes}, at::kByte);
+}
+
+std::int64_t plain_backend::free_bytes() const {
+  if (before) before("free bytes");
+  return std::int64_t{1} << 30;
+}
+
+void plain_backend::synchronize() const {
+  if (before) before("synchronize");
 }
 
 }  // namespace cogen::test

@@ -7,7 +7,7 @@
 
 namespace cogen::test {
 
-/// A device that is the processor itself: what is begun has ended at once.
+/// A device that is the processor itself: what is begun has ended at once, but for what `later` is given.
 class plain_backend final : public device::backend {
  public:
   at::Device device() const override { return at::kCPU; }
@@ -15,10 +15,14 @@ class plain_backend final : public device::backend {
   std::unique_ptr<device::stream> make_stream() const override;
   std::unique_ptr<device::operators> make_operators() const override;
   at::Tensor make_host(std::int64_t bytes) const override;
-  std::int64_t free_bytes() const override { return std::int64_t{1} << 30; }
+  std::int64_t free_bytes() const override;
+  void synchronize() const override;
 
   /// Called before everything that a device could fail at, with its name; throws in its place.
   std::function<void(const char* what)> before = {};
+
+  /// Is given the callbacks of then(), and calls each once, on any thread; without it they are called at once.
+  std::function<void(std::function<void()> call)> later = {};
 
   /// Graphs of single-token steps: a replay runs the work itself.
   bool records = true;

@@ -1,12 +1,12 @@
 #include "backend/cuda/cuda_backend.hpp"
 
+#include "backend/cuda/cuda_capture.hpp"
 #include "backend/cuda/cuda_host_memory.hpp"
 #include "backend/cuda/cuda_operators.hpp"
 #include "backend/cuda/cuda_stream.hpp"
 
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
-#include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAGuard.h>
 
 namespace cogen::device {
@@ -32,11 +32,12 @@ class cuda_backend final : public backend {
   /// What the allocator caches is free, too.
   std::int64_t free_bytes() const override {
     const c10::cuda::CUDAGuard guard(number_);
-    c10::cuda::CUDACachingAllocator::emptyCache();
     std::size_t free = 0, total = 0;
     C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
-    return static_cast<std::int64_t>(free);
+    return static_cast<std::int64_t>(free) + cached_bytes(number_);
   }
+
+  void synchronize() const override { c10::cuda::getDefaultCUDAStream(number_).synchronize(); }
 
  private:
   const c10::DeviceIndex number_;

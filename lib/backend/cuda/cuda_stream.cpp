@@ -1,10 +1,12 @@
 #include "backend/cuda/cuda_stream.hpp"
 
+#include "backend/cuda/cuda_capture.hpp"
+#include "backend/cuda/cuda_stream_handle.hpp"
+#include "backend/pending_callbacks.hpp"
+
 #include <ATen/cuda/CUDAEvent.h>
-#include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
-#include <c10/cuda/CUDAStream.h>
 
 #include <stdexcept>
 #include <string>
@@ -14,17 +16,7 @@ namespace cogen::device {
 
 namespace {
 
-class cuda_graph final : public graph {
- public:
-  explicit cuda_graph(std::unique_ptr<at::cuda::CUDAGraph> graph) : graph_(std::move(graph)) {}
-
-  void replay() override { graph_->replay(); }
-
- private:
-  std::unique_ptr<at::cuda::CUDAGraph> graph_;
-};
-
-using ending = std::function<void(std::exception_ptr)>;
+using ending = pending_callbacks::callback;
 
 /// Called on a driver's thread; unlike a host function, also after the device has failed.
 void CUDART_CB call_back(cudaStream_t, cudaError_t status, void* data) {
@@ -35,9 +27,12 @@ void CUDART_CB call_back(cudaStream_t, cudaError_t status, void* data) {
 
 class cuda_stream final : public stream {
  public:
-  explicit cuda_stream(int device)
-      : stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, static_cast<c10::DeviceIndex>(device))),
-        callbacks_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, static_cast<c10::DeviceIndex>(device))) {}
+  explicit cuda_stream(int device) : for_work_(device), for_callbacks_(device) {}
+
+  ~cuda_stream() override {
+    cudaStreamSynchronize(stream_);  // its errors were reported, or will be
+    pending_.wait();
+  }
 
   void run_on_stream(const std::function<void()>& work) override {
     const c10::cuda::CUDAStreamGuard guard(stream_);
@@ -45,33 +40,32 @@ class cuda_stream final : public stream {
   }
 
   std::unique_ptr<graph> record(const std::function<void()>& work) override {
-    auto graph = std::make_unique<at::cuda::CUDAGraph>();
     const c10::cuda::CUDAStreamGuard guard(stream_);
     wait();
-    graph->capture_begin(pool_, cudaStreamCaptureModeThreadLocal);
-    work();
-    graph->capture_end();
-    return std::make_unique<cuda_graph>(std::move(graph));
+    if (!graph_memory_) graph_memory_ = std::make_shared<const graph_memory>(stream_.device_index());
+    return capture(stream_, graph_memory_, work);
   }
 
   void then(ending done) override {
     const c10::cuda::CUDAStreamGuard guard(callbacks_);
     reached_.record(stream_);
     reached_.block(callbacks_);
-    auto data = std::make_unique<ending>(std::move(done));
+    auto data = std::make_unique<ending>(pending_.add(std::move(done)));
     C10_CUDA_CHECK(cudaStreamAddCallback(callbacks_, call_back, data.get(), 0));
     static_cast<void>(data.release());
   }
 
+  /// A device that has failed calls back, too.
   void wait() override {
-    stream_.synchronize();
-    callbacks_.synchronize();
+    const auto ended = cudaStreamSynchronize(stream_);
+    pending_.wait();
+    C10_CUDA_CHECK(ended);
   }
 
   void after(stream& other) override {
-    at::cuda::CUDAEvent event;
-    event.record(static_cast<cuda_stream&>(other).stream_);
-    event.block(stream_);
+    auto& before = static_cast<cuda_stream&>(other);
+    before.reached_.record(before.stream_);
+    before.reached_.block(stream_);
   }
 
   void copy_rows(const at::Tensor& to, const at::Tensor& from) override {
@@ -85,10 +79,13 @@ class cuda_stream final : public stream {
   }
 
  private:
-  const c10::cuda::CUDAStream stream_;
-  const c10::cuda::CUDAStream callbacks_;  // a stream waits for its callbacks, so they have their own
-  at::cuda::CUDAEvent reached_;
-  const at::cuda::MempoolId_t pool_ = at::cuda::graph_pool_handle();
+  const cuda_stream_handle for_work_;
+  const cuda_stream_handle for_callbacks_;  // a stream waits for its callbacks, so they have their own
+  const c10::cuda::CUDAStream stream_ = for_work_.get();
+  const c10::cuda::CUDAStream callbacks_ = for_callbacks_.get();
+  pending_callbacks pending_;
+  at::cuda::CUDAEvent reached_;  // a stream that waits for it waits for what it was last recorded behind
+  std::shared_ptr<const graph_memory> graph_memory_;  // null: nothing was recorded
 };
 
 }  // namespace

@@ -1,0 +1,135 @@
+// Streams and graphs of a GPU.
+#include "a_device.hpp"
+#include "backend/backend.hpp"
+#include "backend/cuda/cuda_stream_handle.hpp"
+#include "device_models.hpp"
+#include "engine/model_engines.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <vector>
+
+namespace cogen::test {
+
+namespace {
+
+constexpr std::int64_t much = 256 << 20;
+
+BOOST_AUTO_TEST_SUITE(cuda_streams, *boost::unit_test::precondition(a_device()))
+
+/// Records nothing, as `work` throws.
+void fail_to_record(device::stream& stream, const std::function<void()>& work) {
+  BOOST_CHECK_THROW(stream.run_on_stream([&] { stream.record(work); }), std::exception);
+}
+
+BOOST_AUTO_TEST_CASE(a_recording_that_throws_leaves_the_device_as_it_was) {
+  const auto where = device::backend_named("cuda");
+  const auto number = at::zeros({1}, at::TensorOptions(at::kCUDA).dtype(at::kFloat));
+  const auto take = [](std::int64_t bytes) {
+    return at::empty({bytes}, at::TensorOptions(at::kCUDA).dtype(at::kByte));
+  };
+  const auto record_in_vain = [&] {
+    const auto stream = where->make_stream();
+    const auto add = [&] { number.add_(1); };
+    number.zero_();
+    where->synchronize();
+    fail_to_record(*stream, [&] {
+      const auto taken = take(much);
+      add();
+      throw std::runtime_error("not recorded");
+    });
+    fail_to_record(*stream, [&] {
+      add();
+      stream->wait();  // which no graph can do
+    });
+    stream->run_on_stream(add);
+    std::unique_ptr<device::graph> graph;
+    stream->run_on_stream([&] {
+      graph = stream->record([&] {
+        const auto taken = take(much);
+        add();
+      });
+      graph->replay();
+      graph->replay();
+    });
+    stream->wait();
+    BOOST_TEST(number.item<float>() == 3);
+  };
+  record_in_vain();
+  const auto free = where->free_bytes();
+  record_in_vain();
+  BOOST_TEST(std::abs(where->free_bytes() - free) < much / 4);
+  for (const auto share : {3, 6, 4})  // what is unused is given back for the next
+    BOOST_CHECK_NO_THROW(take(free / 8 * share));
+  BOOST_TEST(std::abs(where->free_bytes() - free) < much / 4);
+}
+
+BOOST_AUTO_TEST_CASE(any_number_of_streams_are_different_and_used_again) {
+  const auto made = [] {
+    std::vector<std::unique_ptr<device::cuda_stream_handle>> all;
+    std::set<cudaStream_t> streams;
+    for (int i = 0; i < 45; ++i) {
+      all.push_back(std::make_unique<device::cuda_stream_handle>(0));
+      streams.insert(all.back()->get().stream());
+    }
+    return streams;
+  };
+  const auto first = made();
+  BOOST_TEST(first.size() == 45u);
+  BOOST_TEST((made() == first));
+}
+
+/// The logits after each of some tokens.
+at::Tensor read(const std::shared_ptr<const model>& of, const std::vector<token>& tokens) {
+  engine_options options;
+  options.batching.slots = 4;
+  options.limits.max_sequence_length = 300;
+  engine running(of, options);
+  std::vector<float> all;
+  net::io_context context;
+  net::co_spawn(
+      context,
+      [&]() -> net::awaitable<void> {
+        auto sequence = running.open();
+        const auto read = co_await sequence.async_forward(tokens, logits_of::all);
+        for (int row = 0; row < read.rows(); ++row) all.insert(all.end(), read[row].begin(), read[row].end());
+      },
+      [](std::exception_ptr error) {
+        if (error) std::rethrow_exception(error);
+      });
+  context.run();
+  return at::tensor(all, at::kFloat);
+}
+
+/// Whose zeros are written late.
+BOOST_AUTO_TEST_CASE(an_engine_waits_for_what_the_default_stream_does) {
+  const auto model = seeded_model_on(device::backend_named("cuda"), at::kBFloat16);
+  const auto tokens = some_tokens(*model, 40, 5);
+  const auto expected = read(model, tokens);
+  const auto ones = at::ones({8192, 8192}, at::TensorOptions(at::kCUDA).dtype(at::kFloat));
+  auto product = ones;
+  for (int i = 0; i < 60; ++i) product = product.mm(ones);
+  const auto received = read(model, tokens);
+  BOOST_REQUIRE(received.numel() > 0);
+  BOOST_TEST((received - expected).norm().item<float>() < 1e-3F * expected.norm().item<float>());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+
+}  // namespace cogen::test
