@@ -4,6 +4,7 @@
 #include "backend/stream.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -31,6 +32,10 @@ class backend {
 
   /// Unallocated bytes of the device.
   virtual std::int64_t free_bytes() const = 0;
+
+  /// Runs `work`, which allocates by what free_bytes() says: meanwhile no other thread of this process does, nor
+  /// records a graph. `work` records none.
+  virtual void allocate(const std::function<void()>& work) const { work(); }
 
   /// Waits for what was begun outside of streams, such as the copies of weights and the zeros of new tensors: streams
   /// do not wait for it. Throws its errors.

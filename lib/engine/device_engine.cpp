@@ -119,11 +119,8 @@ int length_that_fits(const nn::device_model& model, const cache::device_options&
   return static_cast<int>(fitting);
 }
 
-}  // namespace
-
-void put_on_device(engine_parts& parts, const model& model, const engine_options& options, swap_room room,
-                   const device_switches& switches) {
-  const auto& place = *model.on_device();
+void put_on(const nn::device_model& place, engine_parts& parts, const model& model, const engine_options& options,
+            swap_room room, const device_switches& switches) {
   check_on_device(options, place);
   const bool endless = options.kv.sinks && !place.network->has_position_table();
   const int longest = length_limit(options, model.config().max_positions, endless);
@@ -151,6 +148,14 @@ void put_on_device(engine_parts& parts, const model& model, const engine_options
                                                             .max_draft_tokens = parts.limits.max_draft_tokens,
                                                             .vocabulary = static_cast<int>(model.config().vocabulary),
                                                             .recorded = switches.recorded});
+}
+
+}  // namespace
+
+void put_on_device(engine_parts& parts, const model& model, const engine_options& options, swap_room room,
+                   const device_switches& switches) {
+  const auto& place = *model.on_device();
+  place.backend->allocate([&] { put_on(place, parts, model, options, std::move(room), switches); });
 }
 
 }  // namespace cogen::detail

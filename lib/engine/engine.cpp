@@ -12,6 +12,7 @@
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
+#include <future>
 #include <thread>
 #include <utility>
 
@@ -98,8 +99,18 @@ open_options checked(open_options options, const detail::engine_loop& of) {
 
 class engine::engine_thread {
  public:
-  explicit engine_thread(const std::shared_ptr<detail::engine_loop>& loop)
-      : loop_(loop), thread_([loop] { loop->run(); }) {}
+  /// Throws what the runner's start() throws.
+  explicit engine_thread(const std::shared_ptr<detail::engine_loop>& loop) : loop_(loop) {
+    std::promise<void> start;
+    auto started = start.get_future();
+    thread_ = std::thread([loop, start = std::move(start)]() mutable { run(*loop, std::move(start)); });
+    try {
+      started.get();
+    } catch (...) {
+      thread_.join();
+      throw;
+    }
+  }
 
   ~engine_thread() {
     loop_->request_stop();
@@ -110,6 +121,17 @@ class engine::engine_thread {
   }
 
  private:
+  static void run(detail::engine_loop& loop, std::promise<void> start) noexcept {
+    try {
+      loop.start();
+    } catch (...) {
+      loop.end();
+      return start.set_exception(std::current_exception());
+    }
+    start.set_value();
+    loop.run();
+  }
+
   std::shared_ptr<detail::engine_loop> loop_;
   std::thread thread_;
 };

@@ -118,6 +118,10 @@ void engine_loop::attempt(request_state& member, const Call& call) {
   metrics_.take_report(member);
 }
 
+void engine_loop::start() {
+  if (!std::exchange(started_, true)) parts_.runner->start();
+}
+
 bool engine_loop::poll_one() {
   if (ended_) return false;
   drain_inbox();
@@ -188,6 +192,7 @@ std::shared_ptr<request_state> engine_loop::member(scheduler::sequence_id id) co
 
 bool engine_loop::run_step() noexcept try {
   if (ended_) return false;
+  start();
   complete_swaps();
   if (auto* const next = plan()) execute(*next);
   const bool worked = beside_steps_ && beside_steps_->run();

@@ -66,6 +66,9 @@ class engine_loop {
 
   // The engine thread only: the engine's own, or with external stepping the one that calls poll_one().
 
+  /// Starts the runner; only the first call has an effect. Throws what the runner throws.
+  void start();
+
   /// One round of the loop: at most one launch and one delivery. True when a step was delivered, or work done beside.
   bool poll_one();
 
@@ -147,6 +150,7 @@ class engine_loop {
   std::atomic<bool> stop_requested_ = false;
   std::atomic<std::uint64_t> seed_;
   std::atomic<std::uint64_t> ids_ = 0;
+  bool started_ = false;
   bool ended_ = false;
   mutable std::mutex mutex_;  // guards everything below
   diagnostics error_;

@@ -47,11 +47,15 @@ void step_block::write(std::span<const token_row> step, const cache::device_cach
   rows_.reach = reach;
 }
 
-void step_block::write_nothing(std::int64_t tokens) {
+void step_block::write_nothing(std::int64_t single, std::int64_t prompt) {
   turn_ = 1 - turn_;
-  tokens_ = output_count_ = 0;
-  fill_up(tokens);
-  end_prompt(tokens);
+  tokens_ = 0;
+  fill_up(single + prompt);
+  host(outputs_at)[0] = static_cast<std::int32_t>(tokens_ - 1);
+  output_count_ = 1;
+  if (prompt > 0) return end_prompt(single, prompt);
+  name_rows(single, {});
+  rows_.longest = rows_.reach = 0;
 }
 
 void step_block::write_text(std::span<const token> tokens, std::int64_t second, std::int64_t further,
@@ -67,16 +71,16 @@ void step_block::write_text(std::span<const token> tokens, std::int64_t second, 
   }
   std::ranges::copy(outputs, host(outputs_at));
   output_count_ = static_cast<std::int64_t>(outputs.size());
-  end_prompt(tokens_);
+  end_prompt(0, tokens_);
 }
 
-/// All tokens are one prompt of the first slot, which holds nothing.
-void step_block::end_prompt(std::int64_t count) {
+/// The last tokens are one prompt of the first slot, which holds nothing.
+void step_block::end_prompt(std::int64_t single, std::int64_t count) {
   host(starts_at)[0] = 0;
   host(starts_at)[1] = static_cast<std::int32_t>(count);
   host(origins_at)[0] = host(origins_at)[1] = 0;
   host(lengths_at)[0] = static_cast<std::int32_t>(count);
-  name_rows(0, {{.slot = 0, .held = 0, .count = count}});
+  name_rows(single, {{.slot = 0, .held = 0, .count = count}});
   rows_.longest = rows_.reach = count;
 }
 

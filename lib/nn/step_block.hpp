@@ -36,8 +36,9 @@ class step_block {
   void write_text(std::span<const token> tokens, std::int64_t second, std::int64_t further,
                   std::span<const std::int32_t> outputs);
 
-  /// Writes a dummy prompt: `tokens` tokens that belong to no slot, and no outputs.
-  void write_nothing(std::int64_t tokens);
+  /// Writes a dummy step of tokens that belong to no slot: so many rows of one token, and a prompt of so many, 0 or
+  /// more than 1. The last token is the only output.
+  void write_nothing(std::int64_t single, std::int64_t prompt);
 
   /// Appends padding until there are `rows` rows. Call it after write(), and only if all rows have one token.
   void fill_up(std::int64_t rows);
@@ -56,7 +57,7 @@ class step_block {
   std::int64_t bytes() const noexcept { return static_cast<std::int64_t>(device_.nbytes()); }
 
  private:
-  void end_prompt(std::int64_t count);
+  void end_prompt(std::int64_t single, std::int64_t count);
   void name_rows(std::int64_t single, std::vector<device::prompt_row> prompts);
 
   enum section_name : std::int64_t {

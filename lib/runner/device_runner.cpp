@@ -59,18 +59,12 @@ device_runner::device_runner(std::shared_ptr<const nn::device_network> network, 
       encoder_(network_->has_encoder() ? std::make_unique<nn::encoder_reader>(*slots_->where, *network_, slots_->kv)
                                        : nullptr) {
   nn::check_offsets(slots_->kv);
-  slots_->where->synchronize();
-  slots_->work->run_on_stream([this] {
-    const auto on_device = at::TensorOptions(network_->device());
-    const auto most = score_rows(*slots_, options_);
-    last_ = at::zeros({slots_->count() + most}, on_device.dtype(at::kInt));
-    logits_ = at::empty({most, options_.vocabulary}, on_device.dtype(at::kFloat));
-    host_logits_ =
-        slots_->where->make_host(static_cast<std::int64_t>(logits_.nbytes())).view(at::kFloat).view(logits_.sizes());
-    warm_up();
-    if (options_.recorded && !prefetcher_) record_steps();
-  });
-  slots_->work->wait();
+  const auto on_device = at::TensorOptions(network_->device());
+  const auto most = score_rows(*slots_, options_);
+  last_ = at::zeros({slots_->count() + most}, on_device.dtype(at::kInt));
+  logits_ = at::empty({most, options_.vocabulary}, on_device.dtype(at::kFloat));
+  host_logits_ =
+      slots_->where->make_host(static_cast<std::int64_t>(logits_.nbytes())).view(at::kFloat).view(logits_.sizes());
 }
 
 device_runner::~device_runner() {
@@ -80,12 +74,26 @@ device_runner::~device_runner() {
   }
 }
 
-/// Runs a dummy prompt, so that libraries allocate now what they allocate on first use.
-void device_runner::warm_up() {
-  if (options_.max_batched_tokens < 2) return;
-  const auto tokens = std::min(options_.max_batched_tokens, slots_->kv.max_sequence_length());
-  ragged_.write_nothing(tokens);
-  forward({});
+/// Libraries allocate now, on this thread, what they allocate on first use.
+void device_runner::start() {
+  slots_->where->synchronize();
+  slots_->work->run_on_stream([this] {
+    const auto tokens = std::min(options_.max_batched_tokens, slots_->kv.max_sequence_length());
+    if (tokens > 1) warm_up(0, tokens);
+    if (tokens > 2) warm_up(1, tokens - 1);
+    warm_up(1, 0);
+    if (options_.recorded && !prefetcher_) record_steps();
+  });
+  slots_->work->wait();
+}
+
+/// Runs a step of tokens that belong to no slot.
+void device_runner::warm_up(std::int64_t single, std::int64_t prompt) {
+  ragged_.write_nothing(single, prompt);
+  const auto hidden = forward({});
+  network_->score(*operators_, hidden, logits_.narrow(0, 0, 1));
+  sampling_.begin(1);
+  sampling_.run(*operators_, logits_.narrow(0, 0, 1), last_);
 }
 
 /// Captures the largest graph first: its memory, beyond the tensors, suffices for the smaller ones.

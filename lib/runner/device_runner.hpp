@@ -36,6 +36,8 @@ class device_runner final : public caching_runner {
   ~device_runner() override;
 
   int vocabulary() const override { return options_.vocabulary; }
+  /// Allocates what libraries do on first use, on this thread, and captures graphs.
+  void start() override;
   void launch(step& step) override;
 
  private:
@@ -75,7 +77,7 @@ class device_runner final : public caching_runner {
   void score_prompt(step& step, std::size_t row, int first, std::span<const float> scores);
   void take_sampled(step& step, std::size_t turn);
   std::int32_t kept_in(const scheduler::row& row, std::int64_t sample) const;
-  void warm_up();
+  void warm_up(std::int64_t single, std::int64_t prompt);
   void record_steps();
 
   const std::shared_ptr<const nn::device_network> network_;

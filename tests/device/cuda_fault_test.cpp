@@ -29,6 +29,7 @@ class failing_backend final : public device::backend {
   std::unique_ptr<device::operators> make_operators() const override { return of_->make_operators(); }
   at::Tensor make_host(std::int64_t bytes) const override { return of_->make_host(bytes); }
   std::int64_t free_bytes() const override { return of_->free_bytes(); }
+  void allocate(const std::function<void()>& work) const override { of_->allocate(work); }
   void synchronize() const override { of_->synchronize(); }
 
   mutable std::atomic<bool> armed = false;

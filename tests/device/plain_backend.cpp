@@ -102,6 +102,11 @@ std::int64_t plain_backend::free_bytes() const {
   return std::int64_t{1} << 30;
 }
 
+void plain_backend::allocate(const std::function<void()>& work) const {
+  if (before) before("allocate");
+  work();
+}
+
 void plain_backend::synchronize() const {
   if (before) before("synchronize");
 }

@@ -16,6 +16,7 @@ class plain_backend final : public device::backend {
   std::unique_ptr<device::operators> make_operators() const override;
   at::Tensor make_host(std::int64_t bytes) const override;
   std::int64_t free_bytes() const override;
+  void allocate(const std::function<void()>& work) const override;
   void synchronize() const override;
 
   /// Called before everything that a device could fail at, with its name; throws in its place.

@@ -37,6 +37,11 @@ class cuda_backend final : public backend {
     return static_cast<std::int64_t>(free) + cached_bytes(number_);
   }
 
+  void allocate(const std::function<void()>& work) const override {
+    const std::lock_guard lock(allocation_mutex());
+    work();
+  }
+
   void synchronize() const override { c10::cuda::getDefaultCUDAStream(number_).synchronize(); }
 
  private:

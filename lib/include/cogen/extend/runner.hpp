@@ -207,6 +207,9 @@ class runner {
   virtual ~runner() = default;
 
   virtual int vocabulary() const = 0;  ///< tokens in the model's vocabulary
+  /// Called once, on the thread that launches steps, before the first of them. What it throws, the engine's constructor
+  /// throws; with external stepping it ends the engine, at the first poll_one().
+  virtual void start() {}
   /// Starts `step` and calls its `done()` when it has ended, possibly before returning. `step` is valid until then.
   virtual void launch(step& step) = 0;
   /// Identifies everything that the bytes of a snapshot depend on, except the model: equal strings mean compatible
