@@ -8,7 +8,7 @@
 namespace cogen::cuda {
 
 /// The largest vocabulary that sample() supports.
-constexpr int max_sampled_vocabulary = 262144;
+constexpr int max_sampled_vocabulary = 524288;
 
 /// One step's samples. All pointers are to memory the device can read, and write where they are not to const.
 struct sampling_batch {

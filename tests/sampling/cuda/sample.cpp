@@ -301,6 +301,8 @@ BOOST_AUTO_TEST_CASE(tokens_are_those_of_the_cpu) {
   check_like_host(some.several(128256, 100), 0);
   check_like_host(some.several(128256, 30), 1);
   check_like_host(some.several(262144, 50), 0);
+  check_like_host(some.several(262208, 20), 0);
+  check_like_host(some.several(cuda::max_sampled_vocabulary, 20), 0);
 }
 
 BOOST_AUTO_TEST_CASE(one_row_gives_what_the_cpu_gives_for_many_random_numbers) {
