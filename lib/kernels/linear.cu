@@ -8,54 +8,58 @@
 #include <stdexcept>
 #include <string>
 
-// A tile is eight rows of weights. A thread block takes tiles one after the other; its warps share a row's numbers, some
-// at a step and a warp, and their sums are put together at the end. Products are those of matrix instructions, whose
-// left factor is x, and whose right one the tile: the order of x's numbers within a step is such that both are read 16
-// bytes at a time. Packed weights become numbers on the way from shared memory to the instructions.
+// A tile is sixteen rows of weights. A thread block takes tiles one after the other; its warps share a row's numbers,
+// some at a step and a warp, and their sums are put together at the end. Products are those of matrix instructions, whose
+// left factor is the tile, and whose right one x: the order of a row's numbers within a step is such that both are read
+// 16 bytes at a time, and that each lane multiplies what it has itself copied to shared memory. Packed weights become
+// numbers on the way from there to the instructions.
 namespace cogen::kernels::cuda {
 namespace {
 
 constexpr int warps = 16;
 constexpr int threads = warps * 32;
-constexpr int tile_outputs = 8;
-constexpr int half_step = 32;   // numbers of a row that a warp takes in two instructions
-constexpr int depth = 4;        // steps whose weights are under way
-constexpr int group_tiles = 4;  // whose sums are put together at the same time
+constexpr int tile_outputs = 16;
+constexpr int half_step = 32;  // numbers of a row that a warp takes in two instructions
+constexpr int group_tiles = 2;  // whose sums are put together at the same time
 
 constexpr int divided_up(int n, int by) { return (n + by - 1) / by; }
 
-// Weights by their format: of a row a warp takes 4 * pieces pieces of 16 bytes at a step, each of which has numbers for
+// Weights as they are packed: of a row a warp takes four pieces of 16 bytes at a step, each of which has numbers for
 // `halves` half steps.
 template <class T>
 struct whole_weights {
   using number = T;
-  static constexpr int pieces = 2, halves = 1;
+  static constexpr int halves = 1;
   static constexpr bool in_groups = false;
-  static __device__ words<4> eight(const words<4>& piece, int, std::uint32_t) { return piece; }
+  static __device__ words<4> eight(const words<4>& piece, int, const words<4>&) { return piece; }
 };
 
 template <class T>
 struct int8_weights {
   using number = T;
-  static constexpr int pieces = 2, halves = 2;
+  static constexpr int halves = 2;
   static constexpr bool in_groups = false;
-  static __device__ words<4> eight(const words<4>& piece, int half, std::uint32_t) {
+  static __device__ words<4> eight(const words<4>& piece, int half, const words<4>&) {
     return eight_of_int8<T>(piece.at[2 * half], piece.at[2 * half + 1]);
   }
 };
 
-template <class T, int Rows>
+template <class T>
 struct int4_weights {
   using number = T;
-  static constexpr int pieces = Rows > 8 ? 1 : 2, halves = 4;  // x of more rows leaves room for less
+  static constexpr int halves = 4;
   static constexpr bool in_groups = true;
-  static __device__ words<4> eight(const words<4>& piece, int half, std::uint32_t scale_and_zero) {
-    return eight_of_int4<T>(piece.at[half], scale_and_zero);
+  static __device__ words<4> eight(const words<4>& piece, int half, const words<4>& scales) {
+    return eight_of_int4<T>(piece.at[half], scales.at[half]);
   }
 };
 
 template <class Weights>
-constexpr int step_inputs = Weights::pieces * Weights::halves * half_step * warps;
+constexpr int step_inputs = Weights::halves * half_step * warps;
+
+// Steps whose weights are under way: fewer where x takes most of the shared memory.
+template <class Weights, int Rows>
+constexpr int depth = Rows > 8 && Weights::in_groups ? 3 : 4;
 
 struct linear_job {
   linear_operands operands;
@@ -82,86 +86,78 @@ __device__ range tiles_of_block(const linear_job& job) {
 __device__ int lane_index() { return static_cast<int>(threadIdx.x) % 32; }
 __device__ int warp_index() { return static_cast<int>(threadIdx.x) / 32; }
 
-template <class Weights>
+// What a lane multiplies at a step: pieces of rows lane / 4 and lane / 4 + 8, and the scales of their half steps.
 struct step_weights {
-  words<4> pieces[Weights::pieces];
-  words<4> scales[Weights::pieces];  // of each piece's half steps, if they are in groups
+  words<4> pieces[2];
+  words<4> scales[2];
 };
 
-// Four at a time, of a warp and step: the pieces of eight rows, then their scales.
+// Bytes of a warp's step: a piece of two rows for each lane, then the scales of all rows.
+constexpr int piece_bytes = 16;
 template <class Weights>
-constexpr int piece_words = 32 * Weights::pieces;
-template <class Weights>
-constexpr int stage_words = piece_words<Weights> + (Weights::in_groups ? tile_outputs * Weights::pieces : 0);
-template <class Weights>
-constexpr int stream_words = warps * depth * stage_words<Weights>;
+constexpr int stage_bytes = piece_bytes * (2 * 32 + (Weights::in_groups ? tile_outputs : 0));
+template <class Weights, int Rows>
+constexpr int stream_bytes = warps * depth<Weights, Rows> * stage_bytes<Weights>;
 
 // The weights that a warp multiplies, a step after the other, on their way to places in shared memory that are the
 // warp's own. For a group of tiles at a time, chunk by chunk of x: tile by tile, step by step.
-template <class Weights>
+template <class Weights, int Rows>
 class weight_stream {
  public:
-  __device__ weight_stream(const linear_job& job, range tiles, words<4>* memory)
+  __device__ weight_stream(const linear_job& job, range tiles, std::uint32_t memory)
       : job_(job),
-        memory_(memory + warp_index() * depth * stage_words<Weights>),
+        memory_(memory + warp_index() * depth<Weights, Rows> * stage_bytes<Weights>),
         end_(tiles.end),
         group_(tiles.begin),
         tile_(tiles.begin) {
     aim();
 #pragma unroll
-    for (int i = 0; i < depth; ++i) begin_copy();
+    for (int i = 0; i < depth<Weights, Rows>; ++i) begin_copy();
   }
 
-  // What the lane multiplies next: of row lane / 4, every fourth piece.
-  __device__ step_weights<Weights> next() {
-    const int row = lane_index() / 4;
-    wait_for_copies<depth - 1>();
-    __syncwarp();  // the other lanes have waited, too
-    step_weights<Weights> read;
+  __device__ step_weights next() {
+    wait_for_copies<depth<Weights, Rows> - 1>();
+    if constexpr (Weights::in_groups) __syncwarp();  // the lanes that copied scales have waited, too
+    step_weights read;
+    const std::uint32_t row = lane_index() / 4;
 #pragma unroll
-    for (int i = 0; i < Weights::pieces; ++i) {
-      read.pieces[i] = *place(row, i * 4 + lane_index() % 4);
-      if constexpr (Weights::in_groups) read.scales[i] = scales()[row * Weights::pieces + i];
+    for (int i = 0; i < 2; ++i) {
+      read.pieces[i] = load_shared(piece_place(i));
+      if constexpr (Weights::in_groups) read.scales[i] = load_shared(scale_place(row + 8 * i));
     }
-    __syncwarp();  // what all have read may be written over
+    if constexpr (Weights::in_groups) __syncwarp();  // what all have read may be written over
     begin_copy();
     return read;
   }
 
  private:
-  static constexpr int row_pieces = 4 * Weights::pieces;  // of a step
-  static constexpr int rows_at_once = 32 / row_pieces;
-  static constexpr int step_pieces = row_pieces * warps;
+  static constexpr int step_pieces = 4 * warps;
 
-  // Of 16 bytes; rows are turned so that lanes meet in no bank.
-  __device__ words<4>* place(int row, int piece) const {
-    return memory_ + place_ * stage_words<Weights> + row * row_pieces + (piece ^ (row_pieces == 8 ? row % 2 * 4 : 0));
+  __device__ std::uint32_t piece_place(int i) const { return place_ + memory_ + (32 * i + lane_index()) * piece_bytes; }
+  __device__ std::uint32_t scale_place(std::uint32_t row) const {
+    return place_ + memory_ + (64 + row) * piece_bytes;
   }
 
-  __device__ words<4>* scales() const { return memory_ + place_ * stage_words<Weights> + piece_words<Weights>; }
-
-  // To the places that were read last: each lane a piece of some rows, whole lines of memory with its neighbors.
+  // To the places that were read last.
   __device__ void begin_copy() {
     if (tile_ < end_) {
-#pragma unroll
-      for (int i = 0; i < Weights::pieces; ++i) {
-        const bool wanted = outputs_ > i * rows_at_once && piece_ < job_.row_pieces;
-        copy_streamed(place(lane_index() / row_pieces + i * rows_at_once, lane_index() % row_pieces),
-                      from_ + std::int64_t{i * rows_at_once} * job_.row_pieces, wanted);
-      }
+      const bool inside = piece_ < job_.row_pieces;
+      copy_streamed(piece_place(0), from_, inside && outputs_ > 0);
+      copy_streamed(piece_place(1), from_ + std::int64_t{8} * job_.row_pieces, inside && outputs_ > 8);
       if constexpr (Weights::in_groups) copy_scales();
       advance();
     }
     end_copies();
-    place_ = (place_ + 1) % depth;
+    constexpr std::uint32_t last = (depth<Weights, Rows> - 1) * stage_bytes<Weights>;
+    place_ = place_ == last ? 0 : place_ + stage_bytes<Weights>;
   }
 
+  // Of a row by each of the first lanes.
   __device__ void copy_scales() {
-    const int row = lane_index() / Weights::pieces, row_blocks = job_.row_pieces / 4;
+    const int row = lane_index(), row_blocks = job_.row_pieces / 4, block = step_ * warps + warp_index();
     if (row >= tile_outputs) return;
-    const int block = (step_ * warps + warp_index()) * Weights::pieces + lane_index() % Weights::pieces;
     const bool wanted = first_output() + row < job_.operands.outputs && block < row_blocks;
-    copy_streamed(scales() + lane_index(),
+    copy_streamed(scale_place(row),
                   static_cast<const words<4>*>(job_.operands.scales) + (first_row() + row) * row_blocks + block, wanted);
   }
 
@@ -189,15 +185,15 @@ class weight_stream {
   }
 
   __device__ void aim() {
-    const int row = lane_index() / row_pieces;
+    const int row = lane_index() / 4;
     outputs_ = job_.operands.outputs - first_output() - row;
-    piece_ = (step_ * warps + warp_index()) * row_pieces + lane_index() % row_pieces;
+    piece_ = (step_ * warps + warp_index()) * 4 + lane_index() % 4;
     from_ = static_cast<const words<4>*>(job_.operands.weights) + (first_row() + row) * job_.row_pieces + piece_;
   }
 
   const linear_job& job_;
-  words<4>* memory_;
-  unsigned place_ = 0;
+  const std::uint32_t memory_;  // an address in shared memory
+  std::uint32_t place_ = 0;     // of the step that is read next, in bytes behind it
 
   // What is copied next.
   int end_;
@@ -220,13 +216,20 @@ __device__ void add_lanes(float (&x)[Batch]) {
     for (int lanes = 16; lanes > 0; lanes /= 2) x[i] += __shfl_xor_sync(0xffffffff, x[i], lanes);
 }
 
+// A warp's products of a tile with each eight rows of x: as the lanes hold them, see multiply_add().
+template <int Rows>
+struct tile_product {
+  float at[Rows / 8][4];
+};
+
 // The rows of x, as the tiles take them: [half steps, rows, half_step] of numbers.
 template <class Weights, int Rows>
 class input_rows {
   using T = typename Weights::number;
 
  public:
-  __device__ input_rows(const linear_operands& operands, words<4>* memory) : operands_(operands), memory_(memory) {}
+  __device__ input_rows(const linear_operands& operands, words<4>* memory)
+      : operands_(operands), memory_(memory), address_(shared_address(memory)) {}
 
   // What each row is multiplied with, where there is a norm.
   __device__ void find_scales(float (&sums)[Rows][warps], float (&scales)[Rows]) {
@@ -275,20 +278,22 @@ class input_rows {
     }
   }
 
-  // Adds the products of a warp's share of a step, counted from the first one that was loaded.
-  __device__ void multiply(int step, const step_weights<Weights>& weights, float (&sums)[4]) const {
-    constexpr int halves = Weights::pieces * Weights::halves;
-    const int rows = operands_.rows, lane = lane_index();
+  // Adds the products of a warp's share of a step, counted from the first one that was loaded. What lanes multiply where
+  // there is no row ends in sums that nobody reads.
+  __device__ void multiply(int step, const step_weights& weights, tile_product<Rows>& sums) const {
+    const int lane = lane_index(), last = operands_.rows * 4 - 1;
+    const std::uint32_t half_bytes = operands_.rows * half_step * sizeof(T);
+    std::uint32_t x = address_ + (step * warps + warp_index()) * Weights::halves * half_bytes;
 #pragma unroll
-    for (int half = 0; half < halves; ++half) {
-      const words<4>* x = memory_ + ((step * warps + warp_index()) * halves + half) * rows * 4;
-      words<4> low{}, high{};
-      if (lane < rows * 4) low = x[lane];
-      if (Rows > 8 && lane + 32 < rows * 4) high = x[lane + 32];
-      const int piece = half / Weights::halves, of_piece = half % Weights::halves;
-      const words<4> w = Weights::eight(weights.pieces[piece], of_piece, weights.scales[piece].at[of_piece % 4]);
-      multiply_add<T>(sums, {{low.at[0], high.at[0], low.at[1], high.at[1]}}, w.at[0], w.at[1]);
-      multiply_add<T>(sums, {{low.at[2], high.at[2], low.at[3], high.at[3]}}, w.at[2], w.at[3]);
+    for (int half = 0; half < Weights::halves; ++half, x += half_bytes) {
+      const words<4> first = Weights::eight(weights.pieces[0], half, weights.scales[0]);
+      const words<4> second = Weights::eight(weights.pieces[1], half, weights.scales[1]);
+#pragma unroll
+      for (int eighth = 0; eighth < Rows / 8; ++eighth) {
+        const words<4> rows = load_shared(x + min(lane + 32 * eighth, last) * piece_bytes);
+        multiply_add<T>(sums.at[eighth], {{first.at[0], second.at[0], first.at[1], second.at[1]}}, rows.at[0], rows.at[1]);
+        multiply_add<T>(sums.at[eighth], {{first.at[2], second.at[2], first.at[3], second.at[3]}}, rows.at[2], rows.at[3]);
+      }
     }
   }
 
@@ -323,39 +328,49 @@ class input_rows {
 
   const linear_operands& operands_;
   words<4>* memory_;
+  const std::uint32_t address_;  // of the same
   const float* scales_ = nullptr;
 };
 
-// The warps' sums of a group of tiles: [tiles, warps, Rows or 8, outputs].
+// The warps' products of a group of tiles: [tiles, warps, eights of rows, halves of the outputs, 8 outputs, 8 rows].
 template <int Rows>
 class tile_sums {
  public:
-  static constexpr int size = tile_outputs * (Rows > 8 ? 16 : 8);  // of a tile and a warp
+  static constexpr int size = tile_outputs * Rows;  // of a tile and a warp
 
   __device__ explicit tile_sums(float* memory) : memory_(memory) {}
 
-  __device__ void load(int tile, float (&sums)[4]) const {
-    const float2 low = *at(tile), high = Rows > 8 ? at(tile)[32] : float2{};
-    sums[0] = low.x, sums[1] = low.y, sums[2] = high.x, sums[3] = high.y;
+  __device__ void load(int tile, tile_product<Rows>& sums) const {
+#pragma unroll
+    for (int eighth = 0; eighth < Rows / 8; ++eighth)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float2 two = *at(tile, eighth, half);
+        sums.at[eighth][2 * half] = two.x, sums.at[eighth][2 * half + 1] = two.y;
+      }
   }
 
-  __device__ void store(int tile, const float (&sums)[4]) {
-    *at(tile) = {sums[0], sums[1]};
-    if (Rows > 8) at(tile)[32] = {sums[2], sums[3]};
+  __device__ void store(int tile, const tile_product<Rows>& sums) {
+#pragma unroll
+    for (int eighth = 0; eighth < Rows / 8; ++eighth)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        *at(tile, eighth, half) = {sums.at[eighth][2 * half], sums.at[eighth][2 * half + 1]};
   }
 
   // Always added up in the same order.
   __device__ float total(int tile, int row, int output) const {
+    const int place = (row / 8 * 2 + output / 8) * 64 + output % 8 * 8 + row % 8;
     float sum = 0.0F;
 #pragma unroll
-    for (int warp = 0; warp < warps; ++warp) sum += memory_[(tile * warps + warp) * size + row * tile_outputs + output];
+    for (int warp = 0; warp < warps; ++warp) sum += memory_[(tile * warps + warp) * size + place];
     return sum;
   }
 
  private:
-  // A lane's numbers are of row lane / 4, and of the eighth one after that.
-  __device__ float2* at(int tile) const {
-    return reinterpret_cast<float2*>(memory_ + (tile * warps + warp_index()) * size) + lane_index();
+  __device__ float2* at(int tile, int eighth, int half) const {
+    float* const of_warp = memory_ + (tile * warps + warp_index()) * size;
+    return reinterpret_cast<float2*>(of_warp + (eighth * 2 + half) * 64) + lane_index();
   }
 
   float* memory_;
@@ -401,11 +416,12 @@ template <class Weights, int Rows>
 __global__ void __launch_bounds__(threads, 1) linear_kernel(const __grid_constant__ linear_job job) {
   extern __shared__ words<4> memory[];
   __shared__ float squares[Rows][warps], scales[Rows];
+  constexpr int stream_words = stream_bytes<Weights, Rows> / 16;
   constexpr int sum_words = group_tiles * warps * tile_sums<Rows>::size / 4;
   const range tiles = tiles_of_block(job);
-  weight_stream<Weights> weights(job, tiles, memory);
-  tile_sums<Rows> sums(reinterpret_cast<float*>(memory + stream_words<Weights>));
-  input_rows<Weights, Rows> inputs(job.operands, memory + stream_words<Weights> + sum_words);
+  weight_stream<Weights, Rows> weights(job, tiles, shared_address(memory));
+  tile_sums<Rows> sums(reinterpret_cast<float*>(memory + stream_words));
+  input_rows<Weights, Rows> inputs(job.operands, memory + stream_words + sum_words);
   inputs.find_scales(squares, scales);
 
   for (range group{tiles.begin, 0}; group.begin < tiles.end; group.begin = group.end) {
@@ -418,7 +434,7 @@ __global__ void __launch_bounds__(threads, 1) linear_kernel(const __grid_constan
         __syncthreads();
       }
       for (int tile = 0; tile < group.end - group.begin; ++tile) {
-        float sum[4] = {};
+        tile_product<Rows> sum = {};
         if (chunk.begin > 0) sums.load(tile, sum);
 #pragma unroll 1
         for (int step = 0; step < chunk.end - chunk.begin; ++step) inputs.multiply(step, weights.next(), sum);
@@ -458,7 +474,7 @@ std::size_t most_shared_bytes() {
 template <class Weights, int Rows>
 void launch_linear(const linear_operands& operands, cudaStream_t stream) {
   constexpr std::size_t others =
-      stream_words<Weights> * sizeof(words<4>) + group_tiles * warps * tile_sums<Rows>::size * sizeof(float);
+      stream_bytes<Weights, Rows> + group_tiles * warps * tile_sums<Rows>::size * sizeof(float);
   constexpr std::size_t named = 2048;  // what the kernel has besides, and the system of each block
   const std::size_t step_bytes =
       static_cast<std::size_t>(operands.rows) * step_inputs<Weights> * sizeof(typename Weights::number);
@@ -487,7 +503,7 @@ void launch_linear_of(const linear_operands& operands, cudaStream_t stream) {
     case weight_packing::int8:
       return launch_linear<int8_weights<T>, Rows>(operands, stream);
     case weight_packing::int4:
-      return launch_linear<int4_weights<T, Rows>, Rows>(operands, stream);
+      return launch_linear<int4_weights<T>, Rows>(operands, stream);
   }
 }
 

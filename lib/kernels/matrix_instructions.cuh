@@ -68,11 +68,25 @@ __device__ inline std::uint32_t subtract_f16(std::uint32_t a, std::uint32_t b) {
   return x;
 }
 
-/// Begins to copy 16 bytes from global to shared memory; zeros, where they are not `wanted`.
-__device__ inline void copy_streamed(words<4>* to, const void* from, bool wanted) {
+/// An address within shared memory: arithmetic with it takes fewer instructions than that of a pointer.
+__device__ inline std::uint32_t shared_address(const void* of) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(of));
+}
+
+__device__ inline words<4> load_shared(std::uint32_t address) {
+  words<4> x;
+  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(x.at[0]), "=r"(x.at[1]), "=r"(x.at[2]), "=r"(x.at[3])
+               : "r"(address)
+               : "memory");
+  return x;
+}
+
+/// Begins to copy 16 bytes from global memory to an address in shared memory; zeros, where they are not `wanted`.
+__device__ inline void copy_streamed(std::uint32_t to, const void* from, bool wanted) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"
                :
-               : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(to))), "l"(from), "r"(wanted ? 16 : 0)
+               : "r"(to), "l"(from), "r"(wanted ? 16 : 0)
                : "memory");
 }
 

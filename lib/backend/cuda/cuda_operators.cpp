@@ -52,7 +52,7 @@ cuda::number number_of(const at::Tensor& of) {
 
 /// Above this number of rows, LibTorch's products are faster: of whole weights, and of packed ones, which it does not
 /// read.
-constexpr std::int64_t few_rows = 8, few_packed_rows = 64;
+constexpr std::int64_t few_rows = 8, few_packed_rows = 32;
 
 int size_of(const at::Tensor& of, std::int64_t dimension) { return static_cast<int>(of.size(dimension)); }
 
