@@ -143,6 +143,7 @@ class library_backend final : public device::backend {
   at::Tensor make_host(std::int64_t bytes) const override { return of_->make_host(bytes); }
   std::int64_t free_bytes() const override { return of_->free_bytes(); }
   void allocate(const std::function<void()>& work) const override { of_->allocate(work); }
+  std::int64_t max_vocabulary() const override { return of_->max_vocabulary(); }
   void synchronize() const override { of_->synchronize(); }
 
  private:

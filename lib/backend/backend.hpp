@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -43,6 +44,9 @@ class backend {
 
   /// Whether its operators read caches of any number format; otherwise of the weights', or of fp8.
   virtual bool reads_any_cache_type() const { return false; }
+
+  /// Tokens that its operators sample from, at most.
+  virtual std::int64_t max_vocabulary() const { return std::numeric_limits<std::int32_t>::max(); }
 
   /// Of weights and activations, for a model that is mostly stored in `stored`.
   virtual at::ScalarType number_format(at::ScalarType stored) const { return stored; }

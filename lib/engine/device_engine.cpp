@@ -2,6 +2,7 @@
 
 #include "engine/checked_options.hpp"
 #include "engine/machine_memory.hpp"
+#include "engine/runner_memory.hpp"
 #include "nn/device_layout.hpp"
 #include "runner/device_runner.hpp"
 #include "snapshot/snapshot_format.hpp"
@@ -19,9 +20,6 @@ namespace cogen::detail {
 namespace {
 
 constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
-
-/// Device memory left free beside the caches, for what libraries allocate when they first run.
-constexpr std::int64_t kept_free = 512 * mebibyte;
 
 /// The default with kv_quantization or sinks, which reserve room for that many new tokens in each slot, and without.
 constexpr int ring_step_tokens = 512;
@@ -95,9 +93,38 @@ std::int64_t tokens_within(std::int64_t bytes, std::int64_t most, const nn::devi
   return std::clamp<std::int64_t>((bytes - usage.fixed) / (usage.per_block / usage.block), 0, most);
 }
 
+/// Bytes of a token in one layer, for a prompt that reads an unpacked copy of its context.
+std::int64_t unpacked_bytes(const nn::device_network& network, const cache::device_options& layout) {
+  const bool is_read_as_it_is = layout.ring == 0 && layout.type == network.type();
+  if (is_read_as_it_is || layout.sinks) return 0;
+  const auto shape = cache::first_with_keys(network.kv_cache_specs());
+  return 2 * std::int64_t{shape.kv_heads} * shape.head_dim * static_cast<std::int64_t>(elementSize(network.type()));
+}
+
+runner_shape shape_of(const nn::device_network& network, const cache::device_options& layout,
+                      const device_runner_options& options) {
+  const auto scratch = network.make_scratch(1, layout.sinks.has_value());
+  return {.step_tokens = step_tokens(layout.slots, options),
+          .encoder_tokens = layout.max_encoder_length,
+          .logits_rows = logits_rows(layout.slots, options),
+          .vocabulary = options.vocabulary,
+          .scratch_bytes = scratch.bytes(),
+          .hidden = scratch.x.size(1),
+          .qkv = scratch.qkv.size(1),
+          .attended = scratch.attended.size(1),
+          .inner = scratch.gated.size(1),
+          .number_bytes = static_cast<std::int64_t>(elementSize(network.type())),
+          .unpacked_bytes = unpacked_bytes(network, layout)};
+}
+
+/// The longest context that a prompt reads at once in slots of `length` tokens.
+std::int64_t longest_context(const cache::device_options& layout, std::int64_t length) {
+  return forgets(layout) ? std::min<std::int64_t>(layout.ring, length) : length;
+}
+
 /// Bytes for the caches. If they are in host memory, two layers of each slot must also fit on the device.
-std::int64_t room_for(const nn::device_model& model, const engine_options& options) {
-  const auto on_device = model.backend->free_bytes() - kept_free;
+std::int64_t room_for(const nn::device_model& model, const engine_options& options, std::int64_t beside) {
+  const auto on_device = model.backend->free_bytes() - beside;
   if (!options.kv.offload) return options.kv.bytes.value_or(on_device);
   const auto layers = static_cast<std::int64_t>(model.network->kv_cache_specs().size());
   return std::min(options.kv.bytes.value_or(machine_memory() / 2), on_device / 2 * layers);
@@ -106,11 +133,14 @@ std::int64_t room_for(const nn::device_model& model, const engine_options& optio
 /// Tokens of each slot, `most` or fewer. The caches are allocated in full at the start: without max_sequence_length, as
 /// many as fit.
 int length_that_fits(const nn::device_model& model, const cache::device_options& layout, const engine_options& options,
-                     int most) {
+                     const device_runner_options& runner, int most) {
   const auto& network = *model.network;
   const auto length = options.limits.max_sequence_length;
-  const auto free = room_for(model, options);
-  const auto fitting = tokens_within(free / layout.slots, most, network, layout);
+  const auto shape = shape_of(network, layout, runner);
+  const auto room_with = [&](std::int64_t context) { return room_for(model, options, runner_bytes(shape, context)); };
+  const auto fitting_in = [&](std::int64_t room) { return tokens_within(room / layout.slots, most, network, layout); };
+  const auto free = room_with(longest_context(layout, fitting_in(room_with(0))));
+  const auto fitting = fitting_in(free);
   if (length > fitting || fitting == 0)
     throw std::invalid_argument(fmt::format(
         "engine_options.limits.max_sequence_length is {} with {} slots, which takes {} MiB; {}{} has {} MiB for caches",
@@ -119,14 +149,25 @@ int length_that_fits(const nn::device_model& model, const cache::device_options&
   return static_cast<int>(fitting);
 }
 
+void check_vocabulary(std::int64_t tokens, const device::backend& where) {
+  if (const auto most = where.max_vocabulary(); tokens > most)
+    throw std::invalid_argument(fmt::format(
+        "the model's vocabulary has {} tokens; engines on {} sample from at most {}", tokens, where.name(), most));
+}
+
 void put_on(const nn::device_model& place, engine_parts& parts, const model& model, const engine_options& options,
             swap_room room, const device_switches& switches) {
   check_on_device(options, place);
+  check_vocabulary(model.config().vocabulary, *place.backend);
   const bool endless = options.kv.sinks && !place.network->has_position_table();
   const int longest = length_limit(options, model.config().max_positions, endless);
   const int longest_input = model.has_encoder() ? encoder_limit(options, model.config().max_positions) : 0;
   auto layout = layout_of(place, options, longest, longest_input);
-  layout.max_sequence_length = length_that_fits(place, layout, options, longest);
+  const device_runner_options how{.max_batched_tokens = step_tokens_of(options),
+                                  .max_draft_tokens = parts.limits.max_draft_tokens,
+                                  .vocabulary = static_cast<int>(model.config().vocabulary),
+                                  .recorded = switches.recorded};
+  layout.max_sequence_length = length_that_fits(place, layout, options, how, longest);
   parts.limits.max_sequence_length = layout.max_sequence_length;
   parts.limits.max_batched_tokens = step_tokens_of(options);
   parts.limits.usage = usage_of(*place.network, layout);
@@ -135,7 +176,7 @@ void put_on(const nn::device_model& place, engine_parts& parts, const model& mod
   const bool recurrent = cache::device_cache::state_bytes(shapes) > 0;
   if (recurrent) parts.limits.max_rollback_tokens = 0;
   // A state cannot go back by a token that an overlapped step has added behind the last one.
-  parts.limits.depth = switches.overlapped && !recurrent ? 2 : 1;
+  parts.limits.depth = switches.overlapped && !recurrent ? device_runner::max_in_flight : 1;
   if (options.swap.format == swap_format::q8)
     parts.limits.swap_usage = compressed(parts.limits.usage, layout, cache::first_with_keys(shapes).head_dim);
   if (model.has_encoder()) parts.encoder_inputs = {.start = *model.config().decoder_start, .longest = longest_input};
@@ -143,11 +184,7 @@ void put_on(const nn::device_model& place, engine_parts& parts, const model& mod
     layout.host = place.backend->make_host(layout.slots * cache::device_cache::slot_bytes(shapes, layout));
   parts.runner =
       std::make_unique<device_runner>(place.network, std::make_shared<device_slots>(place.backend, shapes, layout),
-                                      snapshot_format(layout, options.kv, place.backend->name()), std::move(room),
-                                      device_runner_options{.max_batched_tokens = step_tokens_of(options),
-                                                            .max_draft_tokens = parts.limits.max_draft_tokens,
-                                                            .vocabulary = static_cast<int>(model.config().vocabulary),
-                                                            .recorded = switches.recorded});
+                                      snapshot_format(layout, options.kv, place.backend->name()), std::move(room), how);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <cassert>
 #include <stdexcept>
 
 namespace cogen::detail {
@@ -15,15 +16,7 @@ namespace cogen::detail {
 namespace {
 
 /// The least number of logits rows that are computed at a time; more if a step can have more samples.
-constexpr std::int64_t least_score_rows = 64;
-
-std::int64_t score_rows(const cache_slots& slots, const device_runner_options& options) {
-  return std::max<std::int64_t>(slots.count() + options.max_draft_tokens, least_score_rows);
-}
-
-std::int64_t most_tokens(const cache_slots& slots, const device_runner_options& options) {
-  return std::max(options.max_batched_tokens, slots.count());
-}
+constexpr std::int64_t least_logits_rows = 64;
 
 /// The numbers of rows for which graphs are captured. A decode step replays the smallest graph that holds its rows.
 std::vector<std::int64_t> buckets_for(std::int64_t slots) {
@@ -43,6 +36,14 @@ void add_scores(step& step, std::size_t row, std::vector<float>& scores, std::sp
 
 }  // namespace
 
+std::int64_t logits_rows(int slots, const device_runner_options& options) {
+  return std::max<std::int64_t>(slots + options.max_draft_tokens, least_logits_rows);
+}
+
+std::int64_t step_tokens(int slots, const device_runner_options& options) {
+  return std::max(options.max_batched_tokens, slots);
+}
+
 device_runner::device_runner(std::shared_ptr<const nn::device_network> network, std::shared_ptr<device_slots> slots,
                              std::string snapshot_format, swap_room room, const device_runner_options& options)
     : caching_runner(slots, std::move(snapshot_format), std::move(room)),
@@ -53,14 +54,14 @@ device_runner::device_runner(std::shared_ptr<const nn::device_network> network, 
       prefetcher_(slots_->kv.on_host() ? std::make_unique<nn::kv_prefetcher>(*slots_->where, *slots_->work, slots_->kv)
                                        : nullptr),
       single_(*slots_->where, slots_->count()),
-      ragged_(*slots_->where, most_tokens(*slots_, options_)),
-      sampling_(*slots_->where, score_rows(*slots_, options_)),
-      scratch_(network_->make_scratch(most_tokens(*slots_, options_), nn::has_sinks(slots_->kv))),
+      ragged_(*slots_->where, step_tokens(slots_->count(), options_)),
+      sampling_(*slots_->where, logits_rows(slots_->count(), options_)),
+      scratch_(network_->make_scratch(step_tokens(slots_->count(), options_), nn::has_sinks(slots_->kv))),
       encoder_(network_->has_encoder() ? std::make_unique<nn::encoder_reader>(*slots_->where, *network_, slots_->kv)
                                        : nullptr) {
   nn::check_offsets(slots_->kv);
   const auto on_device = at::TensorOptions(network_->device());
-  const auto most = score_rows(*slots_, options_);
+  const auto most = logits_rows(slots_->count(), options_);
   last_ = at::zeros({slots_->count() + most}, on_device.dtype(at::kInt));
   logits_ = at::empty({most, options_.vocabulary}, on_device.dtype(at::kFloat));
   host_logits_ =
@@ -131,6 +132,7 @@ void device_runner::read_encoder_inputs(const scheduler::step& step) {
 }
 
 void device_runner::begin_rows(step& step) {
+  assert(in_flight_ < max_in_flight && "a buffer is still in use");
   const auto& rows = step.rows;
   read_encoder_inputs(step);
   const bool recorded = !graphs_.empty() && std::ranges::all_of(rows, [](const auto& row) { return row.count == 1; });
@@ -267,8 +269,10 @@ device_runner::sampled_by device_runner::describe(step& step, wanted_rows& sampl
 }
 
 void device_runner::finish_on_device(step& step) {
+  ++in_flight_;
   slots_->work->then([this, &step, turn = sampling_.turn()](const std::exception_ptr& error) {
     if (!error) take_sampled(step, turn);
+    --in_flight_;
     step.done(error);
   });
 }

@@ -9,6 +9,7 @@
 #include "snapshot/device_slots.hpp"
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -24,11 +25,20 @@ struct device_runner_options {
   bool recorded = true;  ///< decode steps replay graphs, if the device supports them and the cache is on it
 };
 
+/// How many rows of logits a runner computes at a time, in slots of that number.
+std::int64_t logits_rows(int slots, const device_runner_options& options);
+
+/// The most tokens of its steps.
+std::int64_t step_tokens(int slots, const device_runner_options& options);
+
 /// Executes steps on a network and a cache on a device. launch() only enqueues a step's work, and the device reports
 /// its end, so a step may be launched before the previous one has ended. If the host needs logits of a step (for rows
 /// that return them, and for samples with callbacks or log-probabilities), the step has ended when launch() returns.
 class device_runner final : public caching_runner {
  public:
+  /// Steps in flight, at most: each has its own one of the buffers that steps use in turn.
+  static constexpr int max_in_flight = 2;
+
   /// Allocates all other memory that steps need. Throws std::invalid_argument if the caches are too large for the
   /// device's int32 token offsets. The slots are of the network's layers.
   device_runner(std::shared_ptr<const nn::device_network> network, std::shared_ptr<device_slots> slots,
@@ -90,10 +100,12 @@ class device_runner final : public caching_runner {
   sampling_block sampling_;
   const nn::device_scratch scratch_;
   const std::unique_ptr<nn::encoder_reader> encoder_;              // null unless the network has one
-  at::Tensor last_;                                                // [slots + score_rows] int32: see kept_in()
-  at::Tensor logits_;                                              // [score_rows, vocabulary] float32
+  at::Tensor last_;                                                // [slots + logits_rows] int32: see kept_in()
+  at::Tensor logits_;                                              // [logits_rows, vocabulary] float32
   at::Tensor host_logits_;                                         // the same, on the host
   std::map<std::int64_t, std::unique_ptr<device::graph>> graphs_;  // by rows
+
+  std::atomic<int> in_flight_ = 0;  // steps that wait for their callback
 
   std::vector<int> order_;                                  // of the step's rows: rows of one token first
   std::vector<nn::token_row> rows_;                         // [order]

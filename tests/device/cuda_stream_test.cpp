@@ -79,6 +79,23 @@ BOOST_AUTO_TEST_CASE(a_recording_that_throws_leaves_the_device_as_it_was) {
   BOOST_TEST(std::abs(where->free_bytes() - free) < much / 4);
 }
 
+BOOST_AUTO_TEST_CASE(rows_are_copied_over_any_distance) {
+  const auto where = device::backend_named("cuda");
+  const auto stream = where->make_stream();
+  const auto bytes = at::TensorOptions(at::kCUDA).dtype(at::kByte);
+  constexpr std::int64_t apart = (std::int64_t{1} << 32) + 16;
+  for (const std::int64_t distance : {std::int64_t{16}, apart}) {
+    const auto all = at::empty({2 * distance}, bytes);
+    const auto rows = all.as_strided({3, 5}, {distance / 2, 1});
+    rows.copy_(at::tensor({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, bytes).view({3, 5}));
+    where->synchronize();
+    const auto copied = where->make_host(15).view({3, 5});
+    stream->copy_rows(copied, rows);
+    stream->wait();
+    BOOST_TEST(copied.equal(rows.to(at::kCPU)));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(any_number_of_streams_are_different_and_used_again) {
   const auto made = [] {
     std::vector<std::unique_ptr<device::cuda_stream_handle>> all;

@@ -11,6 +11,7 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <atomic>
@@ -706,6 +707,49 @@ BOOST_AUTO_TEST_CASE(options_that_have_no_meaning_there_are_refused) {
              std::string::npos);
   BOOST_TEST(why_not([](engine_options& o) { o.limits.max_sequence_length = 1 << 20; }).find("this model holds") !=
              std::string::npos);
+}
+
+/// Why an engine is refused; empty if it is not.
+std::string why_not(const std::shared_ptr<const model>& model, const engine_options& options) {
+  try {
+    engine refused(model, options);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+BOOST_AUTO_TEST_CASE(vocabularies_that_a_device_cannot_sample_from_are_refused) {
+  const auto where = std::make_shared<plain_backend>();
+  const auto model = golden_model_on(where, "llama_default");
+  where->vocabulary = model->config().vocabulary;
+  BOOST_TEST(why_not(model, small_engine(*model)) == "");
+  --where->vocabulary;
+  BOOST_TEST(why_not(model, small_engine(*model)) ==
+             fmt::format("the model's vocabulary has {} tokens; engines on cpu sample from at most {}",
+                         model->config().vocabulary, where->vocabulary));
+}
+
+/// What steps need is not given to the caches.
+BOOST_AUTO_TEST_CASE(longer_steps_and_contexts_that_are_unpacked_leave_less_for_the_caches) {
+  const auto where = std::make_shared<plain_backend>();
+  const auto model = golden_model_on(where, "llama_default");
+  auto options = small_engine(*model);
+  options.batching.slots = 1 << 20;
+  const auto room = [&] {
+    const auto why = why_not(model, options);
+    const auto from = why.find("cpu has ");
+    BOOST_REQUIRE(from != std::string::npos);
+    return std::stoi(why.substr(from + 8));
+  };
+  where->free = std::int64_t{4} << 30;
+  options.batching.max_batched_tokens = 1 << 10;
+  const auto with_short_steps = room();
+  BOOST_TEST(with_short_steps > 0);
+  where->free += std::int64_t{1} << 30;
+  BOOST_TEST(room() == with_short_steps + 1024);
+  options.batching.max_batched_tokens = 1 << 22;
+  BOOST_TEST(room() < with_short_steps);
 }
 
 BOOST_AUTO_TEST_CASE(sequences_end_with_a_table_of_positions_whatever_a_cache_forgets) {

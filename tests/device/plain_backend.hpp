@@ -16,6 +16,7 @@ class plain_backend final : public device::backend {
   std::unique_ptr<device::operators> make_operators() const override;
   at::Tensor make_host(std::int64_t bytes) const override;
   std::int64_t free_bytes() const override;
+  std::int64_t max_vocabulary() const override { return vocabulary; }
   void allocate(const std::function<void()>& work) const override;
   void synchronize() const override;
 
@@ -24,6 +25,9 @@ class plain_backend final : public device::backend {
 
   /// Is given the callbacks of then(), and calls each once, on any thread; without it they are called at once.
   std::function<void(std::function<void()> call)> later = {};
+
+  std::int64_t free = std::int64_t{1} << 30;  ///< free_bytes(), always
+  std::int64_t vocabulary = 1 << 30;          ///< max_vocabulary()
 
   /// Graphs of single-token steps: a replay runs the work itself.
   bool records = true;

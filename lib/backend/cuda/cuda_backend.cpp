@@ -4,6 +4,7 @@
 #include "backend/cuda/cuda_host_memory.hpp"
 #include "backend/cuda/cuda_operators.hpp"
 #include "backend/cuda/cuda_stream.hpp"
+#include "sampling/sample_cuda.hpp"
 
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
@@ -41,6 +42,8 @@ class cuda_backend final : public backend {
     const std::lock_guard lock(allocation_mutex());
     work();
   }
+
+  std::int64_t max_vocabulary() const override { return cuda::max_sampled_vocabulary; }
 
   void synchronize() const override { c10::cuda::getDefaultCUDAStream(number_).synchronize(); }
 

@@ -1,0 +1,42 @@
+#include "engine/runner_memory.hpp"
+
+#include <algorithm>
+
+namespace cogen::detail {
+
+namespace {
+
+constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
+
+/// Two workspaces of cuBLAS, each as large as LibTorch makes it on Hopper, and the code of kernels.
+constexpr std::int64_t libraries = 2 * 32 * mebibyte + 256 * mebibyte;
+
+/// Of a step's description: as many numbers of 4 bytes for each token as a step_block has, in two blocks.
+constexpr std::int64_t described_bytes = std::int64_t{2} * 8 * 4;
+
+/// Of one row of logits: float32, and a mask bit for each.
+std::int64_t logits_bytes(std::int64_t vocabulary) { return vocabulary * 4 + vocabulary / 8; }
+
+std::int64_t held(const runner_shape& shape) {
+  return (shape.scratch_bytes + described_bytes) * (shape.step_tokens + shape.encoder_tokens) +
+         logits_bytes(shape.vocabulary) * shape.logits_rows;
+}
+
+/// Of a prompt: normed rows, gates beside what they gate, and what attention returns.
+std::int64_t temporary(const runner_shape& shape) {
+  const auto tokens = std::max(shape.step_tokens, shape.encoder_tokens);
+  return tokens * shape.number_bytes * (shape.hidden + 2 * shape.inner + shape.attended);
+}
+
+/// The largest matrix of a block, where packed weights are unpacked for a product.
+std::int64_t matrix(const runner_shape& shape) {
+  return shape.number_bytes * shape.hidden * std::max(2 * shape.inner, shape.qkv);
+}
+
+}  // namespace
+
+std::int64_t runner_bytes(const runner_shape& shape, std::int64_t context) {
+  return libraries + held(shape) + temporary(shape) + matrix(shape) + shape.unpacked_bytes * context;
+}
+
+}  // namespace cogen::detail

@@ -1,0 +1,62 @@
+// What steps take beside the caches, in numbers.
+#include "engine/runner_memory.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstdint>
+
+namespace cogen::test {
+
+namespace {
+
+using detail::runner_bytes;
+using detail::runner_shape;
+
+constexpr std::int64_t mebibyte = 1 << 20;
+
+/// Llama 3 8B in bfloat16.
+const runner_shape eight_billion{.step_tokens = 2048,
+                                 .logits_rows = 64,
+                                 .vocabulary = 128256,
+                                 .scratch_bytes = 4 * 4096 + 2 * (6144 + 4096 + 14336),
+                                 .hidden = 4096,
+                                 .qkv = 6144,
+                                 .attended = 4096,
+                                 .inner = 14336,
+                                 .number_bytes = 2};
+
+BOOST_AUTO_TEST_SUITE(runner_memory)
+
+BOOST_AUTO_TEST_CASE(a_large_model_leaves_what_its_steps_take) {
+  const auto scratch = 2048 * eight_billion.scratch_bytes;                    // 128 MiB
+  const auto logits = std::int64_t{64} * 128256 * 4;                          // 31 MiB
+  const auto temporary = std::int64_t{2048} * 2 * (4096 + 2 * 14336 + 4096);  // 144 MiB
+  const auto matrix = std::int64_t{4096} * 2 * 2 * 14336;                     // 224 MiB
+  const auto bytes = runner_bytes(eight_billion, 8192);
+  BOOST_TEST(bytes > scratch + logits + temporary + matrix + 2 * 32 * mebibyte);
+  BOOST_TEST(bytes < scratch + logits + temporary + matrix + 512 * mebibyte);
+  BOOST_TEST(bytes == runner_bytes(eight_billion, 131072));
+}
+
+BOOST_AUTO_TEST_CASE(a_context_that_is_unpacked_counts_by_its_length) {
+  auto packed = eight_billion;
+  packed.unpacked_bytes = 2 * 8 * 128 * 2;
+  BOOST_TEST(runner_bytes(packed, 131072) - runner_bytes(eight_billion, 131072) == 512 * mebibyte);
+}
+
+BOOST_AUTO_TEST_CASE(more_of_anything_takes_more) {
+  const auto bytes = runner_bytes(eight_billion, 8192);
+  for (const auto number : {&runner_shape::step_tokens, &runner_shape::encoder_tokens, &runner_shape::logits_rows,
+                            &runner_shape::vocabulary, &runner_shape::scratch_bytes, &runner_shape::hidden,
+                            &runner_shape::attended, &runner_shape::inner, &runner_shape::number_bytes}) {
+    auto more = eight_billion;
+    more.*number = 2 * more.*number + 1;
+    BOOST_TEST(runner_bytes(more, 8192) > bytes);
+  }
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+
+}  // namespace cogen::test
