@@ -102,7 +102,8 @@ BOOST_AUTO_TEST_CASE(a_wait_that_throws_has_waited_for_the_callbacks) {
   int enqueued = 0;
   std::atomic<int> called = 0;
   try {
-    for (; enqueued < 20; ++enqueued) stream->then([&](const std::exception_ptr& error) { called += error != nullptr; });
+    for (; enqueued < 20; ++enqueued)
+      stream->then([&](const std::exception_ptr& error) { called += error != nullptr; });
   } catch (const std::exception&) {  // the device was quicker
   }
   BOOST_CHECK_THROW(stream->wait(), std::exception);

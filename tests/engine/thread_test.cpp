@@ -9,9 +9,15 @@
 #include <boost/asio/use_future.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <functional>
 #include <future>
+#include <memory>
 #include <random>
+#include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace cogen::test {
 namespace {
@@ -72,6 +78,47 @@ BOOST_AUTO_TEST_CASE(a_hundred_threads_open_cancel_and_destroy) {
   last.async_complete(net::use_future).get();
   while (toy.running.stats().sequences > 0) std::this_thread::yield();
   BOOST_TEST(toy.running.stats().free_slots == 220);
+}
+
+/// Runs no step.
+class starting_runner final : public runner {
+ public:
+  explicit starting_runner(std::function<void()> start) : start_(std::move(start)) {}
+  int vocabulary() const override { return toy_vocabulary; }
+  void start() override { start_(); }
+  void launch(step& step) override { step.done(); }
+
+ private:
+  const std::function<void()> start_;
+};
+
+engine engine_that_starts(std::function<void()> start, bool external_stepping) {
+  engine_parts parts;
+  parts.runner = std::make_unique<starting_runner>(std::move(start));
+  parts.limits.slots = 1;
+  return engine(std::move(parts), {.external_stepping = external_stepping});
+}
+
+void fail_to_start() { throw std::runtime_error("no memory for steps"); }
+
+BOOST_AUTO_TEST_CASE(a_runner_starts_on_the_thread_of_the_steps_before_the_engine_is_there) {
+  std::vector<std::thread::id> started;
+  const auto own = engine_that_starts([&] { started.push_back(std::this_thread::get_id()); }, false);
+  BOOST_REQUIRE_EQUAL(started.size(), 1u);
+  BOOST_TEST((started.front() != std::this_thread::get_id()));
+  BOOST_CHECK_EXCEPTION(engine_that_starts(fail_to_start, false), std::runtime_error,
+                        [](const auto& error) { return error.what() == std::string("no memory for steps"); });
+}
+
+BOOST_AUTO_TEST_CASE(with_external_stepping_a_runner_starts_at_the_first_poll) {
+  int started = 0;
+  auto running = engine_that_starts([&] { ++started; }, true);
+  BOOST_TEST(started == 0);
+  for (int i = 0; i < 3; ++i) running.poll_one();
+  BOOST_TEST(started == 1);
+  auto failing = engine_that_starts(fail_to_start, true);
+  failing.poll_one();
+  BOOST_TEST(failing.error().message() == "a step failed: no memory for steps");
 }
 
 // Each is what the sequence holds at some time, and no token of it changes while it is cut and goes on otherwise.

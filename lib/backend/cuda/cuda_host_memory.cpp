@@ -10,25 +10,33 @@
 namespace cogen::device {
 
 struct cuda_host_memory::shelf {
+  /// All of a size. There is room in `free` for every one that was made.
+  struct of_one_size {
+    std::vector<void*> free;
+    std::size_t made = 0;
+  };
+
   std::mutex mutex;
-  std::map<std::size_t, std::vector<void*>> free;  // by size
+  std::map<std::size_t, of_one_size> all;
 
   /// Also after the device has failed, which other calls report: nothing is thrown here.
   ~shelf() {
-    for (const auto& [size, all] : free)
-      for (void* each : all) cudaFreeHost(each);
+    for (const auto& [size, some] : all)
+      for (void* each : some.free) cudaFreeHost(each);
     cudaGetLastError();
   }
 
   void* take(std::size_t size) {
     {
       const std::lock_guard lock(mutex);
-      auto& of_that_size = free[size];
-      if (!of_that_size.empty()) {
-        void* const found = of_that_size.back();
-        of_that_size.pop_back();
+      auto& some = all[size];
+      if (!some.free.empty()) {
+        void* const found = some.free.back();
+        some.free.pop_back();
         return found;
       }
+      some.free.reserve(some.made + 1);
+      ++some.made;
     }
     void* made = nullptr;
     if (cudaHostAlloc(&made, size, cudaHostAllocDefault) == cudaSuccess) return made;
@@ -36,11 +44,10 @@ struct cuda_host_memory::shelf {
     throw std::bad_alloc();
   }
 
-  void give_back(void* memory, std::size_t size) noexcept try {
+  /// Calls nothing of CUDA, as it may be called from a stream's callback.
+  void give_back(void* memory, std::size_t size) noexcept {
     const std::lock_guard lock(mutex);
-    free[size].push_back(memory);
-  } catch (...) {
-    cudaFreeHost(memory);
+    all.find(size)->second.free.push_back(memory);
   }
 };
 
