@@ -20,6 +20,8 @@ struct gelu_tanh {
 
 template <class Function, class T>
 __global__ void __launch_bounds__(threads) gated_activation_kernel(gated_activation_operands operands) {
+  trigger_launch_completion();
+  grid_dependency_synchronize();
   const int parts = operands.width / 8;  // of a row
   const std::int64_t part = std::int64_t{blockIdx.x} * threads + threadIdx.x;
   if (part >= std::int64_t{operands.rows} * parts) return;
@@ -52,7 +54,7 @@ void gated_activation(const gated_activation_operands& operands, cudaStream_t st
     using T = decltype(type);
     const auto kernel =
         operands.kind == activation::silu ? gated_activation_kernel<silu, T> : gated_activation_kernel<gelu_tanh, T>;
-    launch("gated_activation", kernel, grid, threads, stream, operands);
+    launch("gated_activation", kernel, launch_shape{grid, threads, 0, true}, stream, operands);
   });
 }
 

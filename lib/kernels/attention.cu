@@ -27,6 +27,8 @@ __global__ void __launch_bounds__(block_shape<D, Rows>::threads, blocks_at_once<
   using form = form_of<T, Stored, D>;
   constexpr int warps = block_shape<D, Rows>::warps;
   __shared__ block_memory<D, Rows> memory;
+  trigger_launch_completion();
+  grid_dependency_synchronize();
   const split_place place(job);
   if (skip_padding<T>(job, place)) return;
   const row_cut cut(job.layer, job.step.positions[place.row], job.operands.splits);
@@ -58,6 +60,8 @@ __global__ void __launch_bounds__(merge_threads) merge_splits_kernel(const __gri
   constexpr int most_dims = 256;
   __shared__ float4 sums[warps][most_dims / 4];
   __shared__ float weights[warps];
+  trigger_launch_completion();
+  grid_dependency_synchronize();
   const int head = static_cast<int>(blockIdx.x), row = static_cast<int>(blockIdx.y);
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   const int head_dim = job.layer.head_dim;
@@ -110,8 +114,8 @@ __global__ void __launch_bounds__(merge_threads) merge_splits_kernel(const __gri
 
 template <class T, class Stored, int D, int Rows>
 void attend_splits(const decode_job& job, cudaStream_t stream) {
-  launch("decode_attention", decode_attention_kernel<T, Stored, D, Rows>, grid_of(job), block_shape<D, Rows>::threads,
-         stream, job);
+  launch("decode_attention", decode_attention_kernel<T, Stored, D, Rows>,
+         launch_shape{grid_of(job), block_shape<D, Rows>::threads, 0, true}, stream, job);
 }
 
 template <class T, class Stored, int D>
@@ -160,7 +164,7 @@ void merge_splits(const decode_job& job, cudaStream_t stream) {
   with_half_type(job.operands.type, [&](auto type) {
     launch("decode_attention's merge", merge_splits_kernel<decltype(type)>,
            launch_shape{dim3(static_cast<unsigned>(job.operands.heads), static_cast<unsigned>(job.step.count)),
-                        merge_threads, 0},
+                        merge_threads, 0, true},
            stream, job);
   });
 }

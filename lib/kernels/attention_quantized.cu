@@ -276,6 +276,7 @@ __global__ void __launch_bounds__(block_shape<D, Rows>::threads, D <= 64 ? 3 : 2
   using newest = newest_form<T, D>;
   constexpr int warps = block_shape<D, Rows>::warps;
   __shared__ block_memory<D, Rows> memory;
+  trigger_launch_completion();
   const split_place place(job);
   if (skip_padding<T>(job, place)) return;
   const int position = job.step.positions[place.row];

@@ -7,16 +7,46 @@
 
 namespace cogen::kernels::cuda {
 
+// Programmatic dependent launch (CUDA C++ Programming Guide): a kernel of a graph begins while the one before it ends.
+
+/// In a kernel: waits until all earlier kernels have ended and can be seen. One that is launched so calls it in each
+/// thread, before which it reads nothing that another kernel of the graph writes, and writes nothing at all. As every such
+/// kernel waits, the end of one is the end of all before it.
+__device__ inline void grid_dependency_synchronize() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/// In a kernel: the next one may begin as soon as there is room for it, if it is launched so.
+__device__ inline void trigger_launch_completion() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 struct launch_shape {
   dim3 grid;
   int threads = 0;
   std::size_t shared_bytes = 0;  // that the kernel does not name itself
+  bool programmatic = false;     // it calls grid_dependency_synchronize(), and is launched early where that can be
 };
 
 inline void require_launched(const char* name, cudaError_t error) {
   if (error == cudaSuccess) return;
   cudaGetLastError();  // cleared, so that later calls do not report it
   throw std::runtime_error(std::string(name) + ": " + cudaGetErrorString(error));
+}
+
+/// Whether the device has such launches, and the stream is captured: what is not could follow what makes its weights.
+inline bool has_programmatic_launch(const char* name, cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  require_launched(name, cudaStreamIsCapturing(stream, &status));
+  if (status != cudaStreamCaptureStatusActive) return false;
+  int device = 0, generation = 0;
+  require_launched(name, cudaGetDevice(&device));
+  require_launched(name, cudaDeviceGetAttribute(&generation, cudaDevAttrComputeCapabilityMajor, device));
+  return generation >= 9;
 }
 
 /// Enqueues the kernel. Throws std::runtime_error, with the kernel's name, if it cannot be launched.
@@ -29,6 +59,13 @@ void launch(const char* name, void (*kernel)(Parameters...), const launch_shape&
   config.blockDim = dim3(static_cast<unsigned>(shape.threads));
   config.dynamicSmemBytes = shape.shared_bytes;
   config.stream = stream;
+  cudaLaunchAttribute programmatic{};
+  if (shape.programmatic && has_programmatic_launch(name, stream)) {
+    programmatic.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    programmatic.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &programmatic;
+    config.numAttrs = 1;
+  }
   require_launched(name, cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...));
 }
 

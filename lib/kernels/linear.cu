@@ -418,10 +418,12 @@ __global__ void __launch_bounds__(threads, 1) linear_kernel(const __grid_constan
   __shared__ float squares[Rows][warps], scales[Rows];
   constexpr int stream_words = stream_bytes<Weights, Rows> / 16;
   constexpr int sum_words = group_tiles * warps * tile_sums<Rows>::size / 4;
+  trigger_launch_completion();
   const range tiles = tiles_of_block(job);
   weight_stream<Weights, Rows> weights(job, tiles, shared_address(memory));
   tile_sums<Rows> sums(reinterpret_cast<float*>(memory + stream_words));
   input_rows<Weights, Rows> inputs(job.operands, memory + stream_words + sum_words);
+  grid_dependency_synchronize();  // weights alone are read before
   inputs.find_scales(squares, scales);
 
   for (range group{tiles.begin, 0}; group.begin < tiles.end; group.begin = group.end) {
@@ -491,7 +493,7 @@ void launch_linear(const linear_operands& operands, cudaStream_t stream) {
   require_launched("linear", cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                   static_cast<int>(most - named)));
   const int blocks = std::min(operands.blocks, divided_up(operands.outputs, tile_outputs));
-  launch("linear", kernel, launch_shape{dim3(static_cast<unsigned>(blocks)), threads, bytes}, stream,
+  launch("linear", kernel, launch_shape{dim3(static_cast<unsigned>(blocks)), threads, bytes, true}, stream,
          linear_job{operands, row_pieces, steps, chunk_steps});
 }
 

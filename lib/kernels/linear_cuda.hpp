@@ -40,8 +40,9 @@ struct linear_operands {
   int blocks = 0;  // thread blocks, at most: best as many as the device has multiprocessors
 };
 
-/// Each row's result depends on that row alone, to the bit, whatever `rows` and `blocks` are. Throws
-/// std::invalid_argument for operands that are not as said above, std::runtime_error if the kernel cannot be launched.
+/// Each row's result depends on that row alone, to the bit, whatever `rows` and `blocks` are. Weights, and these alone,
+/// may be read before earlier kernels of a graph have ended. Throws std::invalid_argument for operands that are not as
+/// said above, std::runtime_error if the kernel cannot be launched.
 void linear(const linear_operands& operands, cudaStream_t stream);
 
 }  // namespace cogen::kernels::cuda

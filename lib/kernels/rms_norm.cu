@@ -26,6 +26,8 @@ __device__ float block_sum(float x) {
 // One row a block; each thread keeps its numbers, `Parts` times eight, in registers.
 template <class Residual, class T, class Weight, int Parts>
 __global__ void __launch_bounds__(most_threads) add_rms_norm_kernel(add_rms_norm_operands operands) {
+  trigger_launch_completion();
+  grid_dependency_synchronize();
   const std::int64_t row = std::int64_t{blockIdx.x} * operands.width;
   Residual* residual = static_cast<Residual*>(operands.residual) + row;
   const T* delta = operands.delta ? static_cast<const T*>(operands.delta) + row : nullptr;
@@ -68,7 +70,8 @@ void launch_add_rms_norm(const add_rms_norm_operands& operands, cudaStream_t str
   const int parts = (operands.width / 8 + most_threads - 1) / most_threads;
   const int threads = std::min(most_threads, (operands.width / 8 + 31) / 32 * 32);
   const auto with = [&](void (*kernel)(add_rms_norm_operands)) {
-    launch("add_rms_norm", kernel, dim3(static_cast<unsigned>(operands.rows)), threads, stream, operands);
+    const launch_shape shape{dim3(static_cast<unsigned>(operands.rows)), threads, 0, true};
+    launch("add_rms_norm", kernel, shape, stream, operands);
   };
   if (parts <= 1) return with(add_rms_norm_kernel<Residual, T, Weight, 1>);
   if (parts <= 2) return with(add_rms_norm_kernel<Residual, T, Weight, 2>);

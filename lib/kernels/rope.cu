@@ -137,6 +137,8 @@ class token_job {
 template <class T, class Stored>
 __global__ void __launch_bounds__(threads)
     rotate_and_append_kernel(kv_layer layer, new_tokens step, rotation turn, qkv_rows rows) {
+  trigger_launch_completion();
+  grid_dependency_synchronize();
   if (step.slots[blockIdx.x] < 0) return;
   token_job<T, Stored>(layer, step, turn, rows).run();
 }
@@ -163,7 +165,7 @@ void rotate_and_append(const kv_layer& layer, const new_tokens& step, const rota
   with_half_type(rows.type, [&](auto type) {
     using T = decltype(type);
     const auto kernel = layer.type == number::fp8 ? rotate_and_append_kernel<T, fp8> : rotate_and_append_kernel<T, T>;
-    launch("rotate_and_append", kernel, launch_shape{dim3(static_cast<unsigned>(step.count)), threads, 0}, stream,
+    launch("rotate_and_append", kernel, launch_shape{dim3(static_cast<unsigned>(step.count)), threads, 0, true}, stream,
            layer, step, turn, rows);
   });
   if (layer.quantized.keys.bits > 0) quantize_due_blocks(layer, step, stream);
