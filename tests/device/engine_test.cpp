@@ -731,7 +731,7 @@ BOOST_AUTO_TEST_CASE(vocabularies_that_a_device_cannot_sample_from_are_refused) 
 }
 
 /// What steps need is not given to the caches.
-BOOST_AUTO_TEST_CASE(longer_steps_and_contexts_that_are_unpacked_leave_less_for_the_caches) {
+BOOST_AUTO_TEST_CASE(longer_steps_leave_less_for_the_caches) {
   const auto where = std::make_shared<plain_backend>();
   const auto model = golden_model_on(where, "llama_default");
   auto options = small_engine(*model);
