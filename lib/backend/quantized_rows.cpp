@@ -75,8 +75,9 @@ quantized_rows packed_in_8_bits(const quantized_rows& rows) {
 quantized_rows packed_in_4_bits(const quantized_rows& rows) {
   const auto inputs = kernels::packed_inputs(kernels::weight_packing::int4);
   const auto codes = in_blocks(rows.codes, inputs);
-  const auto pairs = codes.view({codes.size(0), -1, 4, 4, 2, 2, 2});  // block, half, piece, fours, low or high, even or odd
-  const auto bytes = pairs.select(5, 0) + pairs.select(5, 1) * 16;    // [rows, block, half, piece, fours, even or odd]
+  const auto pairs =
+      codes.view({codes.size(0), -1, 4, 4, 2, 2, 2});  // block, half, piece, fours, low or high, even or odd
+  const auto bytes = pairs.select(5, 0) + pairs.select(5, 1) * 16;  // [rows, block, half, piece, fours, even or odd]
   const auto groups = rows.scales.flatten(1);
   return {bytes.transpose(4, 5).transpose(2, 3).flatten(1).contiguous(),
           in_blocks(groups, 2 * inputs / quantized_group).unflatten(1, {-1, 2}).contiguous()};

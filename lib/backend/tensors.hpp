@@ -80,7 +80,7 @@ struct adapter {
 
 /// x weights^T + bias, and what adapters add.
 struct projection {
-  at::Tensor weights;  ///< [outputs, inputs] of the activations' type, or codes of operators::pack()
+  at::Tensor weights;      ///< [outputs, inputs] of the activations' type, or codes of operators::pack()
   at::Tensor bias = {};    ///< [outputs], or none
   at::Tensor scales = {};  ///< those of operators::pack(), of the activations' type; none without codes
   std::vector<adapter> adapters = {};

@@ -43,7 +43,8 @@ __global__ void dequantize_kernel(const packed_matrix of, words<4>* to) {
   if (at >= row_pieces) return;
   const auto row = static_cast<std::int64_t>(blockIdx.x);
   const int half = at / 4;
-  to[row * row_pieces + at] = Numbers::template read<T>(of, row, half / Numbers::halves, half % Numbers::halves, at % 4);
+  to[row * row_pieces + at] =
+      Numbers::template read<T>(of, row, half / Numbers::halves, half % Numbers::halves, at % 4);
 }
 
 }  // namespace
@@ -55,7 +56,7 @@ void dequantize(const packed_matrix& of, void* to, cudaStream_t stream) {
   const bool known = with_half_type(of.type, [&](auto type) {
     using T = decltype(type);
     const auto kernel = of.packing == weight_packing::int8 ? dequantize_kernel<T, numbers_of_int8>
-                                                         : dequantize_kernel<T, numbers_of_int4>;
+                                                           : dequantize_kernel<T, numbers_of_int4>;
     const dim3 grid(static_cast<unsigned>(of.outputs), static_cast<unsigned>((of.inputs / 8 + threads - 1) / threads));
     launch("dequantize", kernel, grid, threads, stream, of, static_cast<words<4>*>(to));
   });

@@ -10,8 +10,8 @@ namespace cogen::kernels::cuda {
 // Programmatic dependent launch (CUDA C++ Programming Guide): a kernel of a graph begins while the one before it ends.
 
 /// In a kernel: waits until all earlier kernels have ended and can be seen. One that is launched so calls it in each
-/// thread, before which it reads nothing that another kernel of the graph writes, and writes nothing at all. As every such
-/// kernel waits, the end of one is the end of all before it.
+/// thread, before which it reads nothing that another kernel of the graph writes, and writes nothing at all. As every
+/// such kernel waits, the end of one is the end of all before it.
 __device__ inline void grid_dependency_synchronize() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

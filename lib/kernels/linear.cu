@@ -9,17 +9,17 @@
 #include <string>
 
 // A tile is sixteen rows of weights. A thread block takes tiles one after the other; its warps share a row's numbers,
-// some at a step and a warp, and their sums are put together at the end. Products are those of matrix instructions, whose
-// left factor is the tile, and whose right one x: the order of a row's numbers within a step is such that both are read
-// 16 bytes at a time, and that each lane multiplies what it has itself copied to shared memory. Packed weights become
-// numbers on the way from there to the instructions.
+// some at a step and a warp, and their sums are put together at the end. Products are those of matrix instructions,
+// whose left factor is the tile, and whose right one x: the order of a row's numbers within a step is such that both
+// are read 16 bytes at a time, and that each lane multiplies what it has itself copied to shared memory. Packed weights
+// become numbers on the way from there to the instructions.
 namespace cogen::kernels::cuda {
 namespace {
 
 constexpr int warps = 16;
 constexpr int threads = warps * 32;
 constexpr int tile_outputs = 16;
-constexpr int half_step = 32;  // numbers of a row that a warp takes in two instructions
+constexpr int half_step = 32;   // numbers of a row that a warp takes in two instructions
 constexpr int group_tiles = 2;  // whose sums are put together at the same time
 
 constexpr int divided_up(int n, int by) { return (n + by - 1) / by; }
@@ -134,9 +134,7 @@ class weight_stream {
   static constexpr int step_pieces = 4 * warps;
 
   __device__ std::uint32_t piece_place(int i) const { return place_ + memory_ + (32 * i + lane_index()) * piece_bytes; }
-  __device__ std::uint32_t scale_place(std::uint32_t row) const {
-    return place_ + memory_ + (64 + row) * piece_bytes;
-  }
+  __device__ std::uint32_t scale_place(std::uint32_t row) const { return place_ + memory_ + (64 + row) * piece_bytes; }
 
   // To the places that were read last.
   __device__ void begin_copy() {
@@ -158,7 +156,8 @@ class weight_stream {
     if (row >= tile_outputs) return;
     const bool wanted = first_output() + row < job_.operands.outputs && block < row_blocks;
     copy_streamed(scale_place(row),
-                  static_cast<const words<4>*>(job_.operands.scales) + (first_row() + row) * row_blocks + block, wanted);
+                  static_cast<const words<4>*>(job_.operands.scales) + (first_row() + row) * row_blocks + block,
+                  wanted);
   }
 
   __device__ void advance() {
@@ -278,8 +277,8 @@ class input_rows {
     }
   }
 
-  // Adds the products of a warp's share of a step, counted from the first one that was loaded. What lanes multiply where
-  // there is no row ends in sums that nobody reads.
+  // Adds the products of a warp's share of a step, counted from the first one that was loaded. What lanes multiply
+  // where there is no row ends in sums that nobody reads.
   __device__ void multiply(int step, const step_weights& weights, tile_product<Rows>& sums) const {
     const int lane = lane_index(), last = operands_.rows * 4 - 1;
     const std::uint32_t half_bytes = operands_.rows * half_step * sizeof(T);
@@ -291,8 +290,10 @@ class input_rows {
 #pragma unroll
       for (int eighth = 0; eighth < Rows / 8; ++eighth) {
         const words<4> rows = load_shared(x + min(lane + 32 * eighth, last) * piece_bytes);
-        multiply_add<T>(sums.at[eighth], {{first.at[0], second.at[0], first.at[1], second.at[1]}}, rows.at[0], rows.at[1]);
-        multiply_add<T>(sums.at[eighth], {{first.at[2], second.at[2], first.at[3], second.at[3]}}, rows.at[2], rows.at[3]);
+        multiply_add<T>(sums.at[eighth], {{first.at[0], second.at[0], first.at[1], second.at[1]}}, rows.at[0],
+                        rows.at[1]);
+        multiply_add<T>(sums.at[eighth], {{first.at[2], second.at[2], first.at[3], second.at[3]}}, rows.at[2],
+                        rows.at[3]);
       }
     }
   }

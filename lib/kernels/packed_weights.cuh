@@ -9,8 +9,8 @@
 // count, and what that adds is subtracted. Each such step is exact.
 namespace cogen::kernels::cuda {
 
-/// Numbers of T, two to a word. Of its two functions for codes, the first takes two bytes of a word, `First` and the one
-/// behind it; the second what a word has in its bits from 0 to 3 and from 16 to 19, less 8.
+/// Numbers of T, two to a word. Of its two functions for codes, the first takes two bytes of a word, `First` and the
+/// one behind it; the second what a word has in its bits from 0 to 3 and from 16 to 19, less 8.
 template <class T>
 struct packed_pairs;
 

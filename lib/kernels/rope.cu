@@ -64,8 +64,7 @@ __device__ eight_pairs rotated(const eight_pairs& x, const rotation& turn, int p
 template <class T, class Stored>
 class token_job {
  public:
-  __device__ token_job(const kv_layer& layer, const new_tokens& step, const rotation& turn,
-                       const qkv_rows& rows)
+  __device__ token_job(const kv_layer& layer, const new_tokens& step, const rotation& turn, const qkv_rows& rows)
       : layer_(layer), turn_(turn), rows_(rows), position_(step.positions[blockIdx.x]) {
     const std::int64_t slot = step.slots[blockIdx.x];
     const std::int64_t width = std::int64_t{layer.kv_heads} * layer.head_dim;
@@ -159,8 +158,8 @@ void check(const kv_layer& layer, const rotation& turn, const qkv_rows& rows) {
 
 }  // namespace
 
-void rotate_and_append(const kv_layer& layer, const new_tokens& step, const rotation& turn,
-                       const qkv_rows& rows, cudaStream_t stream) {
+void rotate_and_append(const kv_layer& layer, const new_tokens& step, const rotation& turn, const qkv_rows& rows,
+                       cudaStream_t stream) {
   check(layer, turn, rows);
   with_half_type(rows.type, [&](auto type) {
     using T = decltype(type);

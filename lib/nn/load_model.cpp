@@ -60,8 +60,7 @@ std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& f
   if (report) report(0);
   const auto packer = backend->make_operators();
   const auto like = at::TensorOptions(backend->device()).dtype(backend->number_format(device_type(files)));
-  device::stored_weights weights(files, like, report,
-                                 {.bits = options.device_weights, .on = packer.get()});
+  device::stored_weights weights(files, like, report, {.bits = options.device_weights, .on = packer.get()});
   weights.tensors().expect(spec);
   auto network = nn::make_device_decoder(spec, config, weights);
   weights.tensors().finish();

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -17,9 +16,6 @@
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <string_view>
-#include <utility>
-#include <vector>
 
 namespace {
 
@@ -41,31 +37,21 @@ std::set<std::string, std::less<>> golden_families() {
   return families;
 }
 
-/// What has run on a GPU; the others are compiled for it, and compared on `reference`.
-constexpr std::string_view measured_on_gpu[] = {"llama", "mistral"};
-
-std::string devices_of(std::string_view family) {
-  const bool measured = std::ranges::find(measured_on_gpu, family) != std::end(measured_on_gpu);
-  return fmt::format("CPU, reference, CUDA{}", measured ? "" : " (not measured)");
-}
-
 std::string formats_of(std::string_view family) {
   return load::fields_of(family).gguf.known ? "Hugging Face folder, GGUF" : "Hugging Face folder";
 }
 
-/// One line for all families that are read and run alike.
+/// One line for all families that are read from the same formats.
 std::string table() {
   const auto goldens = golden_families();
-  std::map<std::pair<std::string, std::string>, std::string> lines;
+  std::map<std::string, std::string> lines;
   for (const auto& name : models::family_names()) {
     if (!goldens.contains(name)) throw std::runtime_error(fmt::format("tests/golden has no {} model", name));
-    auto& titles = lines[{devices_of(name), formats_of(name)}];
+    auto& titles = lines[formats_of(name)];
     titles += fmt::format("{}{}", titles.empty() ? "" : "; ", models::family_title(name));
   }
-  std::vector<std::pair<std::pair<std::string, std::string>, std::string>> sorted(lines.begin(), lines.end());
-  std::ranges::stable_sort(sorted, {}, [](const auto& line) { return line.first.first.size(); });
-  std::string made = "| models | formats | devices |\n|---|---|---|\n";
-  for (const auto& [kind, titles] : sorted) made += fmt::format("| {} | {} | {} |\n", titles, kind.second, kind.first);
+  std::string made = "| models | formats |\n|---|---|\n";
+  for (const auto& [formats, titles] : lines) made += fmt::format("| {} | {} |\n", titles, formats);
   return made;
 }
 

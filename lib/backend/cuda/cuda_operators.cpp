@@ -165,7 +165,9 @@ kernels::weight_packing packing_of(const projection& by) {
 const at::Tensor& numbers_of(const projection& by) { return by.scales.defined() ? by.scales : by.weights; }
 
 /// More rows are read once to be normed, and not by each multiprocessor.
-bool norms_within_product(const at::Tensor& x, const norm& by) { return x.size(0) <= few_rows && norm_has_kernel(x, by); }
+bool norms_within_product(const at::Tensor& x, const norm& by) {
+  return x.size(0) <= few_rows && norm_has_kernel(x, by);
+}
 
 bool activation_has_kernel(const parts::activation& how, std::int64_t width) {
   return how.kind == kernels::activation::silu && how.gated && how.gate_scale == 1 && !how.gate_cutoff &&

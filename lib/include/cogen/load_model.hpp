@@ -48,8 +48,8 @@ struct load_options {
   std::optional<int> threads = {};  ///< at least 1, with the calling one; empty: as many as the process may run on
   /// Where weights are and engines compute: "cpu", "cuda" (that is "cuda:0"), "cuda:N", or "reference", which is
   /// LibTorch in float32. On a GPU, weights and activations are bfloat16, or float16 if the file's weights are. Every
-  /// model runs on each; of those on a GPU, Llama and Mistral have been measured, and the parts that others have
-  /// besides are compiled and compared on "reference", but have not run on a GPU.
+  /// model runs on each. On a GPU, parts that models of Llama's shape do not have are LibTorch's operators, whose speed
+  /// has not been measured.
   std::string device = "cpu";
   cogen::device_weights device_weights = cogen::device_weights::whole;  ///< on a CPU only `whole`: the file's types
   /// Loads the model's layer for multi-token prediction, which mtp() drafts with. Its weights and its keys and values

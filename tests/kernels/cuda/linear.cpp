@@ -260,9 +260,10 @@ BOOST_AUTO_TEST_CASE(packed_weights_are_the_same_numbers_for_products_of_many_ro
 }
 
 BOOST_AUTO_TEST_CASE(a_row_is_the_same_to_the_bit_among_any_others) {
-  for (const linear_kind& kind : {linear_kind{number::bf16, number::bf16, linear_result::gated, true, true},
-                                  linear_kind{number::f16, number::f32, linear_result::stored, false, false},
-                                  linear_kind{.packing = weight_packing::int8}, linear_kind{.packing = weight_packing::int4}})
+  for (const linear_kind& kind :
+       {linear_kind{number::bf16, number::bf16, linear_result::gated, true, true},
+        linear_kind{number::f16, number::f32, linear_result::stored, false, false},
+        linear_kind{.packing = weight_packing::int8}, linear_kind{.packing = weight_packing::int4}})
     for (const int inputs : {1056, 9216}) {
       const linear_case each(kind, {most_linear_rows, inputs, 72}, 5);
       const device_numbers out = each.make_out();
