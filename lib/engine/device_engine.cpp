@@ -2,9 +2,9 @@
 
 #include "engine/checked_options.hpp"
 #include "engine/machine_memory.hpp"
-#include "engine/runner_memory.hpp"
 #include "nn/device_layout.hpp"
 #include "runner/device_runner.hpp"
+#include "runner/runner_memory.hpp"
 #include "snapshot/snapshot_format.hpp"
 
 #include <cogen/cache/device_cache.hpp>

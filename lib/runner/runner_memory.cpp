@@ -1,4 +1,4 @@
-#include "engine/runner_memory.hpp"
+#include "runner/runner_memory.hpp"
 
 #include <algorithm>
 
