@@ -20,8 +20,8 @@ struct quantized_rows {
 /// With 4 bits, numbers of one row and columns [32 i, 32 i + 32) share a scale and a zero.
 inline constexpr std::int64_t quantized_group = kernels::int4_group;
 
-/// Codes int8, scales [rows]: number = code * scale, the largest of a row being 127 times its scale. Numbers [rows,
-/// columns] float32.
+/// Codes int8, scales [rows]: number = code * scale, a 127th of the largest of a row, rounded. Numbers [rows, columns]
+/// float32.
 quantized_rows quantize_in_8_bits(const at::Tensor& numbers, at::ScalarType scales);
 
 /// Codes uint8 from 0 to 15, scales [rows, columns / 32, 2]: number = (code - 8) * scale + zero, from the least number

@@ -122,9 +122,8 @@ std::int64_t longest_context(const cache::device_options& layout, std::int64_t l
   return forgets(layout) ? std::min<std::int64_t>(layout.ring, length) : length;
 }
 
-/// Bytes for the caches. If they are in host memory, two layers of each slot must also fit on the device.
-std::int64_t room_for(const nn::device_model& model, const engine_options& options, std::int64_t beside) {
-  const auto on_device = model.backend->free_bytes() - beside;
+/// Bytes for the caches, of `on_device`. If they are in host memory, two layers of each slot must fit in those.
+std::int64_t room_for(const nn::device_model& model, const engine_options& options, std::int64_t on_device) {
   if (!options.kv.offload) return options.kv.bytes.value_or(on_device);
   const auto layers = static_cast<std::int64_t>(model.network->kv_cache_specs().size());
   return std::min(options.kv.bytes.value_or(machine_memory() / 2), on_device / 2 * layers);
@@ -137,9 +136,10 @@ int length_that_fits(const nn::device_model& model, const cache::device_options&
   const auto& network = *model.network;
   const auto length = options.limits.max_sequence_length;
   const auto shape = shape_of(network, layout, runner);
-  const auto room_with = [&](std::int64_t context) { return room_for(model, options, runner_bytes(shape, context)); };
-  const auto fitting_in = [&](std::int64_t room) { return tokens_within(room / layout.slots, most, network, layout); };
-  const auto free = room_with(longest_context(layout, fitting_in(room_with(0))));
+  const auto on_device = model.backend->free_bytes();
+  const auto room = [&](auto context) { return room_for(model, options, on_device - runner_bytes(shape, context)); };
+  const auto fitting_in = [&](auto bytes) { return tokens_within(bytes / layout.slots, most, network, layout); };
+  const auto free = room(longest_context(layout, fitting_in(room(0))));
   const auto fitting = fitting_in(free);
   if (length > fitting || fitting == 0)
     throw std::invalid_argument(fmt::format(

@@ -10,7 +10,7 @@
 
 // A tile is sixteen rows of weights. A thread block takes tiles one after the other; its warps share a row's numbers,
 // some at a step and a warp, and their sums are put together at the end. Products are those of matrix instructions,
-// whose left factor is the tile, and whose right one x: the order of a row's numbers within a step is such that both
+// with the tile as the left factor and x as the right one: the order of a row's numbers within a step is such that both
 // are read 16 bytes at a time, and that each lane multiplies what it has itself copied to shared memory. Packed weights
 // become numbers on the way from there to the instructions.
 namespace cogen::kernels::cuda {
@@ -20,7 +20,7 @@ constexpr int warps = 16;
 constexpr int threads = warps * 32;
 constexpr int tile_outputs = 16;
 constexpr int half_step = 32;   // numbers of a row that a warp takes in two instructions
-constexpr int group_tiles = 2;  // whose sums are put together at the same time
+constexpr int group_tiles = 2;  // their sums are put together at the same time
 
 constexpr int divided_up(int n, int by) { return (n + by - 1) / by; }
 
@@ -57,7 +57,7 @@ struct int4_weights {
 template <class Weights>
 constexpr int step_inputs = Weights::halves * half_step * warps;
 
-// Steps whose weights are under way: fewer where x takes most of the shared memory.
+// Steps with weights under way: fewer where x takes most of the shared memory.
 template <class Weights, int Rows>
 constexpr int depth = Rows > 8 && Weights::in_groups ? 3 : 4;
 

@@ -5,8 +5,8 @@
 
 #include <cstdint>
 
-// Packed codes as numbers, without a conversion: a code's bits are put behind those of a power of two, whose units they
-// count, and what that adds is subtracted. Each such step is exact.
+// Packed codes as numbers, without a conversion: a code's bits are put behind those of a power of two, so that they
+// count its units, and what that adds is subtracted. Each such step is exact.
 namespace cogen::kernels::cuda {
 
 /// Numbers of T, two to a word. Of its two functions for codes, the first takes two bytes of a word, `First` and the

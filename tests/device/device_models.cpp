@@ -41,7 +41,7 @@ class seeded_weights final : public device::tensor_weights {
     if (form_.bits == cogen::device_weights::whole) return tensor_weights::projection(parts, inputs);
     const bool in_4_bits = form_.bits == cogen::device_weights::int4;
     const auto whole = numbers(parts, inputs).to(at::kFloat);
-    auto quantized =
+    const auto quantized =
         in_4_bits ? device::quantize_in_4_bits(whole, at::kBFloat16) : device::quantize_in_8_bits(whole, at::kBFloat16);
     const auto packed = form_.on->pack({quantized.codes.to(like().device()), quantized.scales.to(like())});
     return {.weights = packed.codes, .scales = packed.scales};

@@ -30,8 +30,8 @@ struct load_progress {
   std::uint64_t total_bytes = 0;  ///< of weights in the file
 };
 
-/// How a GPU stores the matrices of a model's layers. Embeddings and the output matrix are always whole. Products are
-/// computed by the numbers that codes stand for, in bfloat16 or float16 as the activations are.
+/// How a GPU stores the matrices of a model's layers. Embeddings and the output matrix are always whole. Steps of more
+/// than 32 rows unpack each matrix first: 64 requests at once are slower than with whole weights.
 enum class device_weights : std::uint8_t {
   whole,  ///< bfloat16, or float16 where the file's weights are
   int8,   ///< 8 bits a number, and a scale for each output
@@ -48,7 +48,7 @@ struct load_options {
   std::optional<int> threads = {};  ///< at least 1, with the calling one; empty: as many as the process may run on
   /// Where weights are and engines compute: "cpu", "cuda" (that is "cuda:0"), "cuda:N", or "reference", which is
   /// LibTorch in float32. On a GPU, weights and activations are bfloat16, or float16 if the file's weights are. Every
-  /// model runs on each. On a GPU, parts that models of Llama's shape do not have are LibTorch's operators, whose speed
+  /// model runs on each. On a GPU, parts that models of Llama's shape do not have are LibTorch's operators; their speed
   /// has not been measured.
   std::string device = "cpu";
   cogen::device_weights device_weights = cogen::device_weights::whole;  ///< on a CPU only `whole`: the file's types
