@@ -27,7 +27,7 @@ list(TRANSFORM sources PREPEND "${COGEN_XGRAMMAR_ROOT}/cpp/")
 list(TRANSFORM sources APPEND ".cc")
 
 add_library(cogen_xgrammar OBJECT ${sources})
-set_target_properties(cogen_xgrammar PROPERTIES CXX_STANDARD 17 UNITY_BUILD OFF)
+set_target_properties(cogen_xgrammar PROPERTIES CXX_STANDARD 17)
 target_include_directories(cogen_xgrammar SYSTEM PUBLIC
   ${COGEN_XGRAMMAR_ROOT}/include ${COGEN_XGRAMMAR_ROOT}/3rdparty/dlpack/include)
 target_include_directories(cogen_xgrammar SYSTEM PRIVATE ${COGEN_XGRAMMAR_ROOT}/3rdparty/picojson)

@@ -46,54 +46,56 @@ COGEN_INLINE std::int32_t sum_of_codes(const activation_group& x, int part) {
   return (sum_start - x.starts[Parts == 1 ? 1 : 2 + part]) >> 7;
 }
 
-// Weights as tiles hold them, whose sums begin less what their zero owes.
+// Where the sum of a part begins, less what its weights' zero owes.
+template <int Parts, int Zero>
+COGEN_INLINE std::int32_t start_of_part(const activation_group& x, int part) {
+  if constexpr (Zero == 0) return sum_start;
+  if constexpr (Parts == 1 && Zero == 8) return x.starts[0];
+  if constexpr (Parts == 1 && Zero == 128) return x.starts[1];
+  return sum_start - Zero * sum_of_codes<Parts>(x, part);
+}
+
+// Weights as tiles hold them.
 template <class Quantized>
 struct summed_weights : Quantized {
   using Quantized::minimum;
   using Quantized::parts;
   using Quantized::Quantized;
   using values = typename Quantized::values;
+  static constexpr int zero = values::zero;
   static constexpr bool whole_bytes = values::bits == 8;
   using sums = dots::sums_of<values::sum_bits>;
 
-  COGEN_INLINE static std::int32_t start(const activation_group& x, int part) {
-    if constexpr (values::zero == 0) return sum_start;
-    if constexpr (parts == 1 && values::zero == 8) return x.starts[0];
-    if constexpr (parts == 1 && values::zero == 128) return x.starts[1];
-    return sum_start - values::zero * sum_of_codes<parts>(x, part);
-  }
   template <int C>
   COGEN_INLINE kept_quads<C> seen() const {
     return {};
   }
 };
 
-// A group as a panel holds it, for some lanes: scales and minima in float32, a byte for each weight.
-template <class Packed>
+// A group as a panel holds it, for some lanes: scales and minima in float32, a byte for each weight. Formats share it
+// where their products are the same.
+template <int Parts, bool Minimum, int Zero, class Sums>
 struct panel_group {
-  using sums = typename Packed::sums;
-  static constexpr bool minimum = Packed::minimum;
-  static constexpr int parts = Packed::parts;
-  static constexpr int header = panel_lanes * parts * (minimum ? 2 : 1) * 4;
+  using sums = Sums;
+  static constexpr bool minimum = Minimum;
+  static constexpr int parts = Parts;
+  static constexpr int zero = Zero;
+  static constexpr int header = panel_lanes * Parts * (Minimum ? 2 : 1) * 4;
   static constexpr int bytes = header + panel_lanes * quantized_group;
 
-  COGEN_INLINE static std::int32_t start(const activation_group& x, int part) { return Packed::start(x, part); }
   COGEN_INLINE void advance() { data += bytes; }
-  COGEN_INLINE const std::byte* values() const { return data + header; }
   template <int C>
   COGEN_INLINE panel_quads<C> seen() const {
     return {values()};
   }
-  COGEN_INLINE dots::f scale(int c, int part) const {
-    return simd::load(reinterpret_cast<const float*>(data) + part * panel_lanes + c * simd::width);
-  }
-  COGEN_INLINE dots::f least(int c, int part) const { return scale(c, parts + part); }
+  COGEN_INLINE dots::f scale(int c, int part) const { return simd::load(field(part) + c * simd::width); }
+  COGEN_INLINE dots::f least(int c, int part) const { return scale(c, Parts + part); }
 
   template <int C, class Use>
   COGEN_INLINE void quads(int part, Use use) const {
     COGEN_UNROLL
-    for (int at = 0; at < quads_in_group / parts; ++at) {
-      const int quad = part * quads_in_group / parts + at;
+    for (int at = 0; at < quads_in_group / Parts; ++at) {
+      const int quad = part * quads_in_group / Parts + at;
       dots::i w[C];
       COGEN_UNROLL
       for (int c = 0; c < C; ++c) w[c] = simd::load_bits(values() + 4 * (quad * panel_lanes + c * simd::width));
@@ -101,44 +103,36 @@ struct panel_group {
     }
   }
 
-  const std::byte* data;
+  // Scales of the first part, of the second, and minima likewise.
+  COGEN_INLINE float* field(int at) const { return reinterpret_cast<float*>(data) + at * panel_lanes; }
+  COGEN_INLINE std::byte* values() const { return data + header; }
+
+  std::byte* data;
 };
 
-// A quantized group that leaves what is used of it in a panel.
 template <class Packed>
-struct unpacked_group : Packed {
-  using panel_type = panel_group<Packed>;
+using panel_of = panel_group<Packed::parts, Packed::minimum, Packed::zero, typename Packed::sums>;
 
-  COGEN_INLINE unpacked_group(const Packed& packed, std::byte* panel) : Packed(packed), panel(panel) {}
-
-  COGEN_INLINE void advance() {
-    Packed::advance();
-    panel += panel_type::bytes;
+// Groups of a tile to a panel.
+template <class Packed>
+void unpack(Packed packed, panel_of<Packed> panel, std::int64_t groups) {
+  constexpr int vectors = panel_lanes / simd::width;
+  for (; groups > 0; --groups, packed.advance(), panel.advance()) {
+    COGEN_UNROLL
+    for (int part = 0; part < Packed::parts; ++part) {
+      COGEN_UNROLL
+      for (int c = 0; c < vectors; ++c) {
+        simd::store(panel.field(part) + c * simd::width, packed.scale(c, part));
+        if constexpr (Packed::minimum)
+          simd::store(panel.field(Packed::parts + part) + c * simd::width, packed.least(c, part));
+      }
+      packed.template quads<vectors>(
+          part, [&](int quad, const dots::i(&w)[vectors]) __attribute__((always_inline)) {
+            __builtin_memcpy(panel.values() + 4 * quad * panel_lanes, w, sizeof w);
+          });
+    }
   }
-  template <int C>
-  COGEN_INLINE panel_quads<C> seen() const {
-    return {panel + panel_type::header};
-  }
-  COGEN_INLINE dots::f scale(int c, int part) const { return keep(Packed::scale(c, part), c, part); }
-  COGEN_INLINE dots::f least(int c, int part) const { return keep(Packed::least(c, part), c, Packed::parts + part); }
-
-  template <int C, class Use>
-  COGEN_INLINE void quads(int part, Use use) const {
-    Packed::template quads<C>(
-        part, [&](int quad, const dots::i(&w)[C]) __attribute__((always_inline)) {
-          __builtin_memcpy(panel + panel_type::header + 4 * quad * panel_lanes, w, sizeof w);
-          use(quad, w);
-        });
-  }
-
-  std::byte* panel;
-
- private:
-  COGEN_INLINE dots::f keep(dots::f value, int c, int field) const {
-    simd::store(reinterpret_cast<float*>(panel) + field * panel_lanes + c * simd::width, value);
-    return value;
-  }
-};
+}
 
 // The current group of M rows.
 template <int M>
@@ -243,7 +237,7 @@ COGEN_INLINE void add_part(const Weights& weights, int part, const activation_ro
   COGEN_UNROLL
   for (int m = 0; m < M; ++m) {
     COGEN_UNROLL
-    for (int c = 0; c < C; ++c) sum[m][c] = integers::begin(Weights::start(*x[m], part));
+    for (int c = 0; c < C; ++c) sum[m][c] = integers::begin(start_of_part<Weights::parts, Weights::zero>(*x[m], part));
   }
   auto seen = weights.template seen<C>();
   weights.template quads<C>(
@@ -267,7 +261,8 @@ COGEN_INLINE void add_part(const Weights& weights, int part, const activation_ro
   COGEN_UNROLL
   for (int m = 0; m < M; ++m) {
     COGEN_UNROLL
-    for (int c = 0; c < C; ++c) sum[m][c] = integers::finish(sum[m][c], Weights::start(*x[m], part));
+    for (int c = 0; c < C; ++c)
+      sum[m][c] = integers::finish(sum[m][c], start_of_part<Weights::parts, Weights::zero>(*x[m], part));
   }
   scale_part(weights, part, x, sum, total);
 }
@@ -302,9 +297,9 @@ COGEN_INLINE activation_rows<M> rows_of(const int8_span& span, std::int64_t row)
   return activation_rows<M>(first + span.first, span.job.x_stride / std::int64_t{sizeof(activation_group)});
 }
 
-// M rows and C vectors of outputs.
+// M rows and C vectors of outputs. Inlined, it would share its registers with the loop over rows.
 template <int M, int C, class Weights>
-void multiply_groups(const int8_span& span, Weights weights, std::int64_t row) {
+[[gnu::noinline]] void multiply_groups(const int8_span& span, Weights weights, std::int64_t row) {
   int8_sums<M, C> total;
   total.begin(span, row);
   int8_fetch ahead = span.ahead;
@@ -326,15 +321,14 @@ COGEN_INLINE void multiply_block(const int8_span& span, const Weights& weights, 
   multiply_groups<M, C>(span, weights, row);
 }
 
-// All rows, in blocks of nearly equal size; the first one may find its weights elsewhere than the others.
-template <int Rows, int C, class First, class Others>
-void multiply_blocks(const int8_span& span, const First& first, const Others& others) {
+// All rows, in blocks of nearly equal size.
+template <int Rows, int C, class Weights>
+void multiply_blocks(const int8_span& span, const Weights& weights) {
   const std::int64_t rows = span.job.rows;
   const std::int64_t blocks = (rows + Rows - 1) / Rows;
-  multiply_block<Rows, C>(span, first, 0, rows / blocks);
-  for (std::int64_t block = 1; block < blocks; ++block) {
+  for (std::int64_t block = 0; block < blocks; ++block) {
     const std::int64_t row = rows * block / blocks;
-    multiply_block<Rows, C>(span, others, row, rows * (block + 1) / blocks - row);
+    multiply_block<Rows, C>(span, weights, row, rows * (block + 1) / blocks - row);
   }
 }
 
@@ -359,7 +353,7 @@ constexpr int panel_groups = 20;  // 25 KiB, which stay in the first-level cache
 // Some groups at a time of all rows; weights that take unpacking are unpacked once for all of them.
 template <class Packed>
 void multiply_by_spans(const int8_job& job) {
-  using panel = panel_group<Packed>;
+  using panel = panel_of<Packed>;
   alignas(64) std::byte unpacked[panel_groups * panel::bytes];
   alignas(64) float sums[max_int8_rows * panel_lanes];
   int8_fetch ahead = fetch_of<Packed>(job, panel_lanes);
@@ -369,10 +363,12 @@ void multiply_by_spans(const int8_job& job) {
     for (std::int64_t at = 0; at < spans; ++at) {
       const int8_span span{job, lane, groups * at / spans, groups * (at + 1) / spans, sums, ahead};
       const Packed weights(job.tile, lane, span.first);
-      if constexpr (Packed::whole_bytes)
-        multiply_blocks<dots::narrow_rows, 2>(span, weights, weights);
-      else
-        multiply_blocks<dots::narrow_rows, 2>(span, unpacked_group<Packed>(weights, unpacked), panel{unpacked});
+      if constexpr (Packed::whole_bytes) {
+        multiply_blocks<dots::narrow_rows, 2>(span, weights);
+      } else {
+        unpack(weights, panel{unpacked}, span.last - span.first);
+        multiply_blocks<dots::narrow_rows, 2>(span, panel{unpacked});
+      }
     }
 }
 
