@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/attention_products.hpp"
 #include "kernels/kernel_table.hpp"
 #include "kernels/simd.hpp"
 
@@ -14,11 +15,13 @@ namespace {
 // multiply-adds either way.
 constexpr std::int64_t most_direct_rows = 8;
 
-// One head's block of a plane.
+// One head's block of a plane, and how far it is from there to what is read next and after that.
 struct quantized_rows {
   const cache::quantized_plane& form;
   const std::byte* head;
   int rows;
+  std::int64_t next;   // bytes
+  std::int64_t after;  // bytes
   // Where groups lie along rows: scales and minimums [rows, groups].
   float* scales;
   float* minimums;
@@ -29,52 +32,70 @@ void widen_halves(const std::byte* from, int count, float* to) {
 }
 
 // The planes' parts are padded to 64 bytes, so that whole vectors can be read.
-quantized_rows quantized_rows_at(const cache::quantized_plane& form, const std::byte* head, int rows, float* scales,
-                                 float* minimums) {
-  if (form.along_rows) {
-    widen_halves(head, rows * form.groups, scales);
-    widen_halves(head + form.minimums, rows * form.groups, minimums);
+quantized_rows widened(quantized_rows of) {
+  for (std::int64_t byte = 0; byte < of.form.codes; byte += 64)
+    fetch<64>(of.head + byte + of.next, of.head + byte + of.after);
+  if (of.form.along_rows) {
+    widen_halves(of.head, of.rows * of.form.groups, of.scales);
+    widen_halves(of.head + of.form.minimums, of.rows * of.form.groups, of.minimums);
   }
-  return {form, head, rows, scales, minimums};
+  return of;
 }
 
 // C vectors of neighboring columns, row by row from row 0.
 template <int Bits, int C>
 struct quantized_columns {
   const quantized_rows& from;
-  int first;
+  const std::byte* codes;     // of the row at hand
+  int first[C];               // byte of a row
+  int part[C];                // codes of each byte
+  const float* row_scale[C];  // where groups lie along rows
+  const std::byte* scales;    // where they lie across them: of the next group
+  int left = 0;               // rows of the group at hand
   simd::f scale[C];
   simd::f minimum[C];
 
-  COGEN_INLINE quantized_columns(const quantized_rows& rows, int column) : from(rows), first(column) {
+  COGEN_INLINE quantized_columns(const quantized_rows& rows, int column)
+      : from(rows), codes(rows.head + rows.form.codes), scales(rows.head + 2 * column) {
     COGEN_UNROLL
-    for (int c = 0; c < C; ++c) scale[c] = minimum[c] = simd::zero();
-  }
-
-  COGEN_INLINE void enter(int row) {
-    const cache::quantized_plane& form = from.form;
-    if (form.along_rows) {
-      COGEN_UNROLL
-      for (int c = 0; c < C; ++c) {
-        const int group = row * form.groups + (first + c * simd::width) / form.group;
-        scale[c] = simd::set(from.scales[group]);
-        minimum[c] = simd::set(from.minimums[group]);
-      }
-    } else if (row % form.group == 0) {
-      const std::ptrdiff_t at = std::ptrdiff_t{row} / form.group * (form.row_bytes * 8 / Bits) + first;
-      COGEN_UNROLL
-      for (int c = 0; c < C; ++c) {
-        scale[c] = simd::load_f16(from.head + 2 * (at + c * simd::width));
-        minimum[c] = simd::load_f16(from.head + form.minimums + 2 * (at + c * simd::width));
-      }
+    for (int c = 0; c < C; ++c, column += simd::width) {
+      first[c] = column % rows.form.row_bytes;
+      part[c] = column / rows.form.row_bytes;
+      row_scale[c] = rows.scales + column / rows.form.group;
+      scale[c] = minimum[c] = simd::zero();
     }
   }
 
-  COGEN_INLINE simd::f numbers(int row, int c) const {
-    const cache::quantized_plane& form = from.form;
-    const int column = first + c * simd::width;
-    const std::byte* codes = from.head + form.codes + std::ptrdiff_t{row} * form.row_bytes + column % form.row_bytes;
-    return simd::fma(simd::template codes<Bits>(codes, column / form.row_bytes), scale[c], minimum[c]);
+  // To be called before numbers() of each row, and next() after.
+  COGEN_INLINE void enter() {
+    if (from.form.along_rows) {
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) {
+        scale[c] = simd::set(*row_scale[c]);
+        minimum[c] = simd::set(row_scale[c][from.minimums - from.scales]);
+      }
+    } else if (left == 0) {
+      left = from.form.group;
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) {
+        scale[c] = simd::load_f16(scales + 2 * c * simd::width);
+        minimum[c] = simd::load_f16(scales + from.form.minimums + 2 * c * simd::width);
+      }
+      scales += 2 * (std::ptrdiff_t{from.form.row_bytes} * 8 / Bits);
+    }
+  }
+  COGEN_INLINE void next() {
+    codes += from.form.row_bytes;
+    --left;
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c) row_scale[c] += from.form.groups;
+  }
+
+  // Fetches the codes that lie where this row does in what is read next and after that.
+  COGEN_INLINE void fetch_others() const { fetch<64>(codes + from.next, codes + from.after); }
+
+  COGEN_INLINE simd::f numbers(int c) const {
+    return simd::fma(simd::template codes<Bits>(codes + first[c], part[c]), scale[c], minimum[c]);
   }
 };
 
@@ -83,9 +104,9 @@ template <int Bits>
 void dequantize_rows(const quantized_rows& from, int columns, float* to, std::int64_t stride) {
   for (int column = 0; column < columns; column += simd::width) {
     quantized_columns<Bits, 1> part(from, column);
-    for (int row = 0; row < from.rows; ++row) {
-      part.enter(row);
-      simd::store(to + row * stride + column, part.numbers(row, 0));
+    for (int row = 0; row < from.rows; ++row, part.next()) {
+      part.enter();
+      simd::store(to + row * stride + column, part.numbers(0));
     }
   }
 }
@@ -115,11 +136,12 @@ void multiply_quantized_block(const quantized_product& p, std::int64_t row, int 
   }
   const float* a = p.a + row * p.a_stride;
   quantized_columns<Bits, C> b(p.b, column);
-  for (int k = 0; k < p.b.rows; ++k) {
-    b.enter(k);
+  for (int k = 0; k < p.b.rows; ++k, b.next()) {
+    b.enter();
+    if constexpr (C > 1) b.fetch_others();
     simd::f right[C];
     COGEN_UNROLL
-    for (int c = 0; c < C; ++c) right[c] = b.numbers(k, c);
+    for (int c = 0; c < C; ++c) right[c] = b.numbers(c);
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) {
       const simd::f left = simd::set(a[m * p.a_stride + k]);

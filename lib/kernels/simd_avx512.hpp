@@ -142,8 +142,7 @@ struct simd {
   static f codes(const void* from, int part) {
     const i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from)));
     if constexpr (Bits == 8) return _mm512_cvtepi32_ps(bytes);
-    const i shifted = _mm512_srl_epi32(bytes, _mm_cvtsi32_si128(part * Bits));
-    return _mm512_cvtepi32_ps(_mm512_and_si512(shifted, _mm512_set1_epi32((1 << Bits) - 1)));
+    return low_bits<Bits, 0>(_mm512_srlv_epi32(bytes, _mm512_set1_epi32(part * Bits)));
   }
 
  private:
