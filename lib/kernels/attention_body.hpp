@@ -219,7 +219,7 @@ stored_plane unquantized(const float* numbers, std::int64_t stride) {
 // at.scores of some rows with `count` tokens of a block and those around them; few rows read a whole block's at once.
 void score_rows(const attention_scratch_layout& at, const float* query, const stored_plane& keys, int head_dim,
                 std::int64_t count, row_range rows) {
-  const bool few = rows.last - rows.first <= simd::wide_rows;
+  const bool few = rows.last - rows.first <= few_rows;
   const auto columns = static_cast<int>(few ? attention_block : rounded_up(count, 2 * simd::width));
   multiply_stored(keys.type,
                   {query + rows.first * at.dims, at.dims, keys.data, keys.stride,

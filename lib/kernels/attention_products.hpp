@@ -51,7 +51,7 @@ COGEN_INLINE void fetch(const std::byte* next, const std::byte* after) {
   }
 }
 
-template <class Format, int M, int C>
+template <class Format, bool Fetch, int M, int C>
 void multiply_block(const product& p, std::int64_t row, std::int64_t column) {
   constexpr int vector = simd::width * Format::size;
   simd::f sum[M][C];
@@ -66,7 +66,7 @@ void multiply_block(const product& p, std::int64_t row, std::int64_t column) {
     simd::f right[C];
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) right[c] = Format::load(b + c * vector);
-    if constexpr (C == 4) fetch<C * vector>(b + p.next, b + p.after);
+    if constexpr (Fetch) fetch<C * vector>(b + p.next, b + p.after);
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) {
       const simd::f left = simd::set(*a[m]);
@@ -81,30 +81,38 @@ void multiply_block(const product& p, std::int64_t row, std::int64_t column) {
   }
 }
 
-template <class Format, int M, int C>
+template <class Format, bool Fetch, int M, int C>
 COGEN_INLINE void multiply_block_rows(const product& p, std::int64_t row, std::int64_t rows, std::int64_t column) {
-  if (rows == M) return multiply_block<Format, M, C>(p, row, column);
-  if constexpr (M > 1) multiply_block_rows<Format, M - 1, C>(p, row, rows, column);
+  if (rows == M) return multiply_block<Format, Fetch, M, C>(p, row, column);
+  if constexpr (M > 1) multiply_block_rows<Format, Fetch, M - 1, C>(p, row, rows, column);
 }
 
-template <class Format, int C, int Rows>
+template <class Format, bool Fetch, int C, int Rows>
 void multiply_columns(const product& p, std::int64_t rows, std::int64_t column) {
   const std::int64_t blocks = (rows + Rows - 1) / Rows;
   for (std::int64_t block = 0; block < blocks; ++block) {
     const std::int64_t row = rows * block / blocks;
-    multiply_block_rows<Format, Rows, C>(p, row, rows * (block + 1) / blocks - row, column);
+    multiply_block_rows<Format, Fetch, Rows, C>(p, row, rows * (block + 1) / blocks - row, column);
   }
 }
 
-// `columns` is rounded up to whole vectors. Few rows are held against four of them at once, and fetch what comes next.
-template <class Format, int Rows>
-void multiply(const product& p, std::int64_t rows, std::int64_t columns) {
+// `columns` is rounded up to whole vectors.
+template <class Format, bool Fetch, int Rows>
+void multiply(const product& p, std::int64_t rows, std::int64_t columns, std::int64_t column = 0) {
+  for (; column + simd::width < columns; column += 2 * simd::width)
+    multiply_columns<Format, Fetch, 2, Rows>(p, rows, column);
+  for (; column < columns; column += simd::width) multiply_columns<Format, Fetch, 1, Rows>(p, rows, column);
+}
+
+// The same of few rows, which fetch what comes next, and are held against four vectors at once if registers allow it.
+constexpr int few_rows = 4;
+template <class Format>
+void multiply_few(const product& p, std::int64_t rows, std::int64_t columns) {
   std::int64_t column = 0;
   if (rows <= simd::wide_rows)
     for (; column + 4 * simd::width <= columns; column += 4 * simd::width)
-      multiply_columns<Format, 4, simd::wide_rows>(p, rows, column);
-  for (; column + simd::width < columns; column += 2 * simd::width) multiply_columns<Format, 2, Rows>(p, rows, column);
-  for (; column < columns; column += simd::width) multiply_columns<Format, 1, Rows>(p, rows, column);
+      multiply_columns<Format, true, 4, simd::wide_rows>(p, rows, column);
+  multiply<Format, true, few_rows>(p, rows, columns, column);
 }
 
 // to [rows, to_stride] as float32, each row padded by zeros to whole vectors.
@@ -134,14 +142,14 @@ void widen(cache::scalar type, const product& p, int width, float* to, std::int6
 template <class Format>
 void multiply_stored(product p, std::int64_t rows, int width, float* widened, std::int64_t widened_stride) {
   const bool whole = width % simd::width == 0;
-  if (whole && rows <= simd::wide_rows) return multiply<Format, simd::wide_rows>(p, rows, width);
+  if (whole && rows <= few_rows) return multiply_few<Format>(p, rows, width);
   if (!whole || Format::size < 4) {
     widen<Format>(p, width, widened, widened_stride);
     p.b = reinterpret_cast<const std::byte*>(widened);
     p.b_stride = widened_stride;
     p.next = p.after = 0;
   }
-  multiply<from_f32, simd::narrow_panel_rows>(p, rows, rounded_up(width, simd::width));
+  multiply<from_f32, false, simd::narrow_panel_rows>(p, rows, rounded_up(width, simd::width));
 }
 
 void multiply_stored(cache::scalar type, const product& p, std::int64_t rows, int width, float* widened,
