@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""usage: replicas_test.py PROGRAM ROUTER: scripts/replicas with the cogen-server PROGRAM. ROUTER is vllm or haproxy; ends with 77
+where that is not installed."""
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+
+from cogen_server import CogenServer
+from tiny_model import write_tiny_model
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CONVERSATIONS, TURNS = 7, 4
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Replicas(CogenServer):
+    """Two servers behind a router, asked like one."""
+
+    def __init__(self, program, model, *options):
+        self.command = [str(ROOT / "scripts/replicas"), "--server", program, "--port", str(free_port()), *options, "--",
+                        "--model", model, "--threads", "1"]
+        self.processes = []
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True)
+        for line in self.process.stdout:
+            if found := re.match(r"replica .*: process (\d+) on ", line):
+                self.processes.append(int(found[1]))
+            if line.startswith("ready on "):
+                self.port = int(line.rsplit(":", 1)[1])
+                return self
+        raise RuntimeError(f"{self.command} ended with {self.process.wait()} before it was ready")
+
+    def request(self, method, path, body=None, headers=None):
+        return super().request(method, path, body, {"Content-Type": "application/json"} | (headers or {}))
+
+    def __exit__(self, *ignored):
+        self.process.terminate()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def converse(server):
+    """The share of prompt tokens that were cached, over conversations side by side with a long system prompt each."""
+    told = [[{"role": "system", "content": " ".join(f"word{(31 * at + 17 * number) % 997}" for at in range(100))}]
+            for number in range(CONVERSATIONS)]
+    cached = prompts = 0
+    for turn in range(TURNS):
+        for messages in told:
+            messages.append({"role": "user", "content": f"Question {turn}?"})
+            answer = server.chat(messages, max_tokens=4).json
+            cached += answer["usage"]["prompt_tokens_details"]["cached_tokens"]
+            prompts += answer["usage"]["prompt_tokens"]
+            messages.append({"role": "assistant", "content": answer["choices"][0]["message"]["content"]})
+    return cached / prompts
+
+
+def one_server_after_another(server):
+    """Kills one of the servers while requests come: the other one answers them all."""
+    before = [server.chat(max_tokens=4).status for _ in range(4)]
+    os.kill(server.processes[0], signal.SIGKILL)
+    after = [server.chat([{"role": "user", "content": f"Number {number}?"}], max_tokens=4).status for number in range(20)]
+    assert before + after == 24 * [200], (before, after)
+
+
+def stream_to_its_end(server):
+    """A stream that has begun when everything is asked to end comes to its end."""
+    with contextlib.closing(server.connect()) as client:
+        body = b'{"prompt": "Once", "max_tokens": 12000, "ignore_eos": true, "stream": true}'
+        client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n"
+                       b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        received = client.recv(4096)
+        server.process.terminate()
+        while piece := client.recv(65536):
+            received += piece
+    assert b"data: [DONE]" in received, received[-300:]
+    assert server.process.wait() == 0
+
+
+def check_vllm(program, model):
+    with CogenServer(program, model, "--threads", "1") as server:
+        alone = converse(server)
+    with Replicas(program, model) as server:
+        aware = converse(server)
+    with Replicas(program, model, "--policy", "round_robin") as server:
+        in_turn = converse(server)
+    print(f"cached of all prompt tokens: {alone:.3f} by one server, {aware:.3f} by two, {in_turn:.3f} in turn", flush=True)
+    assert aware > 0.95 * alone, "the router does not find prefixes"
+    assert in_turn < 0.95 * aware, "no policy is needed for these conversations, so that they show nothing"
+    with Replicas(program, model) as server:
+        one_server_after_another(server)
+    with Replicas(program, model) as server:
+        stream_to_its_end(server)
+
+
+def check_haproxy(program, model):
+    with Replicas(program, model, "--router", "haproxy") as server:
+        one_server_after_another(server)
+    with Replicas(program, model, "--router", "haproxy") as server:
+        stream_to_its_end(server)
+
+
+def main():
+    program, router = sys.argv[1:]
+    installed = {"vllm": (pathlib.Path(os.environ.get("COGEN_DEPS", ROOT / ".deps")) / "router/installed.txt").exists(),
+                 "haproxy": shutil.which("haproxy")}
+    if not installed[router]:
+        print(f"skipped: {router} is not installed")
+        return 77
+    with tempfile.TemporaryDirectory() as folder:
+        {"vllm": check_vllm, "haproxy": check_haproxy}[router](program, str(write_tiny_model(folder)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
