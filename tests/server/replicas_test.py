@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """usage: replicas_test.py PROGRAM ROUTER: scripts/replicas with the cogen-server PROGRAM. ROUTER is vllm or haproxy; ends with 77
 where that is not installed."""
+import concurrent.futures
 import contextlib
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -11,18 +13,23 @@ import socket
 import subprocess
 import sys
 import tempfile
+import urllib.request
 
 from cogen_server import CogenServer
 from tiny_model import write_tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CONVERSATIONS, TURNS = 7, 4
+CONVERSATIONS, TURNS = 13, 4
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """One that is free with the next one, below those that servers are given."""
+    while True:
+        port = random.randrange(10000, 30000)
+        with contextlib.suppress(OSError), socket.socket() as first, socket.socket() as second:
+            first.bind(("127.0.0.1", port))
+            second.bind(("127.0.0.1", port + 1))
+            return port
 
 
 class Replicas(CogenServer):
@@ -52,19 +59,31 @@ class Replicas(CogenServer):
         self.process.stdout.close()
 
 
+def answer(server, messages):
+    """Asks, adds the answer to the messages, and returns how many prompt tokens were cached, and how many there were."""
+    said = server.chat(messages, max_tokens=48, ignore_eos=True).json
+    messages.append({"role": "assistant", "content": said["choices"][0]["message"]["content"]})
+    return said["usage"]["prompt_tokens_details"]["cached_tokens"], said["usage"]["prompt_tokens"]
+
+
 def converse(server):
     """The share of prompt tokens that were cached, over conversations side by side with a long system prompt each."""
     told = [[{"role": "system", "content": " ".join(f"word{(31 * at + 17 * number) % 997}" for at in range(100))}]
             for number in range(CONVERSATIONS)]
-    cached = prompts = 0
-    for turn in range(TURNS):
-        for messages in told:
-            messages.append({"role": "user", "content": f"Question {turn}?"})
-            answer = server.chat(messages, max_tokens=4).json
-            cached += answer["usage"]["prompt_tokens_details"]["cached_tokens"]
-            prompts += answer["usage"]["prompt_tokens"]
-            messages.append({"role": "assistant", "content": answer["choices"][0]["message"]["content"]})
-    return cached / prompts
+    counts = []
+    with concurrent.futures.ThreadPoolExecutor(CONVERSATIONS) as clients:
+        for turn in range(TURNS):
+            for messages in told:
+                messages.append({"role": "user", "content": f"Question {turn}?"})
+            counts += clients.map(lambda messages: answer(server, messages), told)
+    return sum(cached for cached, _ in counts) / sum(prompt for _, prompt in counts)
+
+
+def requests_by_server(router):
+    """What the router has passed on to each."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{router.port + 1}/metrics") as metrics:
+        return [int(line.split()[-1]) for line in metrics.read().decode().splitlines()
+                if line.startswith("vllm_router_processed_requests_total{")]
 
 
 def one_server_after_another(server):
@@ -94,9 +113,12 @@ def check_vllm(program, model):
         alone = converse(server)
     with Replicas(program, model) as server:
         aware = converse(server)
+        parts = requests_by_server(server)
     with Replicas(program, model, "--policy", "round_robin") as server:
         in_turn = converse(server)
-    print(f"cached of all prompt tokens: {alone:.3f} by one server, {aware:.3f} by two, {in_turn:.3f} in turn", flush=True)
+    print(f"cached of all prompt tokens: {alone:.3f} by one server, {aware:.3f} by two with {parts} requests, "
+          f"{in_turn:.3f} in turn", flush=True)
+    assert len(parts) == 2 and min(parts) >= TURNS, f"requests by server: {parts}"
     assert aware > 0.95 * alone, "the router does not find prefixes"
     assert in_turn < 0.95 * aware, "no policy is needed for these conversations, so that they show nothing"
     with Replicas(program, model) as server:
