@@ -1,7 +1,6 @@
 // Writes a GGUF model again with llama.cpp's own rounding, such as to Q4_K, which gguf's Python package cannot write.
-#include <llama.h>
-
 #include <iostream>
+#include <llama.h>
 #include <map>
 #include <string>
 
