@@ -343,38 +343,26 @@ void attend_rows(const attention_job& job, const attention_scratch_layout& at, s
   sum_stored(at, view, data, seen.first - start, count, rows);
 }
 
-// One head's block of quantized keys or values, and how far it is from there to what is read next and after that.
-struct quantized_plane_at {
-  const cache::quantized_plane& form;
-  const std::byte* head;
-  std::int64_t next;   // bytes
-  std::int64_t after;  // bytes
-};
-
-quantized_rows rows_of(const attention_scratch_layout& at, const quantized_plane_at& plane, int rows) {
-  return widened({plane.form, plane.head, rows, plane.next, plane.after, at.scales, at.minimums});
-}
-
-// Of one head, whose keys begin at `head`.
-quantized_plane_at keys_at(const cache::quantized_view& view, const std::byte* head, std::int64_t values_from_keys) {
+// The same of quantized keys and values; `head` is where the head's keys begin.
+stored_quantized keys_at(const cache::quantized_view& view, const std::byte* head, std::int64_t values_from_keys) {
   return {view.keys, head, values_from_keys, view.block_stride};
 }
-quantized_plane_at values_at(const cache::quantized_view& view, const std::byte* head, std::int64_t values_from_keys) {
+stored_quantized values_at(const cache::quantized_view& view, const std::byte* head, std::int64_t values_from_keys) {
   return {view.values, head + values_from_keys, view.block_stride - values_from_keys, view.block_stride};
 }
 
 // at.scores of some rows with a whole quantized block.
-void score_quantized_rows(const attention_scratch_layout& at, const quantized_plane_at& plane, int head_dim,
+void score_quantized_rows(const attention_scratch_layout& at, const stored_quantized& block, int head_dim,
                           row_range rows) {
-  const cache::quantized_plane& form = plane.form;
+  const cache::quantized_plane& form = block.form;
   if (form.bits == 0) {
-    form.dequantize(*form.how, plane.head, head_dim, at.tokens);
+    form.dequantize(*form.how, block.head, head_dim, at.tokens);
     for (int token = 0; token < attention_block; ++token)
       for (int dim = 0; dim < head_dim; ++dim)
         at.keys[dim * attention_block + token] = at.tokens[token * head_dim + dim];
     return score_rows(at, at.query, unquantized(at.keys, attention_block), head_dim, attention_block, rows);
   }
-  const quantized_rows keys = rows_of(at, plane, head_dim);
+  const quantized_rows keys = quantized_rows_of(block, head_dim, at.scales, at.minimums);
   if (rows.last - rows.first <= most_direct_rows)
     return multiply_quantized(
         {at.query + rows.first * at.dims, at.dims, keys, at.scores + rows.first * attention_block, attention_block},
@@ -385,14 +373,14 @@ void score_quantized_rows(const attention_scratch_layout& at, const quantized_pl
 
 // at.block of some rows: the weighted sums of the values of a whole quantized block, of which no query sees the first
 // `skipped`.
-void sum_quantized_values(const attention_scratch_layout& at, const quantized_plane_at& plane, int head_dim,
+void sum_quantized_values(const attention_scratch_layout& at, const stored_quantized& block, int head_dim,
                           std::int64_t skipped, row_range rows) {
-  const cache::quantized_plane& form = plane.form;
+  const cache::quantized_plane& form = block.form;
   if (form.bits == 0) {
-    form.dequantize(*form.how, plane.head, head_dim, at.keys);
+    form.dequantize(*form.how, block.head, head_dim, at.keys);
     return sum_values(at, unquantized(at.keys, head_dim), head_dim, skipped, attention_block, rows);
   }
-  const quantized_rows values = rows_of(at, plane, attention_block);
+  const quantized_rows values = quantized_rows_of(block, attention_block, at.scales, at.minimums);
   const auto columns = static_cast<int>(rounded_up(head_dim, simd::width));
   if (rows.last - rows.first <= most_direct_rows)
     return multiply_quantized({at.scores + rows.first * attention_block, attention_block, values,
@@ -403,14 +391,15 @@ void sum_quantized_values(const attention_scratch_layout& at, const quantized_pl
 }
 
 // The same where values are the first `width` dimensions of quantized keys.
-void sum_quantized_latents(const attention_scratch_layout& at, const cache::kv_view& view,
-                           const quantized_plane_at& keys, std::int64_t skipped, row_range rows) {
+void sum_quantized_latents(const attention_scratch_layout& at, const cache::kv_view& view, const stored_quantized& keys,
+                           std::int64_t skipped, row_range rows) {
   const cache::quantized_plane& form = keys.form;
   if (form.bits == 0) {
     form.dequantize(*form.how, keys.head, view.head_dim, at.keys);
     return sum_values(at, unquantized(at.keys, view.head_dim), view.latent_dim, skipped, attention_block, rows);
   }
-  dequantize_rows(rows_of(at, keys, view.latent_dim), attention_block, at.keys, attention_block);
+  dequantize_rows(quantized_rows_of(keys, view.latent_dim, at.scales, at.minimums), attention_block, at.keys,
+                  attention_block);
   sum_latents(at, at.keys, view.latent_dim, skipped, attention_block, rows);
 }
 
@@ -422,7 +411,7 @@ void attend_quantized_rows(const attention_job& job, const attention_scratch_lay
   const std::byte* head = block + job.kv_head * quantized.key_bytes;
   const std::int64_t values_from_keys =
       quantized.value_offset + job.kv_head * (quantized.value_bytes - quantized.key_bytes);
-  const quantized_plane_at keys = keys_at(quantized, head, values_from_keys);
+  const stored_quantized keys = keys_at(quantized, head, values_from_keys);
   score_quantized_rows(at, keys, head_dim, rows);
   adjust_scores(job, at, start, attention_block, rows);
   weigh_rows(
