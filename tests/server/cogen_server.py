@@ -36,7 +36,9 @@ class CogenServer:
 
     def __enter__(self):
         self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True)
+        self.said = []
         for line in self.process.stdout:
+            self.said.append(line)
             if line.startswith("ready on "):
                 self.address = line.split()[-1]
                 self.port = int(self.address.rsplit(":", 1)[1])

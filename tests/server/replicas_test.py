@@ -10,12 +10,11 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import urllib.request
 
-from cogen_server import CogenServer
+from cogen_server import CogenServer, read_to_end
 from tiny_model import write_tiny_model
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -38,17 +37,9 @@ class Replicas(CogenServer):
     def __init__(self, program, model, *options):
         self.command = [str(ROOT / "scripts/replicas"), "--server", program, "--port", str(free_port()), *options, "--",
                         "--model", model, "--threads", "1"]
-        self.processes = []
 
-    def __enter__(self):
-        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True)
-        for line in self.process.stdout:
-            if found := re.match(r"replica .*: process (\d+) on ", line):
-                self.processes.append(int(found[1]))
-            if line.startswith("ready on "):
-                self.port = int(line.rsplit(":", 1)[1])
-                return self
-        raise RuntimeError(f"{self.command} ended with {self.process.wait()} before it was ready")
+    def processes(self):
+        return [int(number) for number in re.findall(r"process (\d+) on ", "".join(self.said))]
 
     def request(self, method, path, body=None, headers=None):
         return super().request(method, path, body, {"Content-Type": "application/json"} | (headers or {}))
@@ -89,23 +80,21 @@ def requests_by_server(router):
 def one_server_after_another(server):
     """Kills one of the servers while requests come: the other one answers them all."""
     before = [server.chat(max_tokens=4).status for _ in range(4)]
-    os.kill(server.processes[0], signal.SIGKILL)
+    os.kill(server.processes()[0], signal.SIGKILL)
     after = [server.chat([{"role": "user", "content": f"Number {number}?"}], max_tokens=4).status for number in range(20)]
     assert before + after == 24 * [200], (before, after)
 
 
 def stream_to_its_end(server):
     """A stream that has begun when everything is asked to end comes to its end."""
-    with contextlib.closing(server.connect()) as client:
-        body = b'{"prompt": "Once", "max_tokens": 12000, "ignore_eos": true, "stream": true}'
-        client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n"
-                       b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
-        received = client.recv(4096)
+    body = {"prompt": "Once", "max_tokens": 12000, "ignore_eos": True, "stream": True}
+    headers = "Connection: close\r\nContent-Type: application/json\r\n"
+    with contextlib.closing(server.send("/v1/completions", body, headers)) as client:
+        client.recv(1)
         server.process.terminate()
-        while piece := client.recv(65536):
-            received += piece
-    assert b"data: [DONE]" in received, received[-300:]
-    assert server.process.wait() == 0
+        received = read_to_end(client)
+    assert "data: [DONE]" in received, received[-300:]
+    assert server.exit_code() == 0
 
 
 def check_vllm(program, model):
