@@ -72,13 +72,14 @@ class PageTest(unittest.TestCase):
 
     def setUp(self):
         browser.errors.clear()
+        self.expected_errors = ()  # parts of texts; Chromium logs a refusal at some time after the page has shown it
         self.page = browser.open(server.address)
         self.page.until("document.getElementById('model').value")
         self.set(temperature="0", max_tokens="24")
 
     def tearDown(self):
         self.page.close()
-        self.assertEqual(browser.errors, [])
+        self.assertEqual([text for text in browser.errors if not any(part in text for part in self.expected_errors)], [])
 
     # What a person does.
 
@@ -288,10 +289,10 @@ class PageTest(unittest.TestCase):
         self.assertEqual((self.answer(), self.branch()), ("The capital of France is Paris.", ["2/2"]))
 
     def begin_failing(self, text):
+        self.expected_errors = ("responded with a status of 4",)
         self.write(text)
         self.page.press("Enter")
         self.page.until("document.querySelector('.failed')")
-        browser.errors.clear()  # Chromium logs the status
 
     def test_tools_are_called_and_answered(self):
         self.set(tools=json.dumps(TOOLS), max_tokens="60")
@@ -362,13 +363,13 @@ class PageTest(unittest.TestCase):
             self.assertLessEqual(set(found["links"]), {"http:", "https:"})
 
     def test_the_policy_forbids_what_the_page_does_not_do(self):
+        self.expected_errors = ("requires 'Trusted", "Content Security Policy")
         refused = """(() => { try { document.getElementById('about').innerHTML = '<b>x</b>'; return false; } catch { return true; } })()"""
         self.assertTrue(self.page.evaluate(refused))
         self.page.evaluate("""(() => { const script = document.createElement('script');
             try { script.text = 'window.attacked = 1'; document.body.append(script); } catch {} })()""")
         self.assertIsNone(self.page.evaluate("window.attacked"))
         self.assertEqual(self.page.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', (error) => error.name)"), "TypeError")
-        browser.errors.clear()  # the refusals are logged
 
     def test_damaged_files_change_nothing(self):
         self.ask("What is the capital of France?")
@@ -430,7 +431,6 @@ class PageTest(unittest.TestCase):
                 self.begin_failing("What is the capital of France?")
                 self.assertEqual(self.texts(".failed button"), ["Set the API key"])
                 self.set(key="sk-test", temperature="0")
-                browser.errors.clear()  # Chromium logs what was refused
                 self.page.click("[aria-label=Regenerate]")
                 self.page.until("!document.querySelector('.failed')")
                 self.wait()
