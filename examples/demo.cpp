@@ -47,6 +47,7 @@ struct settings {
   int slots;
   std::optional<int> threads;
   std::optional<cogen::compute_type> compute_type;
+  cogen::parallel_options parallel;
   std::string trace;
   bool plain;
 };
@@ -125,6 +126,9 @@ std::optional<settings> parse(int argc, char** argv) {
       "that compute; all if not given");
   add("compute-type", po::value(&compute_type),
       "float32 or int8: how products are computed; int8 for quantized weights");
+  add("tensor", po::value(&wanted.parallel.tensor)->default_value(1),
+      "processes that share each layer; mpirun starts tensor * pipeline of them");
+  add("pipeline", po::value(&wanted.parallel.pipeline)->default_value(1), "groups of them that have some layers each");
   add("trace", po::value(&wanted.trace)->default_value(""),
       "a file for a trace of all slots and steps, for chrome://tracing and ui.perfetto.dev");
   add("plain", po::bool_switch(&wanted.plain), "lines instead of panes, also in a terminal");
@@ -143,17 +147,28 @@ std::optional<settings> parse(int argc, char** argv) {
   return wanted;
 }
 
+cogen::engine_options engine_options_of(const settings& wanted) {
+  cogen::engine_options options{.batching = {.slots = wanted.slots}};
+  options.threads = wanted.threads;
+  options.compute_type = wanted.compute_type;
+  return options;
+}
+
+/// What the other processes do of a model that is split.
+int work(const settings& wanted) {
+  const auto model = cogen::load_model(wanted.model, {.threads = wanted.threads, .parallel = wanted.parallel});
+  cogen::run_worker(model, engine_options_of(wanted));
+  return 0;
+}
+
 int run(const settings& wanted) {
   const bool terminal = !wanted.plain && example::is_terminal();
-  cogen::load_options loading;
-  loading.threads = wanted.threads;
+  cogen::load_options loading{.threads = wanted.threads, .parallel = wanted.parallel};
   loading.progress = [terminal](const cogen::load_progress& progress) {
     show_loading(progress, terminal);
     return true;
   };
-  cogen::engine_options options{.batching = {.slots = wanted.slots}};
-  options.threads = wanted.threads;
-  options.compute_type = wanted.compute_type;
+  auto options = engine_options_of(wanted);
   if (!wanted.trace.empty()) options.events = std::make_shared<cogen::chrome_trace>(wanted.trace);
   cogen::engine engine(cogen::load_model(wanted.model, loading), std::move(options));
 
@@ -186,7 +201,8 @@ int run(const settings& wanted) {
 int main(int argc, char** argv) try {
   std::setlocale(LC_CTYPE, "C.UTF-8");
   const auto wanted = parse(argc, argv);
-  return wanted ? run(*wanted) : 0;
+  if (!wanted) return 0;
+  return cogen::process_rank(wanted->parallel) == 0 ? run(*wanted) : work(*wanted);
 } catch (const std::exception& e) {
   fmt::print(stderr, "demo: {}\n", e.what());
   return 1;

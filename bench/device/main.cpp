@@ -1,6 +1,6 @@
 // How fast an engine generates on a device, by concurrent requests and length of what they have read, beside what the
 // device's memory could give.
-#include "engine/make_parts.hpp"
+#include "engine_parts/make_parts.hpp"
 #include "library_backend.hpp"
 #include "nn/network_on_device.hpp"
 #include "random_model.hpp"

@@ -7,6 +7,9 @@
 #include "options.hpp"
 #include "routes/table.hpp"
 
+#include <cogen/engine.hpp>
+#include <cogen/load_model.hpp>
+
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -88,12 +91,22 @@ int serve(const options& settings) {
   return 0;
 }
 
+/// What the other processes of a split model do. Signals are rank 0's: its end is theirs.
+int work(const options& settings) {
+  std::signal(SIGINT, SIG_IGN);
+  std::signal(SIGTERM, SIG_IGN);
+  const auto model = cogen::load_model(settings.models.front().path, settings.loading);
+  cogen::run_worker(model, settings.engine);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
   std::signal(SIGPIPE, SIG_IGN);
   const auto settings = server::read_options(argc, argv);
-  return settings ? serve(*settings) : 0;
+  if (!settings) return 0;
+  return cogen::process_rank(settings->loading.parallel) == 0 ? serve(*settings) : work(*settings);
 } catch (const std::invalid_argument& e) {
   fmt::print(stderr, "cogen-server: {}\n", e.what());
   return 2;

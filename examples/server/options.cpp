@@ -24,7 +24,7 @@ struct written {
   std::int64_t max_header_bytes = 16 << 10, max_body_bytes = 16 << 20;
   double idle_timeout = 75, receive_timeout = 30, send_timeout = 600, ping_interval = 15, drain_timeout = 0;
   std::string device = "cpu", device_weights = "whole", compute_type, kv_dtype, kv_quantization;
-  int slots = 16, max_length = 0, threads = 0, queue = 1024, max_sequences = 4096, max_batched_tokens = 0;
+  int tensor = 1, pipeline = 1, slots = 16, max_length = 0, threads = 0, queue = 1024, max_sequences = 4096, max_batched_tokens = 0;
   double target_step_ms = 0, kv_gib = 0, swap_gib = -1;
   std::string chat_template_file;
   std::string scheduling = "fcfs", metrics_names = "cogen", prefix_cache, swap_directory, slot_save_path, trace;
@@ -77,6 +77,8 @@ void add_model_options(po::options_description& all, written& into) {
   add("compute-type", po::value(&into.compute_type),
       "float32 or int8: how products are computed on a CPU; without it int8 for quantized weights");
   add("threads", po::value(&into.threads), "that compute; without it all that the process may use");
+  add("tensor", with_default(into.tensor), "processes that share each layer; mpirun starts tensor * pipeline of them");
+  add("pipeline", with_default(into.pipeline), "groups of them that have some layers each");
   add("slots", with_default(into.slots), "sequences of a batch");
   add("max-length", po::value(&into.max_length),
       "tokens of a sequence, prompt included; without it the model's own limit");
@@ -251,6 +253,9 @@ cogen::load_options loading_of(const written& given, const po::variables_map& is
     loading.chat_template = std::string(std::istreambuf_iterator<char>(file), {});
   }
   if (is.contains("threads")) loading.threads = given.threads;
+  loading.parallel = {.tensor = given.tensor, .pipeline = given.pipeline};
+  require(given.models.size() == 1 || given.tensor * given.pipeline == 1, "tensor and --pipeline",
+          given.tensor * given.pipeline, "1 with several models");
   if (given.device_weights == "int8")
     loading.device_weights = cogen::device_weights::int8;
   else if (given.device_weights == "int4")

@@ -45,7 +45,8 @@ struct activation {
 /// A table of tokens, and what is added to its rows.
 template <class B>
 struct embedding {
-  typename B::table table;  ///< [vocabulary, width]
+  typename B::table table;        ///< [vocabulary, width], or the rows of the shard
+  models::shard vocabulary = {};  ///< vectors of the other tokens are those of other ranks
   float scale = 1;
   std::int64_t width = 0;
   typename B::projection to_hidden = {};  ///< without weights, width is that of hidden states
@@ -71,6 +72,7 @@ struct head {
   typename B::projection to_width = {};  ///< without weights, width is that of hidden states
   std::int64_t width = 0;
   typename B::projection product;
+  models::shard vocabulary = {};  ///< logits of the other tokens are those of other ranks
   float scale = 1;
   float softcap = 0;
 };
@@ -196,7 +198,7 @@ struct mixture_of_experts {
   models::moe_spec how;
   typename B::projection router;              ///< to a logit of each expert, and of the shared one's gate
   decltype(B::projection::bias) choice_bias;  ///< [how.experts], or none
-  std::vector<mlp<B>> experts;                ///< the shared one last
+  std::vector<mlp<B>> experts;                ///< from how.first_expert() on; the shared one last
   typename B::stacked up = {}, down = {};     ///< those of all but the shared one
   typename B::norm router_norm = {};          ///< of x, for the router alone; without it, it reads what experts read
   decltype(B::projection::bias) share_scales = {};  ///< [how.experts], or none

@@ -1,5 +1,5 @@
 #include "engine/checked_encoder_input.hpp"
-#include "engine/checked_options.hpp"
+#include "engine_parts/checked_options.hpp"
 #include "engine/compile_state.hpp"
 #include "engine/drain_state.hpp"
 #include "engine/engine_loop.hpp"

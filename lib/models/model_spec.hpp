@@ -21,6 +21,17 @@ namespace cogen::models {
 // or GGUF's after as_gguf(). Those of projections follow their block's prefix, all others are complete. Each gets
 // ".weight" or ".bias".
 
+/// What one rank has of a model whose layers are split over several: `count` from `first` on, of `all`. By default it has
+/// everything. tensor_shards.hpp makes them.
+struct shard {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  std::int64_t all = 0;
+
+  explicit operator bool() const { return all > 0; }
+  bool is_first() const { return first == 0; }
+};
+
 /// A norm of queries and keys, before they are rotated unless `after_rope`. Without names it has no weights.
 struct qk_norm_spec {
   /// What is normed by itself: each head, with the same weights; each head with weights of its own; all heads as one.
@@ -103,6 +114,11 @@ struct attention_spec {
   /// block's, with the same `kv`.
   std::optional<int> shared_kv = {};
 
+  /// Of the model's heads; `heads`, `kv_heads` and all else with a number for each head are those of the shard.
+  shard q_shard = {}, kv_shard = {};
+
+  int all_heads() const { return q_shard ? static_cast<int>(q_shard.all) : heads; }
+  int all_kv_heads() const { return kv_shard ? static_cast<int>(kv_shard.all) : kv_heads; }
   std::int64_t inputs(std::int64_t hidden) const { return reads_embeddings ? 2 * hidden : hidden; }
   std::int64_t q_width() const { return std::int64_t{heads} * head_dim; }
   std::int64_t kv_width() const { return std::int64_t{kv_heads} * head_dim; }
@@ -135,7 +151,9 @@ struct latent_attention_spec {
 
   rope_spec rope;
   std::optional<query_growth_spec> query_growth;
+  shard q_shard = {};  ///< as in attention_spec
 
+  int all_heads() const { return q_shard ? static_cast<int>(q_shard.all) : heads; }
   int query_dim() const { return nope_dim + rope_dim; }
   int row_dim() const { return kv_rank + rope_dim; }
 
@@ -160,6 +178,9 @@ struct mlp_spec {
   bool interleaved = false;                 ///< one matrix: rows of gate and up in turn
   std::array<float, 4> parameters = {};     ///< of the activation, unless the checkpoint has them
   std::vector<adapter_spec> adapters = {};  ///< of gate and up, or of the matrix that holds both, or none
+  shard columns = {};                       ///< of the model's inner width; `intermediate` is that of the shard
+
+  std::int64_t all_columns() const { return columns ? columns.all : intermediate; }
 };
 
 /// A product, and nothing else.
@@ -208,6 +229,10 @@ struct moe_spec {
   bool stacked = false;        ///< one tensor [experts, outputs, inputs] for all; else names follow "experts.E."
   std::string bias = ".bias";  ///< what the names of experts' biases end in
   std::optional<shared_expert_spec> shared = {};
+  shard owned = {};  ///< of `experts`; all of them are routed to
+
+  std::int64_t first_expert() const { return owned.first; }
+  std::int64_t own_experts() const { return owned ? owned.count : experts; }
 };
 
 /// down(f(gate x) * e), where e is the token's vector for this layer.
@@ -366,6 +391,7 @@ struct model_spec {
   std::optional<pooling_spec> pooling = {};  ///< if it makes vectors of texts
   std::optional<streams_spec> streams = {};
   std::optional<mtp_spec> mtp = {};  ///< a checkpoint may lack it
+  shard vocabulary = {};                 ///< rows of the embedding and of the head
   std::vector<std::string> unread =
       {};  ///< tensors that a checkpoint may hold and no block reads; "mtp.*": all of these
 };

@@ -11,7 +11,9 @@
 #include "nn/text_memory.hpp"
 #include "nn/weight_bytes.hpp"
 #include "nn/workspace.hpp"
+#include "parallel/rank_group.hpp"
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
@@ -57,17 +59,19 @@ struct cpu_mtp {
 class cpu_network final : public network {
  public:
   cpu_network(const models::model_spec& spec, const load::model_config& config, cpu::weight_reader& weights,
-              cpu_reader read)
-      : hidden_(config.hidden),
+              std::shared_ptr<parallel::rank_group> ranks, cpu_reader read)
+      : ranks_(std::move(ranks)),
+        hidden_(config.hidden),
         encoder_(spec.encoder ? std::optional(read_encoder(*spec.encoder, read)) : std::nullopt),
-        embedding_(read.read(spec.embedding)),
+        embedding_(is_first() ? std::optional(read.read(spec.embedding)) : std::nullopt),
         layer_inputs_(read.read(spec.layer_inputs)),
         streams_(read.read(spec.streams)),
         blocks_(read.read(spec.blocks)),
         norm_(read.read(spec.final_norm)),
-        head_(read.read(spec.head, spec.embedding)),
+        head_(is_last() ? std::optional(read.read(spec.head, spec.embedding)) : std::nullopt),
         mtp_(spec.mtp ? std::optional(read_mtp(spec, read)) : std::nullopt),
         specs_(cached_layers_of(spec)),
+        has_position_table_(spec.embedding.positions.has_value()),
         generates_(!models::is_encoder_only(spec)),
         text_memory_(text_memory_of(spec)),
         pooler_(spec.pooling ? std::optional<pooler>(std::in_place, spec, hidden_, weights.number_reader())
@@ -77,15 +81,18 @@ class cpu_network final : public network {
   void forward(const batch& batch, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const override {
     scratch.space.reset();
     const auto context = context_for(batch.step, cache, scratch);
+    if (ranks_ && ranks_->stage().count > 1) return run_stage(context, batch, logits);
     cpu::operators on(context, mtp_ ? std::nullopt : std::optional(batch.outputs));
-    const auto embedded = on.embed(embedding_, batch.tokens, hidden_);
+    const auto embedded = on.embed(*embedding_, batch.tokens, hidden_);
     if (layer_inputs_) on.read_layer_inputs(*layer_inputs_, batch.tokens, embedded);
     if (streams_) on.start_streams(*streams_, embedded);
     const auto x = blocks_.run(on, embedded);
     if (streams_ && !on.is_empty(x)) on.join_streams(*streams_, x);
     if (mtp_) return score_some(context, batch.outputs, scratch.hidden = on.normed(x, norm_), logits);
-    if (!on.is_empty(x)) on.score(x, norm_, head_, as_activations(logits));
+    if (!on.is_empty(x)) on.score(x, norm_, *head_, as_activations(logits));
   }
+
+  parallel::rank_group* ranks() const noexcept override { return ranks_.get(); }
 
   bool predicts_tokens() const noexcept override { return mtp_.has_value(); }
 
@@ -93,9 +100,9 @@ class cpu_network final : public network {
     if (!mtp_) return network::predict(next, cache, scratch, logits);
     const auto context = context_for(next.step, cache, scratch);
     cpu::operators on(context, next.outputs);
-    const auto embedded = on.embed(embedding_, next.tokens, hidden_);
+    const auto embedded = on.embed(*embedding_, next.tokens, hidden_);
     const auto x = mtp_->all.run(on, on.join(embedded, scratch.hidden, mtp_->part));
-    if (!on.is_empty(x)) on.score(x, mtp_->part.final_norm, head_, as_activations(logits));
+    if (!on.is_empty(x)) on.score(x, mtp_->part.final_norm, *head_, as_activations(logits));
   }
 
   /// Encoder inputs come before the slot's tokens, so they begin at position 0.
@@ -124,16 +131,16 @@ class cpu_network final : public network {
     auto context = context_for(own, scratch);
     context.seconds = packed.seconds;
     cpu::operators on(context, packed.outputs);
-    const auto x = blocks_.run(on, on.embed(embedding_, packed.tokens, hidden_));
+    const auto x = blocks_.run(on, on.embed(*embedding_, packed.tokens, hidden_));
     packed.pool(*pooler_, x.data, hidden_, x.stride, vectors);
   }
 
   bool has_encoder() const noexcept override { return encoder_.has_value(); }
-  bool has_position_table() const noexcept override { return !embedding_.positions.empty(); }
+  bool has_position_table() const noexcept override { return has_position_table_; }
   const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept override { return specs_; }
   std::int64_t weight_bytes() const noexcept override {
     const auto predicting = mtp_ ? bytes_of(mtp_->all) + forms::bytes(mtp_->part.projection) : 0;
-    return bytes_of(blocks_) + forms::bytes(norm_) + forms::bytes(head_.product) + predicting;
+    return bytes_of(blocks_) + forms::bytes(norm_) + (head_ ? forms::bytes(head_->product) : 0) + predicting;
   }
   std::string_view weight_type() const noexcept override { return load::to_string(weight_type_); }
   compute_type default_compute_type() const noexcept override {
@@ -149,7 +156,8 @@ class cpu_network final : public network {
             .memory = cache,
             .rows = scratch.rows,
             .state_rows = scratch.state_rows,
-            .space = scratch.space};
+            .space = scratch.space,
+            .ranks = ranks_.get()};
   }
 
   forward_context context_for(encoder_memory& texts, scratch& scratch) const {
@@ -159,7 +167,31 @@ class cpu_network final : public network {
             .rows = texts.rows,
             .state_rows = {},
             .space = scratch.space,
+            .ranks = ranks_.get(),
             .encodes = true};
+  }
+
+  bool is_first() const { return !ranks_ || ranks_->stage().is_first(); }
+  bool is_last() const { return !ranks_ || ranks_->stage().is_last(); }
+
+  /// The blocks of one stage, from the rows of the stage before it to those of the next.
+  void run_stage(const forward_context& context, const batch& batch, const at::Tensor& logits) const {
+    const auto stage = ranks_->stage();
+    cpu::operators on(context, stage.is_last() ? std::optional(batch.outputs) : std::nullopt);
+    const auto x = blocks_.run(on, stage.is_first() ? on.embed(*embedding_, batch.tokens, hidden_) : received(context));
+    if (!stage.is_last())
+      ranks_->send_to_next_stage({x.data, static_cast<std::size_t>(x.rows * x.stride)});
+    if (batch.outputs.empty()) return;
+    if (stage.is_last())
+      on.score(x, norm_, *head_, as_activations(logits));
+    else
+      on.gather_logits({}, as_activations(logits));
+  }
+
+  activations received(const forward_context& context) const {
+    const auto x = context.space.take(context.step.tokens(), hidden_);
+    ranks_->receive_from_last_stage({x.data, static_cast<std::size_t>(x.rows * x.stride)});
+    return x;
   }
 
   /// Logits of the outputs, whose hidden states the last norm has made.
@@ -167,7 +199,7 @@ class cpu_network final : public network {
                   const at::Tensor& logits) const {
     const cpu::operators on(context, outputs);
     const auto x = on.copy_kept(normed);
-    if (!on.is_empty(x)) on.score(x, {}, head_, as_activations(logits));
+    if (!on.is_empty(x)) on.score(x, {}, *head_, as_activations(logits));
   }
 
   static cpu_mtp read_mtp(const models::model_spec& spec, cpu_reader& read) {
@@ -184,17 +216,19 @@ class cpu_network final : public network {
             .memory = models::kv_cache_specs({.blocks = spec.blocks}).front()};
   }
 
+  const std::shared_ptr<parallel::rank_group> ranks_;  // null: this process has the whole model
   const kernels::instruction_set set_ = kernels::preferred_instruction_set();
   std::int64_t hidden_;
   std::optional<cpu_encoder> encoder_;
-  parts::embedding<forms> embedding_;
+  std::optional<parts::embedding<forms>> embedding_;  // of the first stage
   std::optional<parts::layer_inputs<forms>> layer_inputs_;
   std::optional<parts::streams<forms>> streams_;
   blocks<forms> blocks_;
   forms::norm norm_;
-  parts::head<forms> head_;
+  std::optional<parts::head<forms>> head_;  // of the last stage
   std::optional<cpu_mtp> mtp_;
   std::vector<cache::kv_cache_spec> specs_;
+  bool has_position_table_;
   bool generates_;
   std::optional<cache::kv_cache_spec> text_memory_;
   std::optional<pooler> pooler_;
@@ -204,9 +238,11 @@ class cpu_network final : public network {
 }  // namespace
 
 std::unique_ptr<const network> make_cpu_network(const models::model_spec& spec, const load::model_config& config,
-                                                cpu::weight_reader& weights) {
+                                                cpu::weight_reader& weights,
+                                                std::shared_ptr<parallel::rank_group> ranks) {
   weights.tensors().expect(spec);
-  return std::make_unique<const cpu_network>(spec, config, weights, cpu_reader(config, weights));
+  return std::make_unique<const cpu_network>(spec, config, weights, std::move(ranks),
+                                             cpu_reader(config, spec.vocabulary, weights));
 }
 
 }  // namespace cogen::nn

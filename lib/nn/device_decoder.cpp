@@ -194,7 +194,7 @@ std::unique_ptr<const device_network> make_device_decoder(const models::model_sp
                                                           device::tensor_weights& weights) {
   check_parallel(spec.blocks);
   if (spec.encoder) check_parallel(spec.encoder->blocks);
-  return std::make_unique<const device_decoder>(spec, config, weights, tensor_reader(config, weights));
+  return std::make_unique<const device_decoder>(spec, config, weights, tensor_reader(config, spec.vocabulary, weights));
 }
 
 }  // namespace cogen::nn

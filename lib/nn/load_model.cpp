@@ -4,9 +4,12 @@
 #include "nn/cpu_network.hpp"
 #include "nn/device_decoder.hpp"
 #include "nn/fingerprint.hpp"
+#include "nn/load_rank.hpp"
 #include "nn/model_text.hpp"
 #include "nn/network_on_device.hpp"
 #include "nn/wanted_spec.hpp"
+#include "parallel/rank_group.hpp"
+#include "parallel/world.hpp"
 
 #include <cogen/load/checkpoint.hpp>
 #include <cogen/model.hpp>
@@ -43,13 +46,15 @@ at::ScalarType device_type(const load::checkpoint& files) {
 }
 
 std::unique_ptr<const nn::network> read_network(const load::checkpoint& files, const models::model_spec& spec,
-                                                const load::model_config& config, const load_options& options) {
+                                                const load::model_config& config, const load_options& options,
+                                                std::shared_ptr<parallel::rank_group> ranks) {
   kernels::worker_pool workers(options.threads);
   const auto report = report_to(options, files);
   if (report) report(0);
   cpu::weight_reader weights(files, workers, report);
-  auto network = nn::make_cpu_network(spec, config, weights);
-  weights.tensors().finish();
+  const bool is_whole = ranks == nullptr;
+  auto network = nn::make_cpu_network(spec, config, weights, std::move(ranks));
+  if (is_whole) weights.tensors().finish();  // other ranks read the others
   return network;
 }
 
@@ -67,9 +72,40 @@ std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& f
   return std::make_unique<nn::network_on_device>(nn::device_model{backend, std::move(network)});
 }
 
+/// The processes of this program; null if there is one.
+std::shared_ptr<parallel::rank_group> ranks_of(const parallel_options& options) {
+  const auto [tensor, pipeline] = options;
+  if (tensor < 1 || pipeline < 1)
+    throw std::invalid_argument(
+        fmt::format("load_options.parallel is {} tensor and {} pipeline ranks; there is at least 1 of each", tensor,
+                    pipeline));
+  if (tensor == 1 && pipeline == 1) return nullptr;
+  return std::make_shared<parallel::rank_group>(parallel::world(), tensor, pipeline);
+}
+
+void check_parallel(const load_options& options) {
+  if (options.device != "cpu")
+    throw std::invalid_argument(
+        fmt::format("load_options.parallel is over 1, and device is {}; models are split on the CPU only",
+                    options.device));
+  if (options.multi_token_prediction)
+    throw std::invalid_argument(
+        "load_options.parallel is over 1, and multi_token_prediction is set; split models do not run that layer");
+}
+
 }  // namespace
 
+int process_rank(const parallel_options& options) {
+  const auto ranks = ranks_of(options);
+  return ranks ? ranks->rank() : 0;
+}
+
 std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options) {
+  return nn::load_rank(path, options, ranks_of(options.parallel));
+}
+
+std::shared_ptr<const model> nn::load_rank(const std::filesystem::path& path, const load_options& options,
+                                           std::shared_ptr<parallel::rank_group> ranks) {
   const load::checkpoint files(path);
   models::family_named(files.family());  // refused as such, whatever else is wrong
   if (options.threads && *options.threads < 1)
@@ -78,14 +114,17 @@ std::shared_ptr<const model> load_model(const std::filesystem::path& path, const
     throw std::invalid_argument(
         fmt::format("load_options.device_weights is {}; models on the CPU keep weights as their file has them",
                     name_of(options.device_weights)));
+  if (ranks) check_parallel(options);
   auto config = files.config();
   auto text = nn::read_text(files, config, options.chat_template);
-  const auto spec = nn::wanted_spec(files, config, options);
-  auto network = options.device == "cpu" ? read_network(files, spec, config, options)
+  const auto whole = nn::wanted_spec(files, config, options);
+  const auto spec = ranks ? nn::spec_of_rank(whole, files, config, ranks->tensor(), ranks->stage()) : whole;
+  auto network = options.device == "cpu" ? read_network(files, spec, config, options, ranks)
                                          : read_device_network(files, spec, config, options);
   auto fingerprint = nn::fingerprint_of(files, config);
   if (options.device_weights != device_weights::whole)
     fingerprint += fmt::format(", in {}", name_of(options.device_weights));
+  if (ranks) fingerprint += fmt::format(", over {} tensor ranks", ranks->tensor().count);
   if (options.multi_token_prediction) fingerprint += ", with multi-token prediction";
   return std::make_shared<const model>(std::move(config), std::move(text), std::move(network), std::move(fingerprint));
 }

@@ -5,6 +5,7 @@
 #include "nn/network_on_device.hpp"
 #include "nn/pooler.hpp"
 #include "nn/workspace.hpp"
+#include "parallel/rank_group.hpp"
 
 #include <cogen/model.hpp>
 
@@ -182,6 +183,10 @@ const std::string& model::chat_error() const noexcept { return text_->chat_error
 std::string model::device() const { return on_device() ? on_device()->backend->name() : "cpu"; }
 
 const nn::device_model* model::on_device() const noexcept { return network_->on_device(); }
+
+parallel::rank_group* model::ranks() const noexcept { return network_->ranks(); }
+
+int model::rank() const noexcept { return ranks() ? ranks()->rank() : 0; }
 
 const std::vector<cache::kv_cache_spec>& model::kv_cache_specs() const noexcept { return network_->kv_cache_specs(); }
 

@@ -11,6 +11,10 @@
 #include <string_view>
 #include <vector>
 
+namespace cogen::parallel {
+class rank_group;
+}
+
 namespace cogen::nn {
 
 class pooler;
@@ -64,6 +68,9 @@ class network {
 
   /// Where the network is, if not in host memory; null otherwise.
   virtual const device_model* on_device() const noexcept { return nullptr; }
+
+  /// The processes that share the model; null if this is the only one.
+  virtual parallel::rank_group* ranks() const noexcept { return nullptr; }
 
   /// Bytes of weights that one step reads.
   virtual std::int64_t weight_bytes() const noexcept = 0;

@@ -31,12 +31,16 @@ namespace cogen::nn {
 template <class B, class Weights>
 class part_reader {
  public:
-  part_reader(const load::model_config& config, Weights& from) : config_(config), weights_(from) {}
+  /// `vocabulary` is the spec's.
+  part_reader(const load::model_config& config, const models::shard& vocabulary, Weights& from)
+      : config_(config), vocabulary_(vocabulary), weights_(from) {}
 
   parts::embedding<B> read(const models::embedding_spec& spec) {
     const auto width = spec.width == 0 ? config_.hidden : spec.width;
-    parts::embedding<B> made{
-        .table = table(spec.names, width), .scale = static_cast<float>(spec.scale), .width = width};
+    parts::embedding<B> made{.table = table(spec.names, width),
+                             .vocabulary = vocabulary_,
+                             .scale = static_cast<float>(spec.scale),
+                             .width = width};
     if (!spec.projection.empty())
       made.to_hidden = project({{.name = spec.projection, .rows = config_.hidden}}, width, false);
     if (spec.positions) made.positions = positions(*spec.positions);
@@ -49,6 +53,7 @@ class part_reader {
     const auto width = spec.width == 0 ? config_.hidden : spec.width;
     parts::head<B> made{.width = width,
                         .product = {table(spec.names.empty() ? embedding.names : spec.names, width)},
+                        .vocabulary = vocabulary_,
                         .scale = static_cast<float>(spec.scale),
                         .softcap = spec.softcap};
     if (!spec.projection.empty())
@@ -181,8 +186,9 @@ class part_reader {
                                       .absorb = {},
                                       .heads = B::make_heads(weights_, spec.absorbed(), {}, rotation(spec.rope)),
                                       .expand = {},
-                                      .output = project({{.name = prefix + spec.output, .rows = config_.hidden}},
-                                                        std::int64_t{spec.heads} * spec.value_dim, spec.output_bias),
+                                      .output = shard_product(
+                                          weights::latent_output_rows(spec, prefix, config_.hidden),
+                                          std::int64_t{spec.heads} * spec.value_dim, spec.output_bias, spec.q_shard),
                                       .layer = layer};
       if (spec.down_bias)
         made.in.bias = weights_.as_vector(weights::latent_in_bias(spec, prefix, weights_.number_reader()));
@@ -208,12 +214,10 @@ class part_reader {
 
   part cross(const models::attention_spec& spec, const std::string& prefix, int layer) {
     if constexpr (can_run<parts::cross_attention<B>>) {
-      const auto rows = [&](std::size_t which, std::int64_t width) {
-        return named_rows{.name = prefix + spec.qkv.at(which), .rows = width};
-      };
+      const auto rows = weights::cross_rows(spec, prefix);
       return parts::cross_attention<B>{
-          .q = project({rows(0, spec.q_width())}, config_.hidden, spec.qkv_bias),
-          .kv = project({rows(1, spec.kv_width()), rows(2, spec.kv_width())}, config_.hidden, spec.qkv_bias),
+          .q = project({rows[0]}, config_.hidden, spec.qkv_bias),
+          .kv = project({rows[1], rows[2]}, config_.hidden, spec.qkv_bias),
           .heads = B::make_heads(weights_, spec, {}, {}),
           .output = read_output(spec, prefix),
           .layer = layer};
@@ -281,7 +285,8 @@ class part_reader {
     return {.up = adapted(std::move(up), spec.adapters, prefix, rows, config_.hidden),
             .activation = activation(spec, prefix),
             .intermediate = spec.intermediate,
-            .down = project({weights::down_rows(spec, prefix, config_.hidden)}, spec.intermediate, spec.bias)};
+            .down = shard_product(weights::down_rows(spec, prefix, config_.hidden), spec.intermediate, spec.bias,
+                                  spec.columns)};
   }
 
   part product(const models::linear_spec& spec, const std::string& prefix) {
@@ -350,7 +355,8 @@ class part_reader {
     made.router_norm = read(spec.router.before);
     if (!spec.router.choice_bias.empty()) made.choice_bias = vector_of_experts(spec.router.choice_bias);
     if (!spec.router.share_scales.empty()) made.share_scales = vector_of_experts(spec.router.share_scales);
-    for (std::int64_t index = 0; index < spec.experts; ++index) made.experts.push_back(expert(spec, prefix, index));
+    for (std::int64_t index = 0; index < spec.own_experts(); ++index)
+      made.experts.push_back(expert(spec, prefix, spec.first_expert() + index));
     made.up = stack(made.experts, &parts::mlp<B>::up);
     made.down = stack(made.experts, &parts::mlp<B>::down);
     if (spec.shared) made.experts.push_back(feed_forward(spec.shared->mlp, prefix));
@@ -394,8 +400,18 @@ class part_reader {
   }
 
   projection read_output(const models::attention_spec& spec, const std::string& prefix) {
-    return project({{.name = prefix + spec.output, .rows = config_.hidden, .transposed = spec.transposed}},
-                   spec.q_width(), spec.output_bias);
+    return shard_product(weights::output_rows(spec, prefix, config_.hidden), spec.q_width(), spec.output_bias,
+                         spec.q_shard);
+  }
+
+  /// The product that ends a block. Its results are added to those of other shards, and the first has the bias.
+  projection shard_product(const named_rows& rows, std::int64_t inputs, bool bias, const models::shard& of) {
+    auto made = project({rows}, inputs, bias && of.is_first());
+    if constexpr (requires { made.is_shard; })
+      made.is_shard = static_cast<bool>(of);
+    else if (of)
+      refuse("shards of layers");
+    return made;
   }
 
   /// NAME + ".weight" of each part and, where `bias` says so, NAME + ".bias".
@@ -445,17 +461,31 @@ class part_reader {
 
   void read_bias(const models::head_spec& spec, projection& product) {
     if (spec.bias.empty() || (spec.bias_is_row && !weights_.has(spec.bias))) return;
-    const named_rows rows{.name = spec.bias, .rows = config_.vocabulary};
-    product.bias = spec.bias_is_row ? weights_.as_vector(weights_.numbers(spec.bias, {1, config_.vocabulary}))
-                                    : weights_.vector(std::vector{rows});
+    product.bias = spec.bias_is_row
+                       ? weights_.as_vector(own_rows(weights_.numbers(spec.bias, {1, config_.vocabulary})))
+                       : weights_.vector(std::vector{of_vocabulary(spec.bias)});
   }
 
   typename B::table table(const std::vector<std::string>& names, std::int64_t width) {
     const auto name = weights_.first_of(names);
     for (const auto& [known, kept] : tables_)
       if (known == name) return kept;
-    const named_rows rows{.name = name, .rows = config_.vocabulary};
-    return tables_.emplace_back(name, weights_.matrix(std::vector{rows}, width)).second;
+    return tables_.emplace_back(name, weights_.matrix(std::vector{of_vocabulary(name)}, width)).second;
+  }
+
+  /// Rows for the tokens of the vocabulary, or of the shard of it.
+  named_rows of_vocabulary(const std::string& name) const {
+    if (!vocabulary_) return {.name = name, .rows = config_.vocabulary};
+    return {.name = name,
+            .rows = vocabulary_.count,
+            .stored = vocabulary_.all,
+            .runs = {{vocabulary_.first, vocabulary_.count}}};
+  }
+
+  std::vector<float> own_rows(std::vector<float> all) const {
+    if (!vocabulary_) return all;
+    const auto first = all.begin() + vocabulary_.first;
+    return {first, first + vocabulary_.count};
   }
 
   typename B::positions positions(const models::position_table_spec& spec) {
@@ -496,6 +526,7 @@ class part_reader {
   }
 
   const load::model_config& config_;
+  const models::shard vocabulary_;
   Weights& weights_;
   std::vector<std::pair<std::string, typename B::table>> tables_;
   std::vector<std::pair<load::rope_config, typename B::rotation>> rotations_;

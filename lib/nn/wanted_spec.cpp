@@ -1,13 +1,30 @@
 #include "nn/wanted_spec.hpp"
 
+#include "load/element_type.hpp"
 #include "models/families.hpp"
+#include "models/pipeline_stage.hpp"
 #include "models/pooling.hpp"
+#include "models/tensor_shards.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <stdexcept>
 
 namespace cogen::nn {
+
+namespace {
+
+/// Numbers of the largest quantization block among the weights; at least 32, which activations are rounded by.
+std::int64_t largest_block(const load::checkpoint& files) {
+  std::int64_t largest = 32;
+  for (const auto& name : files.weight_names())
+    largest = std::max(largest, load::layout(files.find(name)->type()).elements);
+  return largest;
+}
+
+}  // namespace
 
 models::model_spec wanted_spec(const load::checkpoint& files, const load::model_config& config,
                                const load_options& options) {
@@ -23,6 +40,11 @@ models::model_spec wanted_spec(const load::checkpoint& files, const load::model_
     throw std::invalid_argument(
         fmt::format("load_options.multi_token_prediction is set; it runs on the CPU, not on {} yet", options.device));
   return spec;
+}
+
+models::model_spec spec_of_rank(const models::model_spec& whole, const load::checkpoint& files,
+                                const load::model_config& config, parallel::place tensor, parallel::place stage) {
+  return models::shard_of(models::stage_of(whole, stage), config.vocabulary, tensor, largest_block(files));
 }
 
 }  // namespace cogen::nn

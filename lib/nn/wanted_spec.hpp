@@ -1,6 +1,7 @@
 #pragma once
 
 #include "models/model_spec.hpp"
+#include "parallel/place.hpp"
 
 #include <cogen/load/checkpoint.hpp>
 #include <cogen/load/model_config.hpp>
@@ -13,5 +14,9 @@ namespace cogen::nn {
 /// returns.
 models::model_spec wanted_spec(const load::checkpoint& files, const load::model_config& config,
                                const load_options& options);
+
+/// The part of a spec that one rank has: of a stage's blocks, its shards. Throws what models::stage_of() throws.
+models::model_spec spec_of_rank(const models::model_spec& whole, const load::checkpoint& files,
+                                const load::model_config& config, parallel::place tensor, parallel::place stage);
 
 }  // namespace cogen::nn

@@ -35,7 +35,7 @@ void model_runner::launch(step& step) {
       run_and_predict(step);
     } else {
       auto scores = model_->forward(collect(step), slots_->kv, workspace_);
-      set_outputs(step, outputs_.empty() ? nullptr : scores.data_ptr<float>());
+      if (model_->rank() == 0) set_outputs(step, outputs_.empty() ? nullptr : scores.data_ptr<float>());
     }
   }
   step.done();

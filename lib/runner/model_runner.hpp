@@ -13,7 +13,7 @@ namespace cogen::detail {
 /// Executes steps on a model and its cache, on the thread that launches them. A step has ended when `launch()` returns.
 class model_runner final : public caching_runner {
  public:
-  /// The slots are of the model's layers.
+  /// The slots are of the model's layers. On a rank that is not the first, steps have no samplers: nothing is sampled.
   model_runner(std::shared_ptr<const model> model, std::shared_ptr<cpu_slots> slots, std::string snapshot_format,
                swap_room room, workspace run);
 

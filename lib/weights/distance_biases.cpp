@@ -30,11 +30,12 @@ std::int64_t bucket_of(std::int64_t offset, const models::relative_bias_spec& ho
 std::vector<float> distance_biases(const models::attention_spec& spec, const read_numbers& read) {
   if (!spec.relative_bias) return {};
   const auto& how = *spec.relative_bias;
-  const auto learned = read(how.name + ".weight", {how.buckets, spec.heads});
+  const std::int64_t heads = spec.all_heads();
+  const auto learned = read(how.name + ".weight", {how.buckets, heads});
   std::vector<float> biases;
-  for (std::int64_t head = 0; head < spec.heads; ++head)
+  for (auto head = spec.q_shard.first; head < spec.q_shard.first + spec.heads; ++head)
     for (auto offset = -how.max_distance; offset <= how.max_distance; ++offset)
-      biases.push_back(learned[static_cast<std::size_t>(bucket_of(offset, how) * spec.heads + head)]);
+      biases.push_back(learned[static_cast<std::size_t>(bucket_of(offset, how) * heads + head)]);
   return biases;
 }
 

@@ -48,32 +48,44 @@ std::vector<float> latent_in_bias(const models::latent_attention_spec& spec, con
 }
 
 named_rows query_rows(const models::latent_attention_spec& spec, std::string name) {
-  named_rows part{.name = std::move(name), .rows = std::int64_t{spec.heads} * spec.query_dim()};
-  for (int head = 0; head < spec.heads; ++head)
-    add_rows(spec, std::int64_t{head} * spec.query_dim(), spec.nope_dim, part.runs);
+  named_rows part{.name = std::move(name),
+                  .rows = std::int64_t{spec.heads} * spec.query_dim(),
+                  .stored = std::int64_t{spec.all_heads()} * spec.query_dim()};
+  for (auto head = spec.q_shard.first; head < spec.q_shard.first + spec.heads; ++head)
+    add_rows(spec, head * spec.query_dim(), spec.nope_dim, part.runs);
   return part;
 }
 
-named_rows absorbing_rows(const models::latent_attention_spec& spec, const std::string& prefix, int head) {
+named_rows latent_output_rows(const models::latent_attention_spec& spec, const std::string& prefix,
+                              std::int64_t outputs) {
+  return {.name = prefix + spec.output,
+          .rows = outputs,
+          .stored_inputs = std::int64_t{spec.all_heads()} * spec.value_dim,
+          .first_input = spec.q_shard.first * spec.value_dim};
+}
+
+named_rows absorbing_rows(const models::latent_attention_spec& spec, const std::string& prefix, int own) {
+  const auto head = spec.q_shard.first + own;
   named_rows part{.name = prefix + spec.kv_up.front(), .rows = spec.kv_rank};
   if (spec.kv_up.size() == 2) {
-    part.stack = spec.heads;
+    part.stack = spec.all_heads();
     part.index = head;
   } else {
     part.transposed = true;
-    part.stored_inputs = spec.heads * expanded_dim(spec);
+    part.stored_inputs = spec.all_heads() * expanded_dim(spec);
     part.first_input = head * expanded_dim(spec);
   }
   return part;
 }
 
-named_rows expanding_rows(const models::latent_attention_spec& spec, const std::string& prefix, int head) {
+named_rows expanding_rows(const models::latent_attention_spec& spec, const std::string& prefix, int own) {
+  const auto head = spec.q_shard.first + own;
   named_rows part{.name = prefix + spec.kv_up.back(), .rows = spec.value_dim};
   if (spec.kv_up.size() == 2) {
-    part.stack = spec.heads;
+    part.stack = spec.all_heads();
     part.index = head;
   } else {
-    part.stored = spec.heads * expanded_dim(spec);
+    part.stored = spec.all_heads() * expanded_dim(spec);
     part.runs = {{head * expanded_dim(spec) + spec.nope_dim, spec.value_dim}};
   }
   return part;

@@ -21,8 +21,12 @@ std::vector<float> latent_in_bias(const models::latent_attention_spec& spec, con
 /// Queries of all heads.
 named_rows query_rows(const models::latent_attention_spec& spec, std::string name);
 
-/// A head's K, [kv_rank, nope_dim], and V, [value_dim, kv_rank].
-named_rows absorbing_rows(const models::latent_attention_spec& spec, const std::string& prefix, int head);
-named_rows expanding_rows(const models::latent_attention_spec& spec, const std::string& prefix, int head);
+/// The `outputs` rows of the output product, which read the heads' results.
+named_rows latent_output_rows(const models::latent_attention_spec& spec, const std::string& prefix,
+                              std::int64_t outputs);
+
+/// K, [kv_rank, nope_dim], and V, [value_dim, kv_rank], of one of the spec's own heads.
+named_rows absorbing_rows(const models::latent_attention_spec& spec, const std::string& prefix, int own);
+named_rows expanding_rows(const models::latent_attention_spec& spec, const std::string& prefix, int own);
 
 }  // namespace cogen::weights

@@ -1,5 +1,7 @@
 #include "weights/matrix_rows.hpp"
 
+#include "load/element_type.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <mutex>
@@ -14,12 +16,17 @@ bool is_vector(const load::checkpoint& files, const named_rows& part) {
   return found && found->shape().size() == 1;
 }
 
+/// Inputs of a row as the tensor has them.
+std::int64_t stored_inputs(const named_rows& part, std::int64_t inputs) {
+  return part.stored_inputs == 0 ? inputs : part.stored_inputs;
+}
+
 load::weight find(const load::checkpoint& files, const named_rows& part, std::optional<std::int64_t> inputs) {
   std::vector<std::int64_t> shape;
   if (part.stack > 0) shape.push_back(part.stack);
-  if (inputs && part.transposed) shape.push_back(part.stored_inputs == 0 ? *inputs : part.stored_inputs);
+  if (inputs && part.transposed) shape.push_back(stored_inputs(part, *inputs));
   if (!is_vector(files, part)) shape.push_back(part.stored_rows());
-  if (inputs && !part.transposed) shape.push_back(*inputs);
+  if (inputs && !part.transposed) shape.push_back(stored_inputs(part, *inputs));
   return files.at(part.name, shape);
 }
 
@@ -27,6 +34,12 @@ load::weight find(const load::checkpoint& files, const named_rows& part, std::op
 bool lies_across(const load::weight& source, const named_rows& part, std::optional<std::int64_t> inputs) {
   if (!inputs) return part.stack > 0;
   return part.transposed || source.shape().size() == 1;
+}
+
+/// Row of the tensor where the part's matrix begins.
+std::int64_t first_row(const load::weight& source, const named_rows& part, std::optional<std::int64_t> inputs) {
+  if (!lies_across(source, part, inputs)) return part.index * part.stored_rows();
+  return part.first_input + part.index * (inputs ? stored_inputs(part, *inputs) : 1);
 }
 
 }  // namespace
@@ -40,13 +53,20 @@ matrix_rows::matrix_rows(const load::checkpoint& files, const named_rows& part, 
     : source_(find(files, part, inputs)),
       runs_(part.order()),
       columns_(inputs.value_or(1)),
-      first_(part.first_input + part.index * (lies_across(source_, part, inputs) ? columns_ : part.stored_rows())),
+      first_(first_row(source_, part, inputs)),
+      first_column_(part.first_input),
       turned_(lies_across(source_, part, inputs) ? std::make_shared<turned_matrix>() : nullptr) {}
 
-load::element_type matrix_rows::type() const { return turned_ ? load::element_type::f32 : source_.type(); }
+load::element_type matrix_rows::type() const {
+  if (turned_) return load::element_type::f32;
+  const auto block = load::layout(source_.type()).elements;
+  const bool cuts_blocks = is_cut() && (first_column_ % block != 0 || columns_ % block != 0);
+  return cuts_blocks ? load::element_type::f32 : source_.type();
+}
 
 std::uint64_t matrix_rows::row_bytes() const {
-  return turned_ ? static_cast<std::uint64_t>(columns_) * sizeof(float) : source_.row_bytes();
+  const auto [elements, bytes] = load::layout(type());
+  return static_cast<std::uint64_t>(columns_ / elements * bytes);
 }
 
 template <class Number, class Read>
@@ -61,7 +81,8 @@ void matrix_rows::for_each_run(std::int64_t first, std::int64_t last, Number* ou
 }
 
 void matrix_rows::read(std::int64_t first, std::int64_t last, std::byte* out) const {
-  if (turned_) return read_as_float(first, last, reinterpret_cast<float*>(out));
+  if (type() != source_.type()) return read_as_float(first, last, reinterpret_cast<float*>(out));
+  if (is_cut()) return read_cut(first, last, out);
   const auto bytes = static_cast<std::int64_t>(source_.row_bytes());
   if (read_together(first, last, bytes, out)) return;
   for_each_run(first, last, out, bytes, [&](std::int64_t from, std::int64_t to, std::byte* at) {
@@ -85,13 +106,33 @@ bool matrix_rows::read_together(std::int64_t first, std::int64_t last, std::int6
   return true;
 }
 
+/// Reads whole rows and keeps the part's columns.
+void matrix_rows::read_cut(std::int64_t first, std::int64_t last, std::byte* out) const {
+  const auto [elements, block_bytes] = load::layout(source_.type());
+  const auto kept = static_cast<std::int64_t>(row_bytes()), all = static_cast<std::int64_t>(source_.row_bytes());
+  std::vector<std::byte> row(source_.row_bytes());
+  for_each_run(first, last, out, kept, [&, offset = first_column_ / elements * block_bytes](auto from, auto to, auto* at) {
+    row.resize(static_cast<std::size_t>((to - from) * all));
+    source_.read_rows(first_ + from, first_ + to, row);
+    for (std::int64_t index = 0; index < to - from; ++index)
+      std::copy_n(row.data() + index * all + offset, kept, at + index * kept);
+  });
+}
+
 void matrix_rows::read_as_float(std::int64_t first, std::int64_t last, float* out) const {
   const float* const all = turned_ ? turned() : nullptr;
+  std::vector<float> whole;
   for_each_run(first, last, out, columns_, [&](std::int64_t from, std::int64_t to, float* at) {
-    if (all)
+    if (all) {
       std::copy(all + from * columns_, all + to * columns_, at);
-    else
+    } else if (is_cut()) {
+      whole.resize(static_cast<std::size_t>((to - from) * source_.columns()));
+      source_.read_rows_as_float(first_ + from, first_ + to, whole);
+      for (std::int64_t index = 0; index < to - from; ++index)
+        std::copy_n(whole.data() + index * source_.columns() + first_column_, columns_, at + index * columns_);
+    } else {
       source_.read_rows_as_float(first_ + from, first_ + to, {at, static_cast<std::size_t>((to - from) * columns_)});
+    }
   });
 }
 

@@ -29,7 +29,7 @@ struct named_rows {
   std::int64_t stored = 0;         // rows of the tensor; 0: these are all
   std::vector<row_run> runs = {};  // which of them, in this order; none: the first ones
   bool transposed = false;         // stored as [inputs, rows]
-  std::int64_t stored_inputs = 0;  // of a transposed one; 0: these are all
+  std::int64_t stored_inputs = 0;  // of a row; 0: these are all
   std::int64_t first_input = 0;    // where they begin among those
   std::int64_t stack = 0;          // such matrices in the tensor, which has a dimension more; 0: it is one matrix
   std::int64_t index = 0;          // which of them
@@ -55,7 +55,8 @@ class matrix_rows {
   const load::weight& source() const { return source_; }
   std::int64_t columns() const { return columns_; }
 
-  /// Of what read() writes: the tensor's, or f32 if it is transposed.
+  /// Of what read() writes: the tensor's, or f32 if it is transposed, or if the inputs begin or end within one of its
+  /// quantized blocks.
   load::element_type type() const;
   std::uint64_t row_bytes() const;
 
@@ -66,9 +67,11 @@ class matrix_rows {
   void read_as_float(std::int64_t first, std::int64_t last, float* out) const;
 
  private:
+  bool is_cut() const { return !turned_ && columns_ != source_.columns(); }
   template <class Number, class Read>
   void for_each_run(std::int64_t first, std::int64_t last, Number* out, std::int64_t row_size, const Read& read) const;
   bool read_together(std::int64_t first, std::int64_t last, std::int64_t bytes, std::byte* out) const;
+  void read_cut(std::int64_t first, std::int64_t last, std::byte* out) const;
   const float* turned() const;  // [rows, columns]
 
   struct turned_matrix;
@@ -77,6 +80,7 @@ class matrix_rows {
   std::vector<row_run> runs_;
   std::int64_t columns_;
   std::int64_t first_;                     // row of the tensor where the matrix begins
+  std::int64_t first_column_;              // of its rows, where those of the part begin
   std::shared_ptr<turned_matrix> turned_;  // null unless a row is stored as a column; filled by the first read
 };
 

@@ -8,11 +8,13 @@ namespace cogen::weights {
 
 namespace {
 
-/// Every other row is one of the gate.
-std::vector<row_run> gate_then_up(std::int64_t width) {
+/// Of one matrix with the rows of both, gate first or every other row one of the gate.
+std::vector<row_run> gate_then_up(const models::mlp_spec& spec) {
+  const auto first = spec.columns.first, width = spec.intermediate, all = spec.all_columns();
+  if (!spec.interleaved) return {{first, width}, {all + first, width}};
   std::vector<row_run> runs;
-  for (const std::int64_t first : {0, 1})
-    for (std::int64_t row = 0; row < width; ++row) runs.push_back({2 * row + first, 1});
+  for (const std::int64_t odd : {0, 1})
+    for (std::int64_t row = first; row < first + width; ++row) runs.push_back({2 * row + odd, 1});
   return runs;
 }
 
@@ -39,12 +41,19 @@ models::moe_spec as_stored(models::moe_spec spec, const std::string& prefix,
 
 std::vector<named_rows> up_rows(const models::mlp_spec& spec, const std::string& prefix) {
   const auto width = spec.intermediate;
-  const named_rows up{.name = prefix + spec.up, .rows = width, .transposed = spec.transposed};
-  if (spec.gate.empty()) return {up};
-  if (spec.gate != spec.up) return {{.name = prefix + spec.gate, .rows = width, .transposed = spec.transposed}, up};
-  return {{.name = up.name,
+  const auto rows = [&](const std::string& name) {
+    return named_rows{.name = prefix + name,
+                      .rows = width,
+                      .stored = spec.all_columns(),
+                      .runs = {{spec.columns.first, width}},
+                      .transposed = spec.transposed};
+  };
+  if (spec.gate.empty()) return {rows(spec.up)};
+  if (spec.gate != spec.up) return {rows(spec.gate), rows(spec.up)};
+  return {{.name = prefix + spec.up,
            .rows = 2 * width,
-           .runs = spec.interleaved ? gate_then_up(width) : std::vector<row_run>(),
+           .stored = 2 * spec.all_columns(),
+           .runs = gate_then_up(spec),
            .transposed = spec.transposed}};
 }
 
@@ -55,7 +64,11 @@ std::vector<named_rows> up_rows(const models::moe_spec& spec, const std::string&
 }
 
 named_rows down_rows(const models::mlp_spec& spec, const std::string& prefix, std::int64_t outputs) {
-  return {.name = prefix + spec.down, .rows = outputs, .transposed = spec.transposed};
+  return {.name = prefix + spec.down,
+          .rows = outputs,
+          .transposed = spec.transposed,
+          .stored_inputs = spec.all_columns(),
+          .first_input = spec.columns.first};
 }
 
 named_rows down_rows(const models::moe_spec& spec, const std::string& prefix, std::int64_t expert,

@@ -13,6 +13,12 @@ namespace cogen::weights {
 /// follow. Names get the prefix and no suffix.
 std::vector<named_rows> qkv_rows(const models::attention_spec& spec, const std::string& prefix);
 
+/// The same of attention to an encoder input: q, k and v.
+std::vector<named_rows> cross_rows(const models::attention_spec& spec, const std::string& prefix);
+
+/// Where it has the `outputs` rows of the output product, which read the heads' results.
+named_rows output_rows(const models::attention_spec& spec, const std::string& prefix, std::int64_t outputs);
+
 /// Numbers of attention that are in no matrix.
 struct head_numbers {
   std::vector<float> q_norm, k_norm;        ///< as qk_norm_weights() returns them; empty: there are no norms

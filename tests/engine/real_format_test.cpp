@@ -1,5 +1,5 @@
 // Response formats on the default model: each is kept, and says the same alone and beside others.
-#include "engine/make_parts.hpp"
+#include "engine_parts/make_parts.hpp"
 #include "grammar/schema_document.hpp"
 #include "grammar/schema_validity.hpp"
 

@@ -1,5 +1,5 @@
 // Response formats on tiny models, whose random weights say anything that they may.
-#include "engine/make_parts.hpp"
+#include "engine_parts/make_parts.hpp"
 #include "grammar/schema_document.hpp"
 #include "grammar/schema_validity.hpp"
 #include "model_engines.hpp"

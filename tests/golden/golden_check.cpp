@@ -3,7 +3,11 @@
 #include "device_runs.hpp"
 #include "golden.hpp"
 #include "kernels/kernel_choice.hpp"
+#include "nn/load_rank.hpp"
 #include "nn/network_on_device.hpp"
+#include "parallel/rank_group.hpp"
+#include "parallel/thread_transport.hpp"
+#include "parallel/world.hpp"
 #include "runs.hpp"
 #include "vectors.hpp"
 #include "verdict.hpp"
@@ -13,11 +17,16 @@
 #include <boost/program_options.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,7 +42,13 @@ struct request {
   compute_type mode = compute_type::float32;
   std::string device;
   std::optional<float> tolerance;
+  parallel_options split;
+
+  bool is_split() const { return split.tensor > 1 || split.pipeline > 1; }
 };
+
+/// The ranks of this run: processes, or threads of this one; null if models are whole.
+using ranks = std::shared_ptr<parallel::rank_group>;
 
 std::optional<request> parse(int argc, char** argv) {
   request wanted;
@@ -47,6 +62,9 @@ std::optional<request> parse(int argc, char** argv) {
   add("kv", options::value(&kv)->default_value(golden::cache_choices().front().name), kv_help.c_str());
   add("tolerance", options::value<float>(), "greatest difference of a logit that passes");
   add("model", options::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "the model of a FILE.json");
+  add("tensor", options::value(&wanted.split.tensor)->default_value(1), "ranks that split layers");
+  add("pipeline", options::value(&wanted.split.pipeline)->default_value(1),
+      "groups of ranks that have some layers each. Ranks are the processes that mpirun has started, or threads of one");
   add("golden", options::value(&wanted.goldens), "folders with a model and golden.safetensors, or continuations");
   options::positional_options_description positions;
   positions.add("golden", -1);
@@ -91,10 +109,18 @@ void check_encoder_inputs(const model& model, const golden::golden& reference) {
                                                : "the prompts have encoder inputs, and the model reads none");
 }
 
-/// Devices do not predict tokens.
+/// Devices and split models do not predict tokens.
 golden::golden without_predictions(golden::golden reference) {
   for (auto& prompt : reference.prompts) prompt.predictions.clear();
   return reference;
+}
+
+/// Whether stages of a pipeline give the bits of one process.
+bool is_like_whole(const request& wanted, golden::runner& run, const golden::golden& reference) {
+  const auto whole = load_model(reference.model);
+  golden::runner one(*whole, wanted.kv->memory, wanted.mode);
+  return std::ranges::all_of(reference.prompts,
+                             [&](const auto& prompt) { return run.alone(prompt, 7) == one.alone(prompt, 7); });
 }
 
 golden::verdict judged(const request& wanted, const std::shared_ptr<const model>& model,
@@ -106,18 +132,23 @@ golden::verdict judged(const request& wanted, const std::shared_ptr<const model>
   auto result = golden::judge(run, reference, tolerance);
   const bool as_engine = wanted.kv == &golden::cache_choices().front();
   const bool same_bits = wanted.device == "reference" && as_engine;
+  if (wanted.is_split() && wanted.split.tensor == 1 && !is_like_whole(wanted, run, reference))
+    result.changed.emplace_back("split");
   if (wanted.device != "cpu")
     result += golden::judge_on_device(model, reference, tolerance, same_bits ? &run : nullptr);
   return result;
 }
 
-bool check_vectors(const request& wanted, const std::string& path) {
+bool says(const ranks& among) { return !among || among->leads(); }
+
+bool check_vectors(const request& wanted, const std::string& path, const ranks& among) {
   const auto reference = golden::read_vectors(path);
-  const auto model = load_model(path, {.device = wanted.device});
+  const auto model = nn::load_rank(path, {.device = wanted.device}, among);
   const float tolerance = tolerance_for(wanted, *model, false);
   const auto result = golden::judge(*model, reference, wanted.mode);
   const bool passed = result.passes(tolerance, reference.texts.size());
   const std::filesystem::path folder(path);
+  if (!says(among)) return passed;
   std::cout << fmt::format("{:<20} {:<5} max|dvector| {:.1e} of {:.0e}  same bits alone and in batches {}/{}  {}\n",
                            (folder.has_filename() ? folder : folder.parent_path()).filename().string(),
                            model->weight_type(), result.worst, tolerance, result.same_bits, reference.texts.size(),
@@ -126,12 +157,12 @@ bool check_vectors(const request& wanted, const std::string& path) {
   return passed;
 }
 
-bool check(const request& wanted, const std::string& path) {
-  if (!is_continuations(path) && golden::has_vectors(path)) return check_vectors(wanted, path);
+bool check(const request& wanted, const std::string& path, const ranks& among) {
+  if (!is_continuations(path) && golden::has_vectors(path)) return check_vectors(wanted, path, among);
   auto reference = is_continuations(path) ? golden::read_continuations(path, wanted.model) : golden::read_folder(path);
-  if (wanted.device != "cpu") reference = without_predictions(std::move(reference));
-  const auto model =
-      load_model(reference.model, {.device = wanted.device, .multi_token_prediction = reference.has_predictions()});
+  if (wanted.device != "cpu" || among) reference = without_predictions(std::move(reference));
+  const auto model = nn::load_rank(
+      reference.model, {.device = wanted.device, .multi_token_prediction = reference.has_predictions()}, among);
   check_encoder_inputs(*model, reference);
   const float tolerance = tolerance_for(wanted, *model, is_continuations(path));
   auto result = judged(wanted, model, reference, tolerance);
@@ -141,6 +172,7 @@ bool check(const request& wanted, const std::string& path) {
   const auto* const same = on_device ? "alone, chunked, swapped, forked, together" : "same bits alone and in batches";
   const bool passed = result.passes(tolerance);
   const auto beams = result.beams == 0 ? "" : fmt::format("  beams {}/{}", result.same_beams, result.beams);
+  if (!says(among)) return passed;
   std::cout << fmt::format("{:<20} {:<5} max|dlogit| {:.1e} of {:.0e}  greedy {}/{}{}{}  {}  {}\n", reference.name,
                            model->weight_type(), result.worst, tolerance, result.same_tokens, result.tokens, beams,
                            unlike, changed.empty() ? same : fmt::format("other bits: {}", changed.front()),
@@ -149,13 +181,37 @@ bool check(const request& wanted, const std::string& path) {
   return passed;
 }
 
-bool check_or_say_why_not(const request& wanted, const std::string& path) {
+bool check_or_say_why_not(const request& wanted, const std::string& path, const ranks& among) {
   try {
-    return check(wanted, path);
+    return check(wanted, path, among);
+  } catch (const std::invalid_argument& error) {
+    const bool cannot_split = std::string_view(error.what()).starts_with("load_options.parallel");
+    if (says(among)) std::cout << fmt::format("{}: {}\n", path, error.what()) << std::flush;
+    return cannot_split;
+  } catch (const parallel::rank_error&) {
+    throw;
   } catch (const std::exception& error) {
-    std::cout << fmt::format("{}: {}\n", path, error.what());
+    std::cout << fmt::format("{}: {}\n", path, error.what()) << std::flush;
+    if (among) throw;  // the other ranks wait for this one
     return false;
   }
+}
+
+bool check_all(const request& wanted, const ranks& among) {
+  bool passed = true;
+  for (const auto& path : wanted.goldens) passed &= check_or_say_why_not(wanted, path, among);
+  return passed;
+}
+
+bool check_all_over_ranks(const request& wanted) {
+  const auto [tensor, pipeline] = wanted.split;
+  const auto group_over = [&](auto by) { return std::make_shared<parallel::rank_group>(std::move(by), tensor, pipeline); };
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) return check_all(wanted, group_over(parallel::world()));
+  std::atomic<bool> passed = true;
+  test::run_ranks(tensor * pipeline, [&](auto by) {
+    if (!check_all(wanted, group_over(by))) passed = false;
+  });
+  return passed;
 }
 
 }  // namespace
@@ -164,8 +220,7 @@ int main(int argc, char** argv) {
   try {
     const auto wanted = parse(argc, argv);
     if (!wanted) return 2;
-    bool passed = true;
-    for (const auto& path : wanted->goldens) passed &= check_or_say_why_not(*wanted, path);
+    const bool passed = wanted->is_split() ? check_all_over_ranks(*wanted) : check_all(*wanted, nullptr);
     return passed ? 0 : 1;
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';

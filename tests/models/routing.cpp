@@ -29,7 +29,7 @@ class experts {
   explicit experts(std::int64_t chosen = 2, const models::router_spec& router = {})
       : files_(golden_folder("jamba_tiny")),
         reader_(files_, workers_, {}),
-        mixture_(nn::part_reader<cpu::forms, cpu::weight_reader>(files_.config(), reader_)
+        mixture_(nn::part_reader<cpu::forms, cpu::weight_reader>(files_.config(), {}, reader_)
                      .read(std::vector{one_block(chosen, router)})) {}
 
   /// What is added to one row or more.

@@ -44,7 +44,7 @@ void add_packed(const forward_context& context, const expert_rows& places, const
 
 operators::routed_rows operators::route(const activations& x, const forms::norm& before,
                                         const parts::mixture_of_experts<forms>& by) const {
-  const auto shares = context_.space.take(x.rows, static_cast<std::int64_t>(by.experts.size()));
+  const auto shares = context_.space.take(x.rows, by.how.experts + (by.how.shared ? 1 : 0));
   const auto rows = context_.space.take(x.rows, x.columns);
   if (before)
     (*before)(context_, x, rows);
@@ -69,6 +69,9 @@ void operators::choose(const parts::mixture_of_experts<forms>& by, const activat
   kernels::for_each_row(*context_.run.workers, shares.rows, by.how.experts, [&](std::int64_t row) {
     choose_experts(by.how, by.choice_bias, {shares.row(row), experts}, {spare.row(row), 2 * experts});
     std::transform(by.share_scales.begin(), by.share_scales.end(), shares.row(row), shares.row(row), std::multiplies());
+    std::fill_n(shares.row(row), by.how.first_expert(), 0.0F);  // those of other ranks
+    const auto behind = by.how.first_expert() + by.how.own_experts();
+    std::fill_n(shares.row(row) + behind, by.how.experts - behind, 0.0F);
     if (!by.how.shared) return;
     auto& share = shares.row(row)[experts];
     share = by.how.shared->gate.empty() ? 1 : 1 / (1 + std::exp(-share));
@@ -77,6 +80,13 @@ void operators::choose(const parts::mixture_of_experts<forms>& by, const activat
 
 void operators::add_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& by,
                             const parts::residual<forms::norm>& how, const activations& x) const {
+  if (by.how.owned) {
+    const auto scratch = this->scratch();
+    const auto sum = zeros_like(x);
+    sum_experts(routed, by, sum);
+    sum_over_ranks(sum);
+    return add_rows(sum, how, x);
+  }
   add_result(
       context_, how, x, [&](const activations& out) { sum_experts(routed, by, out); },
       [&](const activations& out) {
@@ -125,9 +135,10 @@ void operators::sum_experts(const routed_rows& routed, const parts::mixture_of_e
   const bool scales_input = by.how.router.scales_input;
   pack(context_, places, x, scales_input, packed);
   expert_group together;
-  for (std::int64_t expert = 0; expert < shares.columns; ++expert) {
-    const chosen_expert next{&by.experts[static_cast<std::size_t>(expert)], places.of(packed, expert),
-                             places.of(results, expert)};
+  for (std::size_t index = 0; index < by.experts.size(); ++index) {
+    const bool is_shared = static_cast<std::int64_t>(index) == by.how.own_experts();
+    const auto expert = is_shared ? by.how.experts : by.how.first_expert() + static_cast<std::int64_t>(index);
+    const chosen_expert next{&by.experts[index], places.of(packed, expert), places.of(results, expert)};
     if (next.x.rows == 0) continue;
     if (!together.has_room_for(next)) {
       feed_forward(together.experts());

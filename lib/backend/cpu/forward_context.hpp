@@ -10,6 +10,10 @@
 #include <cstdint>
 #include <span>
 
+namespace cogen::parallel {
+class rank_group;
+}
+
 namespace cogen::cpu {
 
 /// What all blocks of one forward share: kernel options, the slots' new tokens, the cache.
@@ -20,6 +24,8 @@ struct forward_context {
   std::span<kernels::token_rows> rows;  // [step.rows()], without views: an attention block sets those of its layer
   std::span<kernels::token_rows> state_rows;  // [step.rows()], for what a recurrent block runs
   arena& space;
+
+  parallel::rank_group* ranks = nullptr;  // that split the layers; null: there is no other
 
   /// Rows are whole texts, which an encoder reads: all layers use the only one of `memory`, with spans of their own.
   bool encodes = false;

@@ -4,8 +4,11 @@
 #include "backend/cpu/row_arithmetic.hpp"
 #include "kernels/embed.hpp"
 #include "kernels/row_tasks.hpp"
+#include "models/tensor_shards.hpp"
+#include "parallel/rank_group.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace cogen::cpu {
 
@@ -37,11 +40,31 @@ activations operators::embed(const parts::embedding<forms>& from, std::span<cons
   const auto x = context_.space.take(rows, hidden);
   const auto scratch = this->scratch();
   const auto found = from.to_hidden ? context_.space.take(rows, from.width) : x;
-  kernels::embed(context_.run, *from.table, tokens, found.data, found.stride, from.scale);
+  find_vectors(from, tokens, found);
   if (from.to_hidden) from.to_hidden(context_, found, x);
   if (!from.positions.empty()) add_positions(context_, from, x);
   if (from.after) (*from.after)(context_, x, x);
   return x;
+}
+
+/// Vectors of other ranks' tokens are zeros until all ranks' are added.
+void operators::find_vectors(const parts::embedding<forms>& from, std::span<const token> tokens,
+                             const activations& into) const {
+  const auto& own = from.vocabulary;
+  if (!own) return kernels::embed(context_.run, *from.table, tokens, into.data, into.stride, from.scale);
+  const auto scratch = this->scratch();
+  const auto is_own = [&](token id) { return id >= own.first && id < own.first + own.count; };
+  const auto rows = context_.space.take_integers(into.rows);
+  std::ranges::transform(tokens, rows.begin(),
+                         [&](token id) { return is_own(id) ? id - static_cast<token>(own.first) : 0; });
+  kernels::embed(context_.run, *from.table, rows, into.data, into.stride, from.scale);
+  for (std::size_t row = 0; row < tokens.size(); ++row)
+    if (!is_own(tokens[row])) std::fill_n(into.row(static_cast<std::int64_t>(row)), into.columns, 0.0F);
+  sum_over_ranks(into);
+}
+
+void operators::sum_over_ranks(const activations& x) const {
+  context_.ranks->sum({x.data, static_cast<std::size_t>(x.rows * x.stride)});
 }
 
 void operators::keep_embeddings(const activations& x) {
@@ -133,6 +156,13 @@ void operators::linear_add(const kernels::activation_operands& y, const projecti
 
 void operators::linear_add(const input& y, const projection& by, const parts::residual<forms::norm>& how,
                            const activations& x) const {
+  if (by.is_shard) {
+    const auto scratch = this->scratch();
+    const auto sum = context_.space.take(x.rows, x.columns);
+    by(context_, y, sum);
+    sum_over_ranks(sum);
+    return add_rows(sum, how, x);
+  }
   add_result(
       context_, how, x, [&](const activations& out) { by.add(context_, y, out); },
       [&](const activations& out) { by(context_, y, out); });
@@ -179,9 +209,34 @@ void operators::score(const activations& x, const forms::norm& before, const par
     (*before)(context_, x, hidden);
   }
   if (by.to_width) hidden = norm_linear(hidden, {}, by.to_width, by.width);
-  by.product(context_, hidden, logits);
-  if (by.scale != 1) scale_rows(context_, by.scale, logits);
-  if (by.softcap > 0) cap(context_, logits, by.softcap);
+  const auto own = by.vocabulary ? context_.space.take(logits.rows, by.vocabulary.count) : logits;
+  by.product(context_, hidden, own);
+  if (by.scale != 1) scale_rows(context_, by.scale, own);
+  if (by.softcap > 0) cap(context_, own, by.softcap);
+  if (context_.ranks) gather_logits(own, logits);
+}
+
+void operators::gather_logits(const activations& own, const activations& logits) const {
+  const auto scratch = this->scratch();
+  const auto numbers = [](const activations& of) {
+    return std::span(of.data, static_cast<std::size_t>(of.rows * of.stride));
+  };
+  const auto tensor = context_.ranks->tensor();
+  std::vector<activations> parts;
+  std::vector<std::span<float>> received;
+  const auto shard_of = [&](int rank) {
+    const auto shard = models::vocabulary_shard(logits.columns, {rank, tensor.count});
+    return shard ? shard : models::shard{.count = logits.columns};
+  };
+  for (int rank = 0; context_.ranks->gathers() && rank < tensor.count; ++rank) {
+    parts.push_back(context_.space.take(logits.rows, shard_of(rank).count));
+    received.push_back(numbers(parts.back()));
+  }
+  context_.ranks->gather(numbers(own), received);
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    const auto [first, count, all] = shard_of(static_cast<int>(rank));
+    copy_rows(parts[rank], logits.columns_from(first, count));
+  }
 }
 
 }  // namespace cogen::cpu

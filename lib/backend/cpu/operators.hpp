@@ -126,9 +126,13 @@ class operators {
   /// embeddings of the tokens behind theirs. All [tokens, hidden]
   activations join(const activations& embedded, const activations& x, const parts::mtp<forms>& by) const;
 
-  /// logits = by(before(x)). logits [rows, vocabulary]
+  /// logits = by(before(x)). logits [rows, vocabulary]. With several ranks, those get them that gather.
   void score(const activations& x, const forms::norm& before, const parts::head<forms>& by,
              const activations& logits) const;
+
+  /// Gathers the logits that the ranks of the last stage have computed, of these `own`: score() calls it, and ranks of
+  /// other stages.
+  void gather_logits(const activations& own, const activations& logits) const;
 
  private:
   activations mixes(const activations& x, const forms::norm& before, std::span<const float> of, int layer) const;
@@ -136,6 +140,8 @@ class operators {
                                  const projection& by, std::int64_t outputs);
   void linear_add(const input& y, const projection& by, const parts::residual<forms::norm>& how,
                   const activations& x) const;
+  void sum_over_ranks(const activations& x) const;
+  void find_vectors(const parts::embedding<forms>& from, std::span<const token> tokens, const activations& into) const;
   void choose(const parts::mixture_of_experts<forms>& by, const activations& shares) const;
   struct chosen_expert;
   class expert_group;

@@ -33,6 +33,7 @@ struct projection {
   std::shared_ptr<const kernels::tiled_matrix> weights;
   std::vector<float> bias = {};  ///< [outputs], or none
   std::vector<adapter> adapters = {};
+  bool is_shard = false;  ///< its results are added to those of other ranks
 
   /// y = W x + b. x [rows, inputs], y [rows, outputs]; they do not overlap.
   void operator()(const forward_context& context, const input& x, const activations& y) const;

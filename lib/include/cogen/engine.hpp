@@ -39,6 +39,16 @@ using compile_face = engine_face<async::operation<compiled_format>, response_for
 
 }  // namespace detail
 
+/// What each process of a model but rank 0 does (see load_options::parallel): executes its part of the steps of rank
+/// 0's engine, and returns when that has ended. The options are those of the engine, and a model has one engine. Throws
+/// std::logic_error on rank 0, std::invalid_argument as the engine's constructor does and if the options differ, and
+/// std::runtime_error, naming the rank, if another one ends, stalls or fails. In the engine such a failure is
+/// error::device_failed, for all that wait for it.
+///
+///     if (model->rank() > 0) return cogen::run_worker(model, options);
+///     cogen::engine engine(model, options);
+void run_worker(const std::shared_ptr<const model>& model, const engine_options& options = {});
+
 /// Runs all requests in one continuously refilled batch.
 ///
 /// Owns the caches, the scheduler and one thread; with engine_options::external_stepping no thread. The destructor ends

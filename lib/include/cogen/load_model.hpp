@@ -40,6 +40,23 @@ enum class device_weights : std::uint8_t {
   int4,
 };
 
+/// How a model is split over processes, which mpirun has started: rank 0 runs the engine, and run_worker() is what the
+/// others do. On the CPU only, and without multi_token_prediction.
+struct parallel_options {
+  /// Ranks that split every layer: heads with their keys and values, columns of feed-forwards, experts, rows of the
+  /// vocabulary (Shoeybi et al., arXiv:1909.08053). Their partial sums are added in the order of ranks: results are
+  /// batch-invariant, and differ from those of another number of ranks in rounding only. What cannot be split, such as
+  /// mixers with a state, each rank computes.
+  int tensor = 1;
+  /// Groups of such ranks that have some layers each, one group after the other: the same bits as without. Not for
+  /// models whose layers read more than the result of the one before them.
+  int pipeline = 1;
+};
+
+/// This process's number, from 0, among those that mpirun has started; 0 if `options` are for one process. Throws what
+/// load_model() does for options that this build or number of processes cannot have.
+int process_rank(const parallel_options& options);
+
 /// How load_model() loads, and where to.
 struct load_options {
   /// Called on the loading thread before the first tensor and after each one. Returning false ends the loading with
@@ -56,6 +73,7 @@ struct load_options {
   /// take memory, and every step runs it over its tokens. On the CPU only.
   bool multi_token_prediction = false;
   std::optional<std::string> chat_template = {};  ///< a Jinja template instead of the model's own
+  parallel_options parallel = {};
 };
 
 /// load_options::progress returned false.
@@ -69,8 +87,10 @@ class load_aborted : public std::runtime_error {
 /// file cannot be read or does not match its configuration, naming each tensor that is missing, unexpected or
 /// misshapen. Throws std::invalid_argument for a model family that this build or device does not support (naming the
 /// supported ones), an unavailable device, a number of threads below 1 or over 1024, impossible device_weights, or
-/// multi_token_prediction where the model or the device has no layer for it. Also throws load_aborted, std::bad_alloc,
-/// and on a GPU c10::OutOfMemoryError, which is a std::exception. Thread-safe.
+/// multi_token_prediction where the model or the device has no layer for it; and for `parallel` if the program does not
+/// run as that many processes, if this build has no MPI, or if the model cannot be split so. Also throws load_aborted,
+/// std::bad_alloc, and on a GPU c10::OutOfMemoryError, which is a std::exception. Thread-safe, but for models that are
+/// split over processes.
 std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options = {});
 
 }  // namespace cogen

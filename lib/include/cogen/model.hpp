@@ -24,6 +24,9 @@ namespace cogen {
 namespace kernels {
 class worker_pool;
 }
+namespace parallel {
+class rank_group;
+}
 namespace nn {
 class network;
 struct device_model;
@@ -100,6 +103,11 @@ class model {
   /// "cpu", "cuda:0", … Not on the CPU, forward() takes caches of its make_cache(), and computes in float32 alone.
   std::string device() const;
   const nn::device_model* on_device() const noexcept;  ///< for engines; null on the CPU
+
+  /// This process's number among those of load_options::parallel, from 0. All of them make the same calls in the same
+  /// order, each with its own cache and from one thread at a time, and get the same logits.
+  int rank() const noexcept;
+  parallel::rank_group* ranks() const noexcept;  ///< for engines; null if this is the only process
 
   const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept;  ///< what each layer caches, in order
 

@@ -101,7 +101,7 @@ class kv_snapshot {
 class step : public scheduler::step {
  public:
   /// done() calls `on_done`, which must not throw. Both must outlive the step.
-  step(swap_listener& swaps, const std::function<void()>& on_done) : swaps_(swaps), on_done_(on_done) {}
+  step(swap_listener& swaps, const std::function<void()>& on_done) : swaps_(&swaps), on_done_(on_done) {}
 
   /// Adds the sampler of the next of the rows; null if it never wants a sample.
   void add_sampler(std::shared_ptr<row_sampler> one) {
@@ -155,7 +155,10 @@ class step : public scheduler::step {
     sample.predicted = predicted;
   }
 
-  swap_listener& swaps() noexcept { return swaps_; }  ///< receives the ends of swaps, which may come after the step
+  swap_listener& swaps() noexcept { return *swaps_; }  ///< receives the ends of swaps, which may come after the step
+
+  /// For runners that pass the ends of swaps on: `to` receives them, of this step and of those that reuse its memory.
+  void report_swaps_to(swap_listener& to) noexcept { swaps_ = &to; }
 
   /// The runner calls this once, on any thread, when the step has ended. An error means that the device has failed.
   void done(std::exception_ptr error = nullptr) noexcept {
@@ -192,7 +195,7 @@ class step : public scheduler::step {
   std::vector<std::shared_ptr<row_sampler>> sampling_;
   std::vector<row_output> outputs_;
   std::vector<row_output> draft_outputs_;
-  swap_listener& swaps_;
+  swap_listener* swaps_;
   const std::function<void()>& on_done_;
   std::exception_ptr error_;
   std::atomic<bool> done_ = false;

@@ -1,4 +1,4 @@
-#include "engine/checked_options.hpp"
+#include "engine_parts/checked_options.hpp"
 
 #include "nn/network_on_device.hpp"
 

@@ -1,11 +1,15 @@
-#include "engine/make_parts.hpp"
+#include "engine_parts/make_parts.hpp"
 
-#include "engine/checked_options.hpp"
-#include "engine/cpu_engine.hpp"
-#include "engine/machine_memory.hpp"
+#include "engine_parts/checked_options.hpp"
+#include "engine_parts/cpu_engine.hpp"
+#include "engine_parts/machine_memory.hpp"
 #include "nn/text_encoder.hpp"
+#include "runner/leading_runner.hpp"
+#include "runner/rank_worker.hpp"
 
 #include <cogen/model.hpp>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
@@ -29,11 +33,12 @@ std::int64_t swap_budget(const engine_options& options) {
   return memory + std::min(options.swap.file_bytes, std::numeric_limits<std::int64_t>::max() - memory);
 }
 
-swap_room swap_room_of(const engine_options& options) {
+/// Workers report the end of a swap with the end of its step.
+swap_room swap_room_of(const engine_options& options, bool is_worker) {
   swap_room room{.bytes = swap_memory(options), .format = options.swap.format, .by = options.swap.transfer};
   if (!options.swap.directory.empty() && options.swap.file_bytes > 0)
     room.file = std::make_shared<swap_file>(options.swap.directory, options.swap.file_bytes);
-  if (!room.by && options.external_stepping) room.by = std::make_shared<cache::immediate_transfer>();
+  if (is_worker || (!room.by && options.external_stepping)) room.by = std::make_shared<cache::immediate_transfer>();
   return room;
 }
 
@@ -65,6 +70,14 @@ void set_limits(scheduler::limits& limits, const engine_options& options) {
   limits.max_draft_tokens = step_draft_tokens;
 }
 
+/// What engine and workers must agree on: how the slots of their caches look.
+std::string settings_of(const engine_parts& parts) {
+  const auto& limits = parts.limits;
+  return fmt::format("{} slots and {} spare ones of {} tokens, steps of up to {}, {} of them to go back, caches of {}; {}",
+                     limits.slots, limits.spare_slots, limits.max_sequence_length, limits.prefill_tokens,
+                     limits.max_rollback_tokens, parts.runner->snapshot_format(), parts.fingerprint);
+}
+
 void set_text(engine_parts& parts, const std::shared_ptr<const model>& model) {
   if (model->chat()) parts.chat = {model, model->chat()};
   parts.chat_error = model->chat_error();
@@ -79,22 +92,42 @@ void set_text(engine_parts& parts, const std::shared_ptr<const model>& model) {
 engine_parts make_parts(const std::shared_ptr<const model>& model, const engine_options& options,
                         const device_switches& switches) {
   if (!model) throw std::invalid_argument("engine: the model is null");
+  if (model->rank() != 0)
+    throw std::logic_error(
+        fmt::format("this process has rank {} of the model; rank 0 runs an engine, and this one run_worker()",
+                    model->rank()));
   check(options);
   engine_parts parts;
   set_limits(parts.limits, options);
   set_policies(parts, options.policies);
+  auto room = swap_room_of(options, false);
   if (model->on_device())
-    put_on_device(parts, *model, options, swap_room_of(options), switches);
+    put_on_device(parts, *model, options, std::move(room), switches);
   else
-    put_on_cpu(parts, model, options, swap_room_of(options));
-  if (!parts.texts && model->embedding_width() > 0)
+    put_on_cpu(parts, model, options, std::move(room));
+  if (!parts.texts && !model->ranks() && model->embedding_width() > 0)
     parts.texts = std::make_shared<nn::text_encoder>(model, workspace(1));
   set_text(parts, model);
   parts.fingerprint = model->fingerprint();
+  if (auto* const ranks = model->ranks()) {
+    auto settings = settings_of(parts);
+    parts.runner = std::make_unique<leading_runner>(std::move(parts.runner), *ranks, std::move(settings));
+  }
   return parts;
 }
 
 }  // namespace detail
+
+void run_worker(const std::shared_ptr<const model>& model, const engine_options& options) {
+  if (!model || model->rank() == 0)
+    throw std::logic_error("run_worker() is for the ranks of a model but rank 0, which runs an engine");
+  detail::check(options);
+  engine_parts parts;
+  detail::set_limits(parts.limits, options);
+  detail::put_on_cpu(parts, model, options, detail::swap_room_of(options, true));
+  parts.fingerprint = model->fingerprint();
+  detail::run_steps(*parts.runner, *model->ranks(), detail::settings_of(parts));
+}
 
 engine::engine(std::shared_ptr<const model> model, engine_options options)
     : engine(detail::make_parts(model, options), std::move(options)) {}

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/device_engine.hpp"
+#include "engine_parts/device_engine.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/extend/runner.hpp>

@@ -1,7 +1,7 @@
-#include "engine/cpu_engine.hpp"
+#include "engine_parts/cpu_engine.hpp"
 
-#include "engine/checked_options.hpp"
-#include "engine/machine_memory.hpp"
+#include "engine_parts/checked_options.hpp"
+#include "engine_parts/machine_memory.hpp"
 #include "nn/model_outline.hpp"
 #include "nn/text_encoder.hpp"
 #include "runner/model_runner.hpp"
@@ -122,7 +122,7 @@ void put_on_cpu(engine_parts& parts, const std::shared_ptr<const model>& model, 
   parts.predicts_tokens = model->predicts_tokens();
   const auto mode = options.compute_type.value_or(model->default_compute_type());
   workspace space(options.threads, mode);
-  if (model->embedding_width() > 0)
+  if (model->embedding_width() > 0 && !model->ranks())
     parts.texts = std::make_shared<nn::text_encoder>(model, workspace(space.workers(), mode));
   parts.runner = std::make_unique<model_runner>(model, slots,
                                                 snapshot_format(kept, cache, options.kv.layer_factory != nullptr, mode),

@@ -1,7 +1,7 @@
-#include "engine/device_engine.hpp"
+#include "engine_parts/device_engine.hpp"
 
-#include "engine/checked_options.hpp"
-#include "engine/machine_memory.hpp"
+#include "engine_parts/checked_options.hpp"
+#include "engine_parts/machine_memory.hpp"
 #include "nn/device_layout.hpp"
 #include "runner/device_runner.hpp"
 #include "runner/runner_memory.hpp"

@@ -1,4 +1,4 @@
-#include "engine/machine_memory.hpp"
+#include "engine_parts/machine_memory.hpp"
 
 #include <unistd.h>
 

@@ -1,0 +1,148 @@
+#include "parallel/rank_group.hpp"
+#include "thread_transport.hpp"
+
+#include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <mutex>
+#include <random>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace cogen;
+using parallel::rank_group;
+using transport = std::shared_ptr<parallel::transport>;
+
+/// What a rank of a test adds: numbers of very different sizes, so that another order gives other bits.
+std::vector<float> part_of(int rank, std::size_t count) {
+  std::mt19937 random(static_cast<unsigned>(rank + 1));
+  std::vector<float> part(count);
+  std::ranges::generate(part, [&] { return std::ldexp(static_cast<float>(random()) - 2e9F, static_cast<int>(random() % 40)); });
+  return part;
+}
+
+std::vector<float> sum_of(int first, int ranks, std::size_t count) {
+  auto sum = part_of(first, count);
+  for (int rank = first + 1; rank < first + ranks; ++rank) {
+    const auto part = part_of(rank, count);
+    for (std::size_t i = 0; i < count; ++i) sum[i] += part[i];
+  }
+  return sum;
+}
+
+std::vector<std::byte> bytes_of(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+BOOST_AUTO_TEST_SUITE(rank_groups)
+
+BOOST_AUTO_TEST_CASE(sums_are_added_in_the_order_of_ranks) {
+  for (const int ranks : {1, 2, 3, 4})
+    for (const std::size_t count : {0, 1, 7, 1000, 20'001})
+      test::run_ranks(ranks, [&](const transport& by) {
+        rank_group group(by, ranks, 1);
+        auto numbers = part_of(group.rank(), count);
+        group.sum(numbers);
+        BOOST_TEST((numbers == sum_of(0, ranks, count)), ranks << " ranks, " << count << " numbers");
+      });
+}
+
+BOOST_AUTO_TEST_CASE(stages_add_their_own_ranks_and_pass_rows_on) {
+  test::run_ranks(6, [](const transport& by) {
+    rank_group group(by, 2, 3);
+    BOOST_TEST(group.stage().index == group.rank() / 2);
+    auto numbers = part_of(group.rank(), 100);
+    group.sum(numbers);
+    BOOST_TEST((numbers == sum_of(group.rank() / 2 * 2, 2, 100)));
+    std::vector<float> row(3, static_cast<float>(group.tensor().index));
+    if (!group.stage().is_first()) group.receive_from_last_stage(row);
+    for (auto& each : row) each += 10;
+    if (!group.stage().is_last()) group.send_to_next_stage(row);
+    BOOST_TEST((row == std::vector<float>(3, static_cast<float>(group.tensor().index + 10 * (group.stage().index + 1)))));
+  });
+}
+
+BOOST_AUTO_TEST_CASE(parts_of_the_last_stage_are_gathered) {
+  for (const bool everywhere : {true, false})
+    test::run_ranks(4, [&](const transport& by) {
+      rank_group group(by, 2, 2);
+      if (!everywhere) group.gather_at_rank_0();
+      BOOST_TEST(group.gathers() == (everywhere || group.rank() == 0));
+      std::vector<float> first(2), second(3);
+      const std::span<float> parts[] = {first, second};
+      const bool is_last = group.stage().is_last();
+      group.gather(is_last ? part_of(group.rank(), group.tensor().index == 0 ? 2 : 3) : std::vector<float>(),
+                   std::span(parts).first(group.gathers() ? 2 : 0));
+      if (!group.gathers()) return;
+      BOOST_TEST((first == part_of(2, 2)));
+      BOOST_TEST((second == part_of(3, 3)));
+    });
+}
+
+BOOST_AUTO_TEST_CASE(rank_0_tells_and_is_answered) {
+  test::run_ranks(3, [](const transport& by) {
+    rank_group group(by, 3, 1);
+    for (const std::string message : {"", "a step", "another one"}) {
+      if (group.leads()) {
+        group.tell(bytes_of(message));
+        const auto answers = group.answers();
+        BOOST_REQUIRE(answers.size() == 2);
+        BOOST_TEST((answers[0] == bytes_of(message + "1")));
+        BOOST_TEST((answers[1] == bytes_of(message + "2")));
+      } else {
+        BOOST_TEST((group.listen() == bytes_of(message)));
+        group.answer(bytes_of(message + std::to_string(group.rank())));
+      }
+    }
+  });
+}
+
+BOOST_AUTO_TEST_CASE(a_rank_that_fails_ends_the_others_waits) {
+  std::mutex mutex;
+  std::vector<std::string> heard;
+  const auto run = [&] {
+    test::run_ranks(3, [&](const transport& by) {
+      rank_group group(by, 3, 1);
+      if (group.rank() == 1) throw std::runtime_error("out of luck");
+      try {
+        std::vector<float> numbers(10);
+        group.sum(numbers);
+      } catch (const parallel::rank_error& error) {
+        const std::lock_guard lock(mutex);
+        heard.emplace_back(error.what());
+      }
+    });
+  };
+  BOOST_CHECK_THROW(run(), std::runtime_error);
+  BOOST_TEST(heard == std::vector<std::string>(2, "rank 1 has failed: out of luck"), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(messages_of_another_length_are_refused) {
+  BOOST_CHECK_EXCEPTION(test::run_ranks(2, [](const transport& by) {
+                          rank_group group(by, 2, 1);
+                          std::vector<float> numbers(group.leads() ? 4 : 5);
+                          group.sum(numbers);
+                        }),
+                        parallel::rank_error,
+                        [](const auto& error) { return std::string(error.what()).find("were expected") != std::string::npos; });
+}
+
+BOOST_AUTO_TEST_CASE(another_number_of_processes_is_refused) {
+  test::thread_ranks alone(1);
+  BOOST_CHECK_EXCEPTION(rank_group(alone.transport(0), 2, 2), std::invalid_argument, [](const auto& error) {
+    return error.what() ==
+           std::string("load_options.parallel asks for 4 ranks (2 tensor, 2 pipeline); this program runs as 1");
+  });
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
