@@ -129,6 +129,14 @@ void put_on_cpu(engine_parts& parts, const std::shared_ptr<const model>& model, 
                                                 std::move(room), std::move(space));
 }
 
+std::string settings_on_cpu(const model& model, const engine_options& options) {
+  const auto kept = cache_options(model, options);
+  const auto mode = options.compute_type.value_or(model.default_compute_type());
+  return fmt::format("{} slots of {} tokens, steps of {}, {} tokens to go back, caches of {}, {} products; {}",
+                     options.batching.slots, kept.max_sequence_length, kept.longest_step, kept.max_rollback_tokens,
+                     format_of(kept), mode == compute_type::int8 ? "int8" : "float32", model.fingerprint());
+}
+
 }  // namespace detail
 
 memory_estimate estimate_memory(const std::filesystem::path& path, const engine_options& options,

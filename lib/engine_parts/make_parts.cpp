@@ -3,6 +3,7 @@
 #include "engine_parts/checked_options.hpp"
 #include "engine_parts/cpu_engine.hpp"
 #include "engine_parts/machine_memory.hpp"
+#include "engine_parts/rank_agreement.hpp"
 #include "nn/text_encoder.hpp"
 #include "runner/leading_runner.hpp"
 #include "runner/rank_worker.hpp"
@@ -70,14 +71,6 @@ void set_limits(scheduler::limits& limits, const engine_options& options) {
   limits.max_draft_tokens = step_draft_tokens;
 }
 
-/// What engine and workers must agree on: how the slots of their caches look.
-std::string settings_of(const engine_parts& parts) {
-  const auto& limits = parts.limits;
-  return fmt::format("{} slots and {} spare ones of {} tokens, steps of up to {}, {} of them to go back, caches of {}; {}",
-                     limits.slots, limits.spare_slots, limits.max_sequence_length, limits.prefill_tokens,
-                     limits.max_rollback_tokens, parts.runner->snapshot_format(), parts.fingerprint);
-}
-
 void set_text(engine_parts& parts, const std::shared_ptr<const model>& model) {
   if (model->chat()) parts.chat = {model, model->chat()};
   parts.chat_error = model->chat_error();
@@ -110,8 +103,8 @@ engine_parts make_parts(const std::shared_ptr<const model>& model, const engine_
   set_text(parts, model);
   parts.fingerprint = model->fingerprint();
   if (auto* const ranks = model->ranks()) {
-    auto settings = settings_of(parts);
-    parts.runner = std::make_unique<leading_runner>(std::move(parts.runner), *ranks, std::move(settings));
+    agree(parts.limits, *ranks, settings_on_cpu(*model, options));
+    parts.runner = std::make_unique<leading_runner>(std::move(parts.runner), *ranks);
   }
   return parts;
 }
@@ -125,8 +118,8 @@ void run_worker(const std::shared_ptr<const model>& model, const engine_options&
   engine_parts parts;
   detail::set_limits(parts.limits, options);
   detail::put_on_cpu(parts, model, options, detail::swap_room_of(options, true));
-  parts.fingerprint = model->fingerprint();
-  detail::run_steps(*parts.runner, *model->ranks(), detail::settings_of(parts));
+  detail::agree(parts.limits, *model->ranks(), detail::settings_on_cpu(*model, options));
+  detail::run_steps(*parts.runner, *model->ranks());
 }
 
 engine::engine(std::shared_ptr<const model> model, engine_options options)

@@ -76,7 +76,7 @@ class cpu_network final : public network {
         text_memory_(text_memory_of(spec)),
         pooler_(spec.pooling ? std::optional<pooler>(std::in_place, spec, hidden_, weights.number_reader())
                              : std::nullopt),
-        weight_type_(weights.most_common_type()) {}
+        weight_type_(ranks_ ? weights.tensors().most_stored_type() : weights.most_common_type()) {}
 
   void forward(const batch& batch, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const override {
     scratch.space.reset();

@@ -105,7 +105,7 @@ std::shared_ptr<const model> load_model(const std::filesystem::path& path, const
 }
 
 std::shared_ptr<const model> nn::load_rank(const std::filesystem::path& path, const load_options& options,
-                                           std::shared_ptr<parallel::rank_group> ranks) {
+                                           std::shared_ptr<parallel::rank_group> ranks) try {
   const load::checkpoint files(path);
   models::family_named(files.family());  // refused as such, whatever else is wrong
   if (options.threads && *options.threads < 1)
@@ -127,6 +127,11 @@ std::shared_ptr<const model> nn::load_rank(const std::filesystem::path& path, co
   if (ranks) fingerprint += fmt::format(", over {} tensor ranks", ranks->tensor().count);
   if (options.multi_token_prediction) fingerprint += ", with multi-token prediction";
   return std::make_shared<const model>(std::move(config), std::move(text), std::move(network), std::move(fingerprint));
+} catch (const std::invalid_argument&) {
+  throw;  // as on all ranks
+} catch (const std::exception& error) {
+  if (ranks) ranks->fail(error.what());
+  throw;
 }
 
 }  // namespace cogen

@@ -57,15 +57,26 @@ std::vector<scheduler::swap_id> ranked_swaps::take_failed() {
   return std::exchange(failed_, {});
 }
 
-leading_runner::leading_runner(std::unique_ptr<runner> own, parallel::rank_group& ranks, std::string settings)
-    : own_(std::move(own)), ranks_(ranks), settings_(std::move(settings)) {
+/// What fails here ends the others' waits.
+template <class Work>
+auto leading_runner::attempt(const Work& work) const {
+  try {
+    return work();
+  } catch (const std::exception& error) {
+    ranks_.fail(error.what());
+    throw;
+  }
+}
+
+leading_runner::leading_runner(std::unique_ptr<runner> own, parallel::rank_group& ranks)
+    : own_(std::move(own)), ranks_(ranks) {
   ranks_.gather_at_rank_0();
 }
 
 leading_runner::~leading_runner() {
   try {
-    if (!failed_) tell(rank_command::end);
-  } catch (const std::exception&) {  // a rank that has failed has ended by itself
+    attempt([&] { tell(rank_command::end); });
+  } catch (const std::exception&) {  // the others have failed, or know now that this rank has
   }
 }
 
@@ -77,21 +88,8 @@ void leading_runner::tell(rank_command what, const auto&... values) const {
   ranks_.tell(message);
 }
 
-void leading_runner::start() {
-  own_->start();
-  tell(rank_command::start, settings_);
-  for (const auto& answer : ranks_.answers())
-    if (auto why = message_reader(answer).read<std::string>(); !why.empty()) throw std::invalid_argument(why);
-}
-
 void leading_runner::launch(step& step) {
-  try {
-    run(step);
-  } catch (const std::exception& error) {
-    failed_ = true;
-    ranks_.fail(error.what());
-    throw;
-  }
+  attempt([&] { run(step); });
 }
 
 void leading_runner::run(step& step) {
@@ -135,8 +133,11 @@ std::string leading_runner::snapshot_format() const {
 std::shared_ptr<const kv_snapshot> leading_runner::snapshot(scheduler::swap_id name) const {
   auto own = own_->snapshot(name);
   if (!own) return nullptr;
-  tell(rank_command::snapshot, name);
-  return std::make_shared<const rank_snapshot>(std::move(own), ranks_.answers());
+  auto others = attempt([&] {
+    tell(rank_command::snapshot, name);
+    return ranks_.answers();
+  });
+  return std::make_shared<const rank_snapshot>(std::move(own), std::move(others));
 }
 
 void leading_runner::keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) {
@@ -147,7 +148,7 @@ void leading_runner::keep(scheduler::swap_id name, std::shared_ptr<const kv_snap
     message_writer to(message);
     to.add(rank_command::keep), to.add(name), to.add(whole->encoder_input());
     to.add_bytes(whole->of_rank(rank));
-    ranks_.tell(rank, message);
+    attempt([&] { ranks_.tell(rank, message); });
   }
   own_->keep(name, whole->own());
 }

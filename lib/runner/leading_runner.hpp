@@ -15,7 +15,6 @@ namespace cogen::detail {
 
 /// What rank 0 tells the others.
 enum class rank_command : std::uint8_t {
-  start,     ///< settings: they answer with an error, or nothing
   run,       ///< a step: where is_answered(step), they answer with the swaps and the checkpoints that failed
   snapshot,  ///< a swap's name: they answer with its bytes
   keep,      ///< a swap's name, and for each rank its bytes
@@ -54,15 +53,15 @@ class ranked_swaps final : public swap_listener {
 };
 
 /// Rank 0's runner of a model that is split over processes: tells the others each step, and executes its own part. The
-/// step has ended when launch() returns. What a rank throws ends the engine: launch() throws parallel::rank_error.
+/// step has ended when launch() returns. Where one rank fails, the others do, too: parallel::rank_error.
 class leading_runner final : public runner {
  public:
-  /// `ranks` live as long as `own`. `settings` describe the engine's options: the other ranks' must be the same.
-  leading_runner(std::unique_ptr<runner> own, parallel::rank_group& ranks, std::string settings);
+  /// `ranks` live as long as `own`.
+  leading_runner(std::unique_ptr<runner> own, parallel::rank_group& ranks);
   ~leading_runner() override;
 
   int vocabulary() const override { return own_->vocabulary(); }
-  void start() override;
+  void start() override { own_->start(); }
   void launch(step& step) override;
   std::string snapshot_format() const override;
   std::shared_ptr<const kv_snapshot> snapshot(scheduler::swap_id name) const override;
@@ -71,6 +70,8 @@ class leading_runner final : public runner {
 
  private:
   void tell(rank_command what, const auto&... values) const;
+  template <class Work>
+  auto attempt(const Work& work) const;
   void run(step& step);
   void undo_failed_swaps(step& step);
   std::vector<scheduler::swap_id> take_failures(step& step);
@@ -78,9 +79,7 @@ class leading_runner final : public runner {
   ranked_swaps swaps_;  // outlives the transfers of `own_`
   std::unique_ptr<runner> own_;
   parallel::rank_group& ranks_;
-  const std::string settings_;
   std::map<scheduler::swap_id, int> filled_slots_;  // of the swap-ins that have not been reported to have failed
-  bool failed_ = false;
 };
 
 }  // namespace cogen::detail

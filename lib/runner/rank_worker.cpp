@@ -4,8 +4,6 @@
 #include "runner/message.hpp"
 #include "runner/step_message.hpp"
 
-#include <fmt/format.h>
-
 #include <cstddef>
 #include <exception>
 #include <stdexcept>
@@ -38,8 +36,7 @@ class failed_swaps final : public swap_listener {
 
 class worker {
  public:
-  worker(runner& own, parallel::rank_group& ranks, const std::string& settings)
-      : own_(own), ranks_(ranks), settings_(settings) {}
+  worker(runner& own, parallel::rank_group& ranks) : own_(own), ranks_(ranks) {}
 
   void run() {
     ranks_.gather_at_rank_0();
@@ -53,9 +50,6 @@ class worker {
   bool obey(std::span<const std::byte> message) {
     message_reader from(message);
     switch (from.read<rank_command>()) {
-      case rank_command::start:
-        compare(from.read<std::string>());
-        return true;
       case rank_command::run:
         read_step(from, step_);
         launch();
@@ -73,15 +67,6 @@ class worker {
         return false;
     }
     throw std::runtime_error("rank 0 told something unknown");
-  }
-
-  void compare(const std::string& settings) {
-    std::string why;
-    if (settings != settings_)
-      why = fmt::format("engine_options differ between ranks: rank 0 has {}; rank {} has {}", settings, ranks_.rank(),
-                        settings_);
-    answer(why);
-    if (!why.empty()) throw std::invalid_argument(why);
   }
 
   void launch() {
@@ -112,7 +97,6 @@ class worker {
 
   runner& own_;
   parallel::rank_group& ranks_;
-  const std::string& settings_;
   failed_swaps swaps_;
   const std::function<void()> on_done_ = [] {};
   step step_{swaps_, on_done_};
@@ -120,8 +104,8 @@ class worker {
 
 }  // namespace
 
-void run_steps(runner& own, parallel::rank_group& ranks, const std::string& settings) try {
-  worker(own, ranks, settings).run();
+void run_steps(runner& own, parallel::rank_group& ranks) try {
+  worker(own, ranks).run();
 } catch (const std::exception& error) {
   ranks.fail(error.what());
   throw;

@@ -25,10 +25,15 @@ std::string format_of(const std::optional<cache::quantization>& how, const std::
 
 }  // namespace
 
-std::string snapshot_format(const cache::options& options, const cache::cache& cache, bool layer_factory,
-                            compute_type mode) {
+std::string format_of(const cache::options& options) {
   auto text = std::string(name_of(options.type)) + format_of(options.kv_quantization, options.sinks);
   if (options.kv_offload) text += ", offloaded";
+  return text;
+}
+
+std::string snapshot_format(const cache::options& options, const cache::cache& cache, bool layer_factory,
+                            compute_type mode) {
+  auto text = format_of(options);
   if (cache.longest_step() < std::numeric_limits<int>::max())
     text +=
         fmt::format(", rings for steps of {} and a rollback of {}", options.longest_step, options.max_rollback_tokens);

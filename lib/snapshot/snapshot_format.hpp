@@ -11,6 +11,9 @@ namespace cogen::detail {
 
 // Everything, except the model, that determines the bytes of a slot.
 
+/// How keys and values are stored.
+std::string format_of(const cache::options& options);
+
 std::string snapshot_format(const cache::options& options, const cache::cache& cache, bool layer_factory,
                             compute_type mode);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -53,6 +54,15 @@ bool named_tensors::count(const load::weight& read) {
   bytes_ += read.bytes();
   if (report_) report_(bytes_);
   return true;
+}
+
+load::element_type named_tensors::most_stored_type() const {
+  std::map<load::element_type, std::uint64_t> bytes;
+  for (const auto& name : files_.weight_names()) {
+    const auto weight = files_.find(name);
+    bytes[weight->type()] += weight->bytes();
+  }
+  return std::ranges::max_element(bytes, {}, [](const auto& each) { return each.second; })->first;
 }
 
 void named_tensors::finish() const { files_.refuse_others(names_); }

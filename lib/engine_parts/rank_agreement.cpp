@@ -1,0 +1,70 @@
+#include "engine_parts/rank_agreement.hpp"
+
+#include "runner/message.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+namespace cogen::detail {
+
+namespace {
+
+/// Passes the limits that depend on the layers which a rank has.
+template <class Limits, class Pass>
+void pass_limits(Limits& limits, const Pass& pass) {
+  pass(limits.max_sequence_length), pass(limits.max_rollback_tokens), pass(limits.max_dropped_drafts);
+  for (auto* usage : {&limits.usage, &limits.checkpoint_usage})
+    pass(usage->fixed), pass(usage->per_block), pass(usage->block), pass(usage->capped);
+}
+
+/// Slots take memory on each rank; the one where they take the most decides how many there are.
+void take_larger(scheduler::footprint& own, const scheduler::footprint& other, int length) {
+  if (other(length) > own(length)) own = other;
+}
+
+void take_narrower(scheduler::limits& own, const scheduler::limits& other) {
+  own.max_sequence_length = std::min(own.max_sequence_length, other.max_sequence_length);
+  own.max_rollback_tokens = std::min(own.max_rollback_tokens, other.max_rollback_tokens);
+  own.max_dropped_drafts = std::min(own.max_dropped_drafts, other.max_dropped_drafts);
+  take_larger(own.usage, other.usage, own.max_sequence_length);
+  take_larger(own.checkpoint_usage, other.checkpoint_usage, own.max_sequence_length);
+}
+
+void lead(scheduler::limits& limits, parallel::rank_group& ranks, const std::string& settings) {
+  std::vector<std::byte> message;
+  message_writer(message).add(settings);
+  ranks.tell(message);
+  for (const auto& answer : ranks.answers()) {
+    message_reader from(answer);
+    if (const auto why = from.read<std::string>(); !why.empty()) throw std::invalid_argument(why);
+    scheduler::limits other;
+    pass_limits(other, [&](auto& value) { from.read(value); });
+    take_narrower(limits, other);
+  }
+}
+
+void follow(const scheduler::limits& limits, parallel::rank_group& ranks, const std::string& settings) {
+  const auto told = ranks.listen();
+  const auto of_rank_0 = message_reader(told).read<std::string>();
+  std::string why;
+  if (of_rank_0 != settings)
+    why = fmt::format("engine_options differ between ranks: rank 0 has {}; rank {} has {}", of_rank_0, ranks.rank(),
+                      settings);
+  std::vector<std::byte> message;
+  message_writer to(message);
+  to.add(why);
+  pass_limits(limits, [&](const auto& value) { to.add(value); });
+  ranks.answer(message);
+  if (!why.empty()) throw std::invalid_argument(why);
+}
+
+}  // namespace
+
+void agree(scheduler::limits& limits, parallel::rank_group& ranks, const std::string& settings) {
+  ranks.leads() ? lead(limits, ranks, settings) : follow(limits, ranks, settings);
+}
+
+}  // namespace cogen::detail

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "parallel/rank_group.hpp"
+
+#include <cogen/scheduler/types.hpp>
+
+#include <string>
+
+namespace cogen::detail {
+
+/// All ranks call it before rank 0's engine starts: afterwards rank 0's limits are those that every rank's cache keeps.
+/// Throws std::invalid_argument if the settings differ, on the ranks where they do and on rank 0.
+void agree(scheduler::limits& limits, parallel::rank_group& ranks, const std::string& settings);
+
+}  // namespace cogen::detail

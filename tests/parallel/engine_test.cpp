@@ -1,0 +1,291 @@
+// Engines over models that are split: ranks are threads, the engine is rank 0's.
+#include "engine/external_stepping.hpp"
+#include "engine/model_engines.hpp"
+#include "engine/session_files.hpp"
+#include "nn/load_rank.hpp"
+#include "parallel/rank_group.hpp"
+#include "test_data.hpp"
+#include "thread_transport.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <ostream>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace cogen {
+
+static std::ostream& operator<<(std::ostream& out, const parallel_options& split) {
+  return out << split.tensor << " tensor, " << split.pipeline << " pipeline";
+}
+
+namespace test {
+namespace {
+
+namespace data = boost::unit_test::data;
+
+constexpr parallel_options splits[] = {{2, 1}, {3, 1}, {1, 2}, {2, 2}};
+const std::vector<std::string> goldens{"llama_default",          "mixtral_published", "deepseek_v3_published",
+                                       "gpt_neox_published",     "jamba_tiny",        "bart_tiny",
+                                       "gpt_bigcode_published",  "gpt_oss_published", "qwen3_next_published"};
+
+using use_engine = std::function<void(engine&, const model&)>;
+
+/// Loads a golden over ranks. Rank 0 makes an engine and calls `use`, the others work for it.
+void over_ranks(thread_ranks& ranks, const std::string& golden, parallel_options split,
+                const std::function<void(engine_options&)>& change, const use_engine& use) {
+  run_ranks(ranks, [&](auto by) {
+    const auto group = std::make_shared<parallel::rank_group>(std::move(by), split.tensor, split.pipeline);
+    const auto model = nn::load_rank(test_data() + "/golden/" + golden, {.threads = 1}, group);
+    auto options = tiny_engine(*model);
+    change(options);
+    if (!group->leads()) return run_worker(model, options);
+    engine running(model, options);
+    use(running, *model);
+  });
+}
+
+void over_ranks(const std::string& golden, parallel_options split, const std::function<void(engine_options&)>& change,
+                const use_engine& use) {
+  thread_ranks ranks(split.tensor * split.pipeline);
+  over_ranks(ranks, golden, split, change, use);
+}
+
+void as_it_is(engine_options&) {}
+
+std::vector<std::vector<token>> answers(engine& running, const model& model, int count, bool together) {
+  net::io_context context;
+  std::vector<token_stream> streams;
+  std::vector<std::vector<token>> received(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) {
+    auto wanted = request{.prompt = token_ids(some_tokens(model, 5 + 9 * i, static_cast<unsigned>(i))),
+                          .max_tokens = 12,
+                          .ignore_eos = true};
+    if (model.has_encoder()) wanted.encoder_input = source_for(model, static_cast<unsigned>(i));
+    streams.push_back(running.generate(wanted));
+    streams.back().async_complete(net::bind_executor(context, [&received, i](error_code code, completion whole) {
+      BOOST_TEST(!code);
+      received[static_cast<std::size_t>(i)] = ids_of(whole.tokens);
+    }));
+    if (!together) settle(running, context);
+  }
+  settle(running, context);
+  return received;
+}
+
+BOOST_AUTO_TEST_SUITE(split_engines)
+
+BOOST_DATA_TEST_CASE(answers_do_not_depend_on_others, data::make(goldens) * data::make(splits), golden, split) {
+  over_ranks(golden, split, as_it_is, [&](engine& running, const model& model) {
+    const auto together = answers(running, model, 6, true);
+    BOOST_TEST((together == answers(running, model, 6, false)));
+    if (split.tensor > 1) return;
+    engine whole(golden_model(golden), tiny_engine(model));
+    BOOST_TEST((together == answers(whole, model, 6, true)), "other tokens than of one process");
+  });
+}
+
+/// A sequence and what it holds.
+struct held_sequence {
+  sequence handle;
+  std::vector<token> tokens;
+};
+
+// More sequences than slots: they are swapped out and in on all ranks. A rank whose part of a slot were not what the
+// tokens say would change the logits.
+BOOST_DATA_TEST_CASE(sequences_are_forked_cut_and_swapped,
+                     data::make(std::vector<std::string>{"llama_default", "deepseek_v3_published", "jamba_tiny"}) *
+                         data::make(splits),
+                     golden, split) {
+  const auto few_slots = [](engine_options& options) {
+    options.batching.slots = 2;
+    options.policies.idle_timeout = {};
+  };
+  over_ranks(golden, split, few_slots, [&](engine& running, const model& model) {
+    std::mt19937 random(7);
+    const auto below = [&](std::size_t bound) { return static_cast<std::size_t>(random()) % bound; };
+    drive(running, [&]() -> net::awaitable<void> {
+      std::vector<held_sequence> all;
+      for (int round = 0; round < 40; ++round) {
+        if (all.size() < 4 && below(3) == 0) {
+          all.push_back({running.open(), {}});
+        } else if (!all.empty()) {
+          auto& one = all[below(all.size())];
+          if (all.size() < 5 && below(5) == 0 && !one.tokens.empty()) {
+            held_sequence child{one.handle.fork(), one.tokens};
+            all.push_back(std::move(child));
+          } else if (one.tokens.size() > 8 && below(4) == 0) {
+            one.tokens.resize(one.tokens.size() - below(6));
+            one.handle.truncate(static_cast<int>(one.tokens.size()));
+          } else if (below(4) == 0) {
+            co_await one.handle.async_suspend();
+          } else if (one.tokens.size() < 60) {
+            const auto more = some_tokens(model, 1 + static_cast<int>(below(9)), static_cast<unsigned>(random()));
+            one.tokens = joined(one.tokens, more);
+            const auto logits = co_await one.handle.async_forward(more);
+            auto fresh = running.open();
+            const auto again = co_await fresh.async_forward(one.tokens);
+            BOOST_TEST(std::ranges::equal(logits.last(), again.last()), "round " << round);
+          } else if (below(2) == 0) {
+            all.erase(all.begin() + static_cast<std::ptrdiff_t>(below(all.size())));
+          }
+        }
+      }
+    });
+    BOOST_TEST(running.stats().swapped_out > 0u);
+  });
+}
+
+BOOST_DATA_TEST_CASE(a_session_goes_on_over_as_many_ranks, data::make(splits), split) {
+  const session_path file;
+  std::vector<float> before;
+  std::vector<token> tokens;
+  over_ranks("llama_default", split, as_it_is, [&](engine& running, const model& model) {
+    tokens = some_tokens(model, 30, 3);
+    drive(running, [&]() -> net::awaitable<void> {
+      auto one = running.open();
+      co_await one.async_forward(tokens);
+      co_await one.async_save(file.path);
+      const auto logits = co_await one.async_forward({5});
+      before.assign(logits.last().begin(), logits.last().end());
+    });
+  });
+  over_ranks("llama_default", split, as_it_is, [&](engine& running, const model&) {
+    drive(running, [&]() -> net::awaitable<void> {
+      auto one = co_await running.async_open(file.path);
+      BOOST_TEST((one.tokens() == tokens));
+      const auto steps = running.stats().steps;
+      const auto logits = co_await one.async_forward({5});
+      BOOST_TEST(running.stats().steps - steps <= 2u, "the session's tokens were computed again");
+      BOOST_TEST(std::ranges::equal(logits.last(), before));
+    });
+  });
+}
+
+/// Two streams and a sequence that is swapped; how each operation ended.
+std::vector<std::string> ends_of(engine& running) {
+  net::io_context context;
+  std::vector<std::string> ends;
+  std::vector<token_stream> streams;
+  for (const int length : {3, 20}) {
+    streams.push_back(running.generate(
+        {.prompt = token_ids(std::vector<token>(static_cast<std::size_t>(length), 5)), .max_tokens = 4}));
+    auto& stream = streams.back();
+    const auto index = streams.size() - 1;
+    stream.async_complete(net::bind_executor(context, [&ends, &streams, index](error_code code, const completion&) {
+      ends.push_back(code ? streams[index].error().message() : "");
+    }));
+  }
+  auto one = running.open();
+  one.async_forward({1, 2, 3}, logits_of::last, net::bind_executor(context, [&](error_code code, const logits&) {
+                      ends.push_back(code ? one.error().message() : "");
+                      if (code) return;
+                      one.async_suspend(net::bind_executor(context, [&](error_code suspended) {
+                        ends.push_back(suspended ? one.error().message() : "");
+                      }));
+                    }));
+  settle(running, context);
+  return ends;
+}
+
+// Whatever is exchanged when a rank fails: every operation ends, with one error that names the rank, and nobody waits.
+BOOST_DATA_TEST_CASE(a_rank_fails_at_each_point, data::make({0, 1}) * data::make({parallel_options{2, 1}, {1, 2}}),
+                     failing, split) {
+  for (int at = 1;; ++at) {
+    thread_ranks ranks(2);
+    std::atomic<bool> failed = false;
+    ranks.before_exchange = [&](int rank, int exchange) {
+      if (rank != failing || exchange != at) return;
+      failed = true;
+      throw std::runtime_error("the power is gone");
+    };
+    std::optional<std::vector<std::string>> ends;
+    const auto run = [&] {
+      over_ranks(ranks, "llama_default", split, [](engine_options& options) { options.batching.slots = 2; },
+                 [&](engine& running, const model&) { ends = ends_of(running); });
+    };
+    if (at > 500) BOOST_FAIL("it never ends");
+    try {
+      run();
+    } catch (const std::exception& error) {
+      BOOST_TEST(std::string(error.what()).find("the power is gone") != std::string::npos, error.what());
+    }
+    if (!failed) {
+      BOOST_TEST(at > 20);
+      break;
+    }
+    if (!ends) continue;  // the engine was not made
+    BOOST_TEST(ends->size() >= 3u);
+    for (const auto& each : *ends)
+      BOOST_TEST((each.empty() || each.find("the power is gone") != std::string::npos), each);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(other_options_than_the_engines_are_refused) {
+  std::mutex mutex;
+  std::vector<std::string> said;
+  run_ranks(2, [&](auto by) {
+    const auto group = std::make_shared<parallel::rank_group>(std::move(by), 2, 1);
+    const auto model = nn::load_rank(test_data() + "/golden/llama_default", {.threads = 1}, group);
+    auto options = tiny_engine(*model);
+    options.batching.slots += group->rank();
+    try {
+      if (group->leads())
+        engine(model, options);
+      else
+        run_worker(model, options);
+    } catch (const std::invalid_argument& error) {
+      const std::lock_guard lock(mutex);
+      said.emplace_back(error.what());
+    }
+  });
+  BOOST_REQUIRE(said.size() == 2u);
+  BOOST_TEST(said[0] == said[1]);
+  BOOST_TEST(said[0].starts_with("engine_options differ between ranks: rank 0 has 4 slots"), said[0]);
+}
+
+BOOST_AUTO_TEST_CASE(each_rank_has_its_own_call) {
+  run_ranks(2, [&](auto by) {
+    const auto group = std::make_shared<parallel::rank_group>(std::move(by), 1, 2);
+    const auto model = nn::load_rank(test_data() + "/golden/llama_default", {.threads = 1}, group);
+    if (group->leads())
+      BOOST_CHECK_THROW(run_worker(model, tiny_engine(*model)), std::logic_error);
+    else
+      BOOST_CHECK_THROW(engine(model, tiny_engine(*model)), std::logic_error);
+  });
+  BOOST_CHECK_THROW(run_worker(golden_model("llama_default"), tiny_engine()), std::logic_error);
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_be_split_is_refused) {
+  thread_ranks ranks(2);
+  const auto group = std::make_shared<parallel::rank_group>(ranks.transport(0), 1, 2);
+  const auto load = [&](const std::string& golden, const load_options& options) {
+    nn::load_rank(test_data() + "/golden/" + golden, options, group);
+  };
+  BOOST_CHECK_THROW(load("gemma3n_text", {}), std::invalid_argument);
+  BOOST_CHECK_THROW(load("bert_tiny", {}), std::invalid_argument);
+  BOOST_CHECK_THROW(load("zamba2_published", {}), std::invalid_argument);
+  BOOST_CHECK_THROW(load("llama_default", {.device = "reference"}), std::invalid_argument);
+  BOOST_CHECK_THROW(load("glm4_moe_mtp", {.multi_token_prediction = true}), std::invalid_argument);
+  BOOST_CHECK_THROW(load_model(test_data() + "/golden/llama_default", {.parallel = {.tensor = 0}}),
+                    std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace test
+}  // namespace cogen
