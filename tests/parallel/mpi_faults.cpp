@@ -1,0 +1,119 @@
+// mpirun -n 2 mpi_faults [kill|exit|stop|throw|lie|none]: rank 1 fails in the middle of a generation. Rank 0 prints what
+// its clients get to know, and when.
+#include "nn/load_rank.hpp"
+#include "parallel/rank_group.hpp"
+#include "parallel/world.hpp"
+#include "test_data.hpp"
+
+#include <cogen/engine.hpp>
+#include <cogen/model.hpp>
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/io_context.hpp>
+#include <fmt/core.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+using namespace cogen;
+using clock = std::chrono::steady_clock;
+
+/// A transport that fails, in one way, when it exchanges for the `at`-th time.
+class failing_transport final : public parallel::transport {
+ public:
+  failing_transport(std::shared_ptr<transport> by, std::string how, int at)
+      : by_(std::move(by)), how_(std::move(how)), left_(at) {}
+
+  int rank() const noexcept override { return by_->rank(); }
+  int size() const noexcept override { return by_->size(); }
+  void fail(const std::string& why) noexcept override { by_->fail(why); }
+
+  void exchange(std::span<const parallel::outgoing> out, std::span<const parallel::incoming> in) override {
+    if (--left_ != 0) return by_->exchange(out, in);
+    if (how_ == "kill") std::raise(SIGKILL);
+    if (how_ == "exit") std::_Exit(3);
+    if (how_ == "stop") std::raise(SIGSTOP);
+    if (how_ == "throw") throw std::runtime_error("out of luck");
+    if (how_ == "lie") return lie(out);
+    by_->exchange(out, in);
+  }
+
+ private:
+  /// Sends a byte less.
+  void lie(std::span<const parallel::outgoing> out) {
+    std::vector<parallel::outgoing> shorter(out.begin(), out.end());
+    for (auto& each : shorter) each.bytes = each.bytes.first(each.bytes.size() - 1);
+    by_->exchange(shorter, {});
+  }
+
+  std::shared_ptr<transport> by_;
+  std::string how_;
+  int left_;
+};
+
+/// How each of several generations ended.
+std::vector<std::string> generate(const std::shared_ptr<const model>& model, const engine_options& options) {
+  engine running(model, options);
+  net::io_context context;
+  std::vector<token_stream> streams;
+  std::vector<std::string> ends(4, "nothing was heard");
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    streams.push_back(running.generate({.prompt = token_ids{1, 2, 3}, .max_tokens = 40, .ignore_eos = true}));
+    streams.back().async_complete(net::bind_executor(context, [&, i](error_code code, const completion& whole) {
+      ends[i] = code ? streams[i].error().message() : fmt::format("{} tokens", whole.tokens.size());
+    }));
+  }
+  context.run();
+  return ends;
+}
+
+void say_ends(const std::vector<std::string>& ends) {
+  for (const auto& each : ends)
+    if (each != ends.front()) fmt::print("clients were told different things\n");
+  fmt::print("{} clients: {}\n", ends.size(), ends.front());
+  std::fflush(stdout);
+}
+
+int run(const std::string& how) {
+  const auto world = parallel::world();
+  const bool fails = world->rank() == 1;
+  constexpr int at = 150;  // exchanges: in the middle of the answers
+  const auto by = fails ? std::make_shared<failing_transport>(world, how, at) : world;
+  const auto group = std::make_shared<parallel::rank_group>(by, 2, 1);
+  pid_t other = ::getpid();
+  if (group->leads()) {
+    parallel::incoming pid{1, std::as_writable_bytes(std::span(&other, 1))};
+    world->exchange({}, {&pid, 1});
+  } else {
+    parallel::outgoing pid{0, std::as_bytes(std::span(&other, 1))};
+    world->exchange({&pid, 1}, {});
+  }
+  const auto model = nn::load_rank(test::test_data() + "/golden/llama_default", {.threads = 1}, group);
+  const engine_options options{.batching = {.slots = 4}, .limits = {.max_sequence_length = 64}, .threads = 1};
+  if (fails) return run_worker(model, options), 0;
+  const auto begin = clock::now();
+  say_ends(generate(model, options));
+  fmt::print("after {} ms\n", std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - begin).count());
+  if (how == "stop") ::kill(other, SIGKILL);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  return run(argc > 1 ? argv[1] : "none");
+} catch (const std::exception& error) {
+  fmt::print("{}\n", error.what());
+  return 1;
+}
