@@ -30,6 +30,7 @@ measurement measure(const std::shared_ptr<const cogen::model>& model, int reques
   cogen::engine_options options = wanted.engine;
   options.batching.slots = requests;
   options.limits.max_sequence_length = wanted.prompt_tokens + wanted.new_tokens;
+  if (model->rank() > 0) return cogen::run_worker(model, options), measurement{};
   if (!trace.empty()) options.events = std::make_shared<cogen::chrome_trace>(trace);
   cogen::engine engine(model, options);
   auto job = together(requests, wanted.prompt_tokens, wanted.new_tokens, wanted.max_buffered_tokens);
@@ -89,6 +90,7 @@ void print(const measurement& one, const cogen::model& model, bool json) {
 std::shared_ptr<const cogen::model> warm_model(const settings& wanted) {
   cogen::load_options loading;
   loading.threads = wanted.engine.threads;
+  loading.parallel = wanted.parallel;
   auto model = cogen::load_model(wanted.model, loading);
   measure(model, 1, wanted, "");
   return model;
@@ -98,7 +100,7 @@ void compare_sampling(const settings& wanted) {
   const cogen::sampling_params sampled{
       .temperature = 0.8, .top_p = 0.95, .repetition_penalty = 1.1, .presence_penalty = 0.5, .seed = 1};
   const auto model = warm_model(wanted);
-  fmt::print("requests  greedy tok/s  sampled tok/s  sampled/greedy\n");
+  if (model->rank() == 0) fmt::print("requests  greedy tok/s  sampled tok/s  sampled/greedy\n");
   for (const int requests : wanted.requests) {
     std::vector<double> greedy, other, ratios;
     for (int i = 0; i < wanted.repeat; ++i) {
@@ -108,6 +110,7 @@ void compare_sampling(const settings& wanted) {
     }
     for (auto* const each : {&greedy, &other, &ratios}) std::sort(each->begin(), each->end());
     const auto middle = ratios.size() / 2;
+    if (model->rank() > 0) continue;
     fmt::print("{:>8}  {:>12.1f}  {:>13.1f}  {:.3f} ({:.3f}-{:.3f})\n", requests, greedy[middle], other[middle],
                ratios[middle], ratios.front(), ratios.back());
     std::fflush(stdout);
@@ -116,13 +119,13 @@ void compare_sampling(const settings& wanted) {
 
 void compare_numbers_of_requests(const settings& wanted) {
   const auto model = warm_model(wanted);
-  if (!wanted.json)
+  if (!wanted.json && model->rank() == 0)
     fmt::print("requests  decode tok/s  prefill tok/s  whole tok/s  first token (ms)  mean batch  peak MiB\n");
   for (const int requests : wanted.requests) {
     std::vector<measurement> all;
     for (int i = 1; i < wanted.repeat; ++i) all.push_back(measure(model, requests, wanted, ""));
     all.push_back(measure(model, requests, wanted, wanted.trace));
-    print(median(std::move(all)), *model, wanted.json);
+    if (model->rank() == 0) print(median(std::move(all)), *model, wanted.json);
   }
 }
 

@@ -42,6 +42,8 @@ void check(const settings& wanted) {
   if (wanted.prompt_tokens < 1 || wanted.new_tokens < 2 || wanted.repeat < 1 || wanted.max_buffered_tokens < -1)
     throw std::invalid_argument(
         "--prompt-tokens and --repeat must be at least 1, --new-tokens at least 2, --max-buffered-tokens at least -1");
+  if (wanted.serve && wanted.parallel.tensor * wanted.parallel.pipeline > 1)
+    throw std::invalid_argument("--serve is for one process");
 }
 
 }  // namespace
@@ -60,6 +62,9 @@ std::optional<settings> parse(int argc, char** argv) {
   add("repeat", po::value(&wanted.repeat)->default_value(1), "runs of each, of which the median is shown");
   add("threads", po::value<int>()->notifier([&](int threads) { wanted.engine.threads = threads; }),
       "that compute; all if not given");
+  add("tensor", po::value(&wanted.parallel.tensor)->default_value(1),
+      "processes that share each layer; mpirun starts tensor * pipeline of them");
+  add("pipeline", po::value(&wanted.parallel.pipeline)->default_value(1), "groups of them that have some layers each");
   add("max-batched-tokens", po::value(&max_batched_tokens)->default_value(0), "tokens of a step; 0: the engine's own");
   add("max-buffered-tokens", po::value(&wanted.max_buffered_tokens)->default_value(-1),
       "tokens ahead of the reader; -1: all of them");

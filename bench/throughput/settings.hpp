@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/engine_options.hpp>
+#include <cogen/load_model.hpp>
 
 #include <optional>
 #include <string>
@@ -21,6 +22,7 @@ struct settings {
   bool compare_sampling;
   bool chats;  ///< the compared requests are questions in a chat
   bool prefix_caching;
+  cogen::parallel_options parallel;
   cogen::engine_options engine;  ///< but for slots and max_sequence_length, which go by what is run
 };
 

@@ -98,8 +98,17 @@ std::int64_t position_limit(const cache::cache& cache, std::int64_t positions, b
   return std::numeric_limits<std::int64_t>::max();
 }
 
-bool fits_one_step(const cache::step& step, const cache::cache& cache) {
-  return std::ranges::all_of(step.rows(), [&](const auto& row) { return row.count <= cache.longest_step(); });
+/// Tokens of a row that the stages of a pipeline run at once: while one has some, the one before it has the next.
+constexpr int pipelined_tokens = 64;
+
+/// The most tokens of a row that run at once.
+int longest_part(const cache::cache& cache, const parallel::rank_group* ranks) {
+  const bool is_pipeline = ranks != nullptr && ranks->stage().count > 1;
+  return is_pipeline ? std::min(cache.longest_step(), pipelined_tokens) : cache.longest_step();
+}
+
+bool fits_one_step(const cache::step& step, int longest) {
+  return std::ranges::all_of(step.rows(), [&](const auto& row) { return row.count <= longest; });
 }
 
 void check_bound(const cache::step& step, const cache::cache& cache) {
@@ -226,14 +235,15 @@ void model::check(const batch& batch, const cache::cache& cache) const {
 
 at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& workspace) const {
   check(batch, cache);
-  return fits_one_step(batch.step, cache) ? run(batch, cache, workspace) : run_in_parts(batch, cache, workspace);
+  const bool fits = fits_one_step(batch.step, longest_part(cache, ranks()));
+  return fits ? run(batch, cache, workspace) : run_in_parts(batch, cache, workspace);
 }
 
 at::Tensor model::run_in_parts(const batch& batch, cache::cache& cache, workspace& workspace) const {
   check_bound(batch.step, cache);
   const auto logits = at::empty({static_cast<std::int64_t>(batch.outputs.size()), config_.vocabulary}, at::kFloat);
   nn::return_points before(cache, batch.step);
-  for (const auto& part : nn::parts_of(batch, cache.longest_step())) {
+  for (const auto& part : nn::parts_of(batch, longest_part(cache, ranks()))) {
     const auto rows = run({.step = part.step, .tokens = part.tokens, .outputs = part.outputs}, cache, workspace);
     for (std::size_t i = 0; i < part.places.size(); ++i)
       logits[part.places[i]].copy_(rows[static_cast<std::int64_t>(i)]);
