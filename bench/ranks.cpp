@@ -42,7 +42,8 @@ double time_of_sum(parallel::rank_group& ranks, std::size_t numbers, int repeat)
 void measure(const settings& wanted) {
   const auto world = parallel::world();
   parallel::rank_group ranks(world, world->size(), 1);
-  if (ranks.leads()) fmt::print("{} ranks\n{:>8}{:>8}{:>12}{:>10}\n", ranks.size(), "hidden", "rows", "us a sum", "MB/s");
+  if (ranks.leads())
+    fmt::print("{} ranks\n{:>8}{:>8}{:>12}{:>10}\n", ranks.size(), "hidden", "rows", "us a sum", "MB/s");
   for (const int hidden : wanted.hidden)
     for (const int rows : wanted.rows) {
       const auto numbers = static_cast<std::size_t>(hidden) * static_cast<std::size_t>(rows);

@@ -24,7 +24,8 @@ struct written {
   std::int64_t max_header_bytes = 16 << 10, max_body_bytes = 16 << 20;
   double idle_timeout = 75, receive_timeout = 30, send_timeout = 600, ping_interval = 15, drain_timeout = 0;
   std::string device = "cpu", device_weights = "whole", compute_type, kv_dtype, kv_quantization;
-  int tensor = 1, pipeline = 1, slots = 16, max_length = 0, threads = 0, queue = 1024, max_sequences = 4096, max_batched_tokens = 0;
+  int tensor = 1, pipeline = 1, slots = 16, max_length = 0, threads = 0, queue = 1024, max_sequences = 4096,
+      max_batched_tokens = 0;
   double target_step_ms = 0, kv_gib = 0, swap_gib = -1;
   std::string chat_template_file;
   std::string scheduling = "fcfs", metrics_names = "cogen", prefix_cache, swap_directory, slot_save_path, trace;

@@ -1,11 +1,11 @@
 #include "engine/checked_encoder_input.hpp"
-#include "engine_parts/checked_options.hpp"
 #include "engine/compile_state.hpp"
 #include "engine/drain_state.hpp"
 #include "engine/engine_loop.hpp"
 #include "engine/sequence_state.hpp"
 #include "engine/strategy_stream.hpp"
 #include "engine/stream_state.hpp"
+#include "engine_parts/checked_options.hpp"
 
 #include <cogen/engine.hpp>
 

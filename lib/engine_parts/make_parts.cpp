@@ -86,9 +86,8 @@ engine_parts make_parts(const std::shared_ptr<const model>& model, const engine_
                         const device_switches& switches) {
   if (!model) throw std::invalid_argument("engine: the model is null");
   if (model->rank() != 0)
-    throw std::logic_error(
-        fmt::format("this process has rank {} of the model; rank 0 runs an engine, and this one run_worker()",
-                    model->rank()));
+    throw std::logic_error(fmt::format(
+        "this process has rank {} of the model; rank 0 runs an engine, and this one run_worker()", model->rank()));
   check(options);
   engine_parts parts;
   set_limits(parts.limits, options);

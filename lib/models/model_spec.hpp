@@ -21,8 +21,8 @@ namespace cogen::models {
 // or GGUF's after as_gguf(). Those of projections follow their block's prefix, all others are complete. Each gets
 // ".weight" or ".bias".
 
-/// What one rank has of a model whose layers are split over several: `count` from `first` on, of `all`. By default it has
-/// everything. tensor_shards.hpp makes them.
+/// What one rank has of a model whose layers are split over several: `count` from `first` on, of `all`. By default it
+/// has everything. tensor_shards.hpp makes them.
 struct shard {
   std::int64_t first = 0;
   std::int64_t count = 0;
@@ -391,7 +391,7 @@ struct model_spec {
   std::optional<pooling_spec> pooling = {};  ///< if it makes vectors of texts
   std::optional<streams_spec> streams = {};
   std::optional<mtp_spec> mtp = {};  ///< a checkpoint may lack it
-  shard vocabulary = {};                 ///< rows of the embedding and of the head
+  shard vocabulary = {};             ///< rows of the embedding and of the head
   std::vector<std::string> unread =
       {};  ///< tensors that a checkpoint may hold and no block reads; "mtp.*": all of these
 };

@@ -63,8 +63,8 @@ model_spec stage_of(model_spec spec, parallel::place stage) {
   const auto starts = cuts(spec.blocks);
   const auto layers = starts.size(), stages = static_cast<std::size_t>(stage.count);
   if (layers < stages)
-    throw std::invalid_argument(fmt::format("load_options.parallel.pipeline is {}; this model has {} layers to deal out",
-                                            stage.count, layers));
+    throw std::invalid_argument(
+        fmt::format("load_options.parallel.pipeline is {}; this model has {} layers to deal out", stage.count, layers));
   const auto begin_of = [&](std::size_t index) {
     if (index == 0) return std::size_t{0};
     return index == stages ? spec.blocks.size() : starts[layers * index / stages];

@@ -8,11 +8,14 @@ namespace cogen::models {
 
 namespace {
 
-/// As many of `all` for each rank as for any other, to within one `unit`. All of it are units where they do not suffice.
+/// As many of `all` for each rank as for any other, to within one `unit`. All of it are units where they do not
+/// suffice.
 shard evenly(std::int64_t all, parallel::place rank, std::int64_t unit = 1) {
   if (all / unit < rank.count) unit = 1;
   const auto units = all / unit;
-  const auto begin_of = [&](std::int64_t index) { return index == rank.count ? all : units * index / rank.count * unit; };
+  const auto begin_of = [&](std::int64_t index) {
+    return index == rank.count ? all : units * index / rank.count * unit;
+  };
   const auto first = begin_of(rank.index);
   return {.first = first, .count = begin_of(rank.index + 1) - first, .all = all};
 }

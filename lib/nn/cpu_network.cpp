@@ -179,8 +179,7 @@ class cpu_network final : public network {
     const auto stage = ranks_->stage();
     cpu::operators on(context, stage.is_last() ? std::optional(batch.outputs) : std::nullopt);
     const auto x = blocks_.run(on, stage.is_first() ? on.embed(*embedding_, batch.tokens, hidden_) : received(context));
-    if (!stage.is_last())
-      ranks_->send_to_next_stage({x.data, static_cast<std::size_t>(x.rows * x.stride)});
+    if (!stage.is_last()) ranks_->send_to_next_stage({x.data, static_cast<std::size_t>(x.rows * x.stride)});
     if (batch.outputs.empty()) return;
     if (stage.is_last())
       on.score(x, norm_, *head_, as_activations(logits));

@@ -76,18 +76,16 @@ std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& f
 std::shared_ptr<parallel::rank_group> ranks_of(const parallel_options& options) {
   const auto [tensor, pipeline] = options;
   if (tensor < 1 || pipeline < 1)
-    throw std::invalid_argument(
-        fmt::format("load_options.parallel is {} tensor and {} pipeline ranks; there is at least 1 of each", tensor,
-                    pipeline));
+    throw std::invalid_argument(fmt::format(
+        "load_options.parallel is {} tensor and {} pipeline ranks; there is at least 1 of each", tensor, pipeline));
   if (tensor == 1 && pipeline == 1) return nullptr;
   return std::make_shared<parallel::rank_group>(parallel::world(), tensor, pipeline);
 }
 
 void check_parallel(const load_options& options) {
   if (options.device != "cpu")
-    throw std::invalid_argument(
-        fmt::format("load_options.parallel is over 1, and device is {}; models are split on the CPU only",
-                    options.device));
+    throw std::invalid_argument(fmt::format(
+        "load_options.parallel is over 1, and device is {}; models are split on the CPU only", options.device));
   if (options.multi_token_prediction)
     throw std::invalid_argument(
         "load_options.parallel is over 1, and multi_token_prediction is set; split models do not run that layer");

@@ -178,18 +178,18 @@ class part_reader {
 
   part latent_attention(const models::latent_attention_spec& spec, const std::string& prefix, int layer) {
     if constexpr (can_run<parts::latent_attention<B>>) {
-      parts::latent_attention<B> made{.how = spec,
-                                      .in = project(weights::latent_in_rows(spec, prefix), config_.hidden, false),
-                                      .q_norm = {},
-                                      .q = {},
-                                      .kv_norm = latent_norm(spec, prefix + spec.kv_norm, spec.kv_rank),
-                                      .absorb = {},
-                                      .heads = B::make_heads(weights_, spec.absorbed(), {}, rotation(spec.rope)),
-                                      .expand = {},
-                                      .output = shard_product(
-                                          weights::latent_output_rows(spec, prefix, config_.hidden),
-                                          std::int64_t{spec.heads} * spec.value_dim, spec.output_bias, spec.q_shard),
-                                      .layer = layer};
+      parts::latent_attention<B> made{
+          .how = spec,
+          .in = project(weights::latent_in_rows(spec, prefix), config_.hidden, false),
+          .q_norm = {},
+          .q = {},
+          .kv_norm = latent_norm(spec, prefix + spec.kv_norm, spec.kv_rank),
+          .absorb = {},
+          .heads = B::make_heads(weights_, spec.absorbed(), {}, rotation(spec.rope)),
+          .expand = {},
+          .output = shard_product(weights::latent_output_rows(spec, prefix, config_.hidden),
+                                  std::int64_t{spec.heads} * spec.value_dim, spec.output_bias, spec.q_shard),
+          .layer = layer};
       if (spec.down_bias)
         made.in.bias = weights_.as_vector(weights::latent_in_bias(spec, prefix, weights_.number_reader()));
       if (spec.q_rank > 0) {
@@ -215,12 +215,11 @@ class part_reader {
   part cross(const models::attention_spec& spec, const std::string& prefix, int layer) {
     if constexpr (can_run<parts::cross_attention<B>>) {
       const auto rows = weights::cross_rows(spec, prefix);
-      return parts::cross_attention<B>{
-          .q = project({rows[0]}, config_.hidden, spec.qkv_bias),
-          .kv = project({rows[1], rows[2]}, config_.hidden, spec.qkv_bias),
-          .heads = B::make_heads(weights_, spec, {}, {}),
-          .output = read_output(spec, prefix),
-          .layer = layer};
+      return parts::cross_attention<B>{.q = project({rows[0]}, config_.hidden, spec.qkv_bias),
+                                       .kv = project({rows[1], rows[2]}, config_.hidden, spec.qkv_bias),
+                                       .heads = B::make_heads(weights_, spec, {}, {}),
+                                       .output = read_output(spec, prefix),
+                                       .layer = layer};
     } else {
       refuse("attention to an encoder input");
     }
@@ -461,9 +460,8 @@ class part_reader {
 
   void read_bias(const models::head_spec& spec, projection& product) {
     if (spec.bias.empty() || (spec.bias_is_row && !weights_.has(spec.bias))) return;
-    product.bias = spec.bias_is_row
-                       ? weights_.as_vector(own_rows(weights_.numbers(spec.bias, {1, config_.vocabulary})))
-                       : weights_.vector(std::vector{of_vocabulary(spec.bias)});
+    product.bias = spec.bias_is_row ? weights_.as_vector(own_rows(weights_.numbers(spec.bias, {1, config_.vocabulary})))
+                                    : weights_.vector(std::vector{of_vocabulary(spec.bias)});
   }
 
   typename B::table table(const std::vector<std::string>& names, std::int64_t width) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <mpi.h>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -17,8 +18,6 @@
 #include <string_view>
 #include <thread>
 #include <vector>
-
-#include <mpi.h>
 
 namespace cogen::parallel {
 
@@ -45,7 +44,8 @@ void require(int result, const char* what) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(result, text.data(), &length);
-  throw rank_error(fmt::format("MPI cannot {}: {}", what, std::string_view(text.data(), static_cast<std::size_t>(length))));
+  throw rank_error(
+      fmt::format("MPI cannot {}: {}", what, std::string_view(text.data(), static_cast<std::size_t>(length))));
 }
 
 /// Requests that have been started. The last of their bytes are used until it is destroyed.

@@ -24,8 +24,8 @@ struct incoming {
   std::span<std::byte> bytes;
 };
 
-/// Carries bytes between the processes of one model, its ranks. Messages from one rank to another arrive in their order.
-/// For one thread at a time.
+/// Carries bytes between the processes of one model, its ranks. Messages from one rank to another arrive in their
+/// order. For one thread at a time.
 class transport {
  public:
   virtual ~transport() = default;

@@ -120,7 +120,8 @@ std::vector<scheduler::swap_id> leading_runner::take_failures(step& step) {
     message_reader from(answer);
     const auto failed = from.read<std::vector<scheduler::swap_id>>();
     swaps.insert(swaps.end(), failed.begin(), failed.end());
-    for (const auto index : from.read<std::vector<int>>()) step.checkpoints.at(static_cast<std::size_t>(index)).failed = true;
+    for (const auto index : from.read<std::vector<int>>())
+      step.checkpoints.at(static_cast<std::size_t>(index)).failed = true;
   }
   return swaps;
 }

@@ -41,7 +41,9 @@ void read_step(message_reader& from, scheduler::step& step) {
   for (std::uint64_t index = 0; index < rows; ++index) {
     auto& row = step.rows.emplace_back();
     pass_plain_row(row, read);
-    if (from.read<bool>()) row.encoder_input = std::make_shared<const std::vector<scheduler::token>>(from.read<std::vector<scheduler::token>>());
+    if (from.read<bool>())
+      row.encoder_input =
+          std::make_shared<const std::vector<scheduler::token>>(from.read<std::vector<scheduler::token>>());
   }
 }
 

@@ -111,12 +111,13 @@ void matrix_rows::read_cut(std::int64_t first, std::int64_t last, std::byte* out
   const auto [elements, block_bytes] = load::layout(source_.type());
   const auto kept = static_cast<std::int64_t>(row_bytes()), all = static_cast<std::int64_t>(source_.row_bytes());
   std::vector<std::byte> row(source_.row_bytes());
-  for_each_run(first, last, out, kept, [&, offset = first_column_ / elements * block_bytes](auto from, auto to, auto* at) {
-    row.resize(static_cast<std::size_t>((to - from) * all));
-    source_.read_rows(first_ + from, first_ + to, row);
-    for (std::int64_t index = 0; index < to - from; ++index)
-      std::copy_n(row.data() + index * all + offset, kept, at + index * kept);
-  });
+  for_each_run(first, last, out, kept,
+               [&, offset = first_column_ / elements * block_bytes](auto from, auto to, auto* at) {
+                 row.resize(static_cast<std::size_t>((to - from) * all));
+                 source_.read_rows(first_ + from, first_ + to, row);
+                 for (std::int64_t index = 0; index < to - from; ++index)
+                   std::copy_n(row.data() + index * all + offset, kept, at + index * kept);
+               });
 }
 
 void matrix_rows::read_as_float(std::int64_t first, std::int64_t last, float* out) const {

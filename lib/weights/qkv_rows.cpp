@@ -30,7 +30,7 @@ void add_run(std::vector<row_run>& runs, row_run next) {
 
 /// Heads of queries, of keys or of values in their tensor.
 struct head_rows {
-  int begin;            // the first one
+  int begin;  // the first one
   int heads;
   std::int64_t first;   // row of head 0
   int together;         // heads that follow one another,
@@ -107,7 +107,8 @@ std::vector<named_rows> qkv_rows(const models::attention_spec& spec, const std::
   const int group = heads / kv_heads;
   const auto stride = std::int64_t{group + 2} * spec.head_dim;
   const auto first_key = std::int64_t{group} * spec.head_dim;
-  return {rows_of(spec, name, all, queries(0, group, stride)), rows_of(spec, name, all, keys(first_key, 1, stride, true)),
+  return {rows_of(spec, name, all, queries(0, group, stride)),
+          rows_of(spec, name, all, keys(first_key, 1, stride, true)),
           rows_of(spec, name, all, keys(first_key + spec.head_dim, 1, stride, false))};
 }
 

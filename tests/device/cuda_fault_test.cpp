@@ -1,8 +1,8 @@
 // A device that fails for good: every operation fails. In a process of its own, which has no device afterwards.
 #include "a_device.hpp"
 #include "device_models.hpp"
-#include "engine_parts/device_engine.hpp"
 #include "engine/model_engines.hpp"
+#include "engine_parts/device_engine.hpp"
 #include "trap.hpp"
 
 #include <ATen/cuda/CUDAContext.h>

@@ -205,7 +205,9 @@ bool check_all(const request& wanted, const ranks& among) {
 
 bool check_all_over_ranks(const request& wanted) {
   const auto [tensor, pipeline] = wanted.split;
-  const auto group_over = [&](auto by) { return std::make_shared<parallel::rank_group>(std::move(by), tensor, pipeline); };
+  const auto group_over = [&](auto by) {
+    return std::make_shared<parallel::rank_group>(std::move(by), tensor, pipeline);
+  };
   if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) return check_all(wanted, group_over(parallel::world()));
   std::atomic<bool> passed = true;
   test::run_ranks(tensor * pipeline, [&](auto by) {

@@ -38,9 +38,9 @@ namespace {
 namespace data = boost::unit_test::data;
 
 constexpr parallel_options splits[] = {{2, 1}, {3, 1}, {1, 2}, {2, 2}};
-const std::vector<std::string> goldens{"llama_default",          "mixtral_published", "deepseek_v3_published",
-                                       "gpt_neox_published",     "jamba_tiny",        "bart_tiny",
-                                       "gpt_bigcode_published",  "gpt_oss_published", "qwen3_next_published"};
+const std::vector<std::string> goldens{"llama_default",         "mixtral_published", "deepseek_v3_published",
+                                       "gpt_neox_published",    "jamba_tiny",        "bart_tiny",
+                                       "gpt_bigcode_published", "gpt_oss_published", "qwen3_next_published"};
 
 using use_engine = std::function<void(engine&, const model&)>;
 
@@ -214,8 +214,9 @@ BOOST_DATA_TEST_CASE(a_rank_fails_at_each_point, data::make({0, 1}) * data::make
     };
     std::optional<std::vector<std::string>> ends;
     const auto run = [&] {
-      over_ranks(ranks, "llama_default", split, [](engine_options& options) { options.batching.slots = 2; },
-                 [&](engine& running, const model&) { ends = ends_of(running); });
+      over_ranks(
+          ranks, "llama_default", split, [](engine_options& options) { options.batching.slots = 2; },
+          [&](engine& running, const model&) { ends = ends_of(running); });
     };
     if (at > 500) BOOST_FAIL("it never ends");
     try {

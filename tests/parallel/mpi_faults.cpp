@@ -1,5 +1,5 @@
-// mpirun -n 2 mpi_faults [kill|exit|stop|throw|lie|none]: rank 1 fails in the middle of a generation. Rank 0 prints what
-// its clients get to know, and when.
+// mpirun -n 2 mpi_faults [kill|exit|stop|throw|lie|none]: rank 1 fails in the middle of a generation. Rank 0 prints
+// what its clients get to know, and when.
 #include "nn/load_rank.hpp"
 #include "parallel/rank_group.hpp"
 #include "parallel/world.hpp"
@@ -111,9 +111,7 @@ int run(const std::string& how) {
 
 }  // namespace
 
-int main(int argc, char** argv) try {
-  return run(argc > 1 ? argv[1] : "none");
-} catch (const std::exception& error) {
+int main(int argc, char** argv) try { return run(argc > 1 ? argv[1] : "none"); } catch (const std::exception& error) {
   fmt::print("{}\n", error.what());
   return 1;
 }

@@ -1,4 +1,5 @@
 #include "parallel/rank_group.hpp"
+
 #include "thread_transport.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -24,7 +25,8 @@ using transport = std::shared_ptr<parallel::transport>;
 std::vector<float> part_of(int rank, std::size_t count) {
   std::mt19937 random(static_cast<unsigned>(rank + 1));
   std::vector<float> part(count);
-  std::ranges::generate(part, [&] { return std::ldexp(static_cast<float>(random()) - 2e9F, static_cast<int>(random() % 40)); });
+  std::ranges::generate(
+      part, [&] { return std::ldexp(static_cast<float>(random()) - 2e9F, static_cast<int>(random() % 40)); });
   return part;
 }
 
@@ -66,7 +68,8 @@ BOOST_AUTO_TEST_CASE(stages_add_their_own_ranks_and_pass_rows_on) {
     if (!group.stage().is_first()) group.receive_from_last_stage(row);
     for (auto& each : row) each += 10;
     if (!group.stage().is_last()) group.send_to_next_stage(row);
-    BOOST_TEST((row == std::vector<float>(3, static_cast<float>(group.tensor().index + 10 * (group.stage().index + 1)))));
+    BOOST_TEST(
+        (row == std::vector<float>(3, static_cast<float>(group.tensor().index + 10 * (group.stage().index + 1)))));
   });
 }
 
@@ -126,13 +129,15 @@ BOOST_AUTO_TEST_CASE(a_rank_that_fails_ends_the_others_waits) {
 }
 
 BOOST_AUTO_TEST_CASE(messages_of_another_length_are_refused) {
-  BOOST_CHECK_EXCEPTION(test::run_ranks(2, [](const transport& by) {
-                          rank_group group(by, 2, 1);
-                          std::vector<float> numbers(group.leads() ? 4 : 5);
-                          group.sum(numbers);
-                        }),
-                        parallel::rank_error,
-                        [](const auto& error) { return std::string(error.what()).find("were expected") != std::string::npos; });
+  BOOST_CHECK_EXCEPTION(test::run_ranks(2,
+                                        [](const transport& by) {
+                                          rank_group group(by, 2, 1);
+                                          std::vector<float> numbers(group.leads() ? 4 : 5);
+                                          group.sum(numbers);
+                                        }),
+                        parallel::rank_error, [](const auto& error) {
+                          return std::string(error.what()).find("were expected") != std::string::npos;
+                        });
 }
 
 BOOST_AUTO_TEST_CASE(another_number_of_processes_is_refused) {

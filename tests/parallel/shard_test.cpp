@@ -141,8 +141,13 @@ scheduler::step some_step() {
   step.swap_ins = {{scheduler::sequence_id{9}, 2, scheduler::swap_id{7}, 21}};
   step.tokens = {1, 2, 3};
   auto& row = step.rows.emplace_back();
-  row = {.sequence = scheduler::sequence_id{9}, .slot = 2, .count = 3, .wanted = scheduler::output::sample,
-         .chained = false, .first = 0, .prefill = true};
+  row = {.sequence = scheduler::sequence_id{9},
+         .slot = 2,
+         .count = 3,
+         .wanted = scheduler::output::sample,
+         .chained = false,
+         .first = 0,
+         .prefill = true};
   row.drafts = 1;
   row.scored = true;
   row.encoder_input = std::make_shared<const std::vector<token>>(std::vector<token>{5, 6});

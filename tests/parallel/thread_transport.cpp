@@ -33,8 +33,8 @@ class thread_transport final : public parallel::transport {
   void receive(const parallel::incoming& what) {
     const auto message = between_.take(what.from, rank_);
     if (message.size() != what.bytes.size())
-      throw parallel::rank_error(fmt::format("rank {} sent {} bytes where {} were expected", what.from, message.size(),
-                                             what.bytes.size()));
+      throw parallel::rank_error(
+          fmt::format("rank {} sent {} bytes where {} were expected", what.from, message.size(), what.bytes.size()));
     std::ranges::copy(message, what.bytes.begin());
   }
 

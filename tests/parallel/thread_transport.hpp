@@ -41,8 +41,8 @@ class thread_ranks {
   std::vector<std::string> failures_;  // of each rank; empty: it goes on
 };
 
-/// Calls run(TRANSPORT) for each of `count` ranks on a thread of its own, rank 0 on this one. What a rank throws, others
-/// get to know; of the first rank that has thrown it is thrown again.
+/// Calls run(TRANSPORT) for each of `count` ranks on a thread of its own, rank 0 on this one. What a rank throws,
+/// others get to know; of the first rank that has thrown it is thrown again.
 void run_ranks(int count, const std::function<void(std::shared_ptr<parallel::transport>)>& run);
 void run_ranks(thread_ranks& ranks, const std::function<void(std::shared_ptr<parallel::transport>)>& run);
 

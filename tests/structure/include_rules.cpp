@@ -24,8 +24,11 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"parallel", {"mpi"}},
     {"models", {"parallel", "kernels", "load", "view", "basics", "boost"}},
     {"weights", {"models", "kernels", "load", "view", "basics"}},
-    {"backend", {"parallel", "weights", "models", "kernels", "sampling", "load", "cache", "view", "basics", "libtorch"}},
-    {"nn", {"parallel", "backend", "weights", "models", "kernels", "text", "load", "view", "cache", "basics", "libtorch", "boost"}},
+    {"backend",
+     {"parallel", "weights", "models", "kernels", "sampling", "load", "cache", "view", "basics", "libtorch"}},
+    {"nn",
+     {"parallel", "backend", "weights", "models", "kernels", "text", "load", "view", "cache", "basics", "libtorch",
+      "boost"}},
     {"json", {"boost"}},
     {"text", {"json", "basics", "boost", "pcre2", "utf8proc"}},
     {"response", {"json", "text", "basics", "boost"}},
@@ -42,17 +45,17 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"engine_parts",
      {"runner", "parallel", "snapshot", "nn", "backend", "load", "engine face", "view", "cache", "scheduler", "basics",
       "libtorch", "boost"}},
-    {"engine",
-     {"engine_parts", "runner", "snapshot", "metrics", "stream", "grammar", "nn", "backend", "kernels", "response", "text", "load",
-      "sampling", "async", "view", "cache", "scheduler", "basics", "libtorch", "boost"}},
+    {"engine", {"engine_parts", "runner",  "snapshot",  "metrics", "stream",   "grammar",  "nn",
+                "backend",      "kernels", "response",  "text",    "load",     "sampling", "async",
+                "view",         "cache",   "scheduler", "basics",  "libtorch", "boost"}},
     {"embedding", {"runner", "engine", "nn", "async", "scheduler", "engine face", "basics", "boost"}},
     {"decoding", {"engine face", "async", "sampling", "text", "basics", "boost"}},
     {"engine face", {"text", "load", "nn", "sampling", "async", "scheduler", "view", "basics", "boost"}},
 };
 
-const names folders = {"parallel",     "kernels",  "backend",  "models",    "weights", "nn",       "json",
-                       "text",         "response", "grammar",  "load",      "sampling", "async",   "stream",
-                       "metrics",      "snapshot", "runner",   "engine_parts", "engine", "embedding", "decoding"};
+const names folders = {"parallel", "kernels",  "backend", "models",       "weights",  "nn",        "json",
+                       "text",     "response", "grammar", "load",         "sampling", "async",     "stream",
+                       "metrics",  "snapshot", "runner",  "engine_parts", "engine",   "embedding", "decoding"};
 const names basic_headers = {"token.hpp", "error.hpp", "load_model.hpp",      "net.hpp",
                              "clock.hpp", "guide.hpp", "response_format.hpp", "tool_call.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {
