@@ -211,6 +211,12 @@ int find_shareable(const state& all, std::uint64_t cache_salt, std::span<const t
   return all.known.find(cache_salt, tokens, usable).length;
 }
 
+shareable_prefix held_for_others(const state& all, int slot) noexcept {
+  const auto& held = all.slots[slot];  // what has no user is about to be cleared
+  const int length = held.users > 0 ? held.length : 0;
+  return {all.known.cache_salt(slot), all.known.tokens(slot).first(static_cast<std::size_t>(length))};
+}
+
 bool admit_with(state& all, sequence& seq, const prefix_match& found) {
   const bool scheduled =
       (is_continued(all, found) && take_over(all, seq, found)) || share(all, seq, found) || take_over(all, seq, found);

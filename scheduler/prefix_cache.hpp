@@ -2,6 +2,8 @@
 
 #include "state.hpp"
 
+#include <cogen/scheduler/scheduler.hpp>
+
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -13,6 +15,9 @@ prefix_match find_known(const state& all, const sequence& seq);
 
 /// How many of these tokens a slot holds and can share.
 int find_shareable(const state& all, std::uint64_t cache_salt, std::span<const token> tokens);
+
+/// See scheduler::shareable().
+shareable_prefix held_for_others(const state& all, int slot) noexcept;
 
 /// Gives the sequence, which has none, a slot that starts with that prefix. False if there is no room.
 bool admit_with(state& all, sequence& seq, const prefix_match& found);

@@ -336,6 +336,8 @@ int scheduler::cached_prefix_length(std::uint64_t cache_salt, std::span<const to
   return find_shareable(*state_, cache_salt, tokens.first(tokens.size() - 1));
 }
 
+shareable_prefix scheduler::shareable(int slot) const noexcept { return held_for_others(*state_, slot); }
+
 void scheduler::drop_prefix_cache() {
   while (state_->slots.evict()) {
   }

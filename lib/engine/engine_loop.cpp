@@ -33,8 +33,8 @@ engine_loop::engine_loop(engine_parts parts, engine_options options)
       responses_(parts_.tokenizer),
       scheduler_(parts_.limits, std::move(parts_.scheduling_policy), std::move(parts_.preemption_policy),
                  std::move(parts_.allocation_policy)),
-      metrics_(scheduler_, members_, parts_.limits.slots, std::move(options_.events),
-               [this](std::string_view what, const std::exception_ptr& why) { log(what, why); }),
+      metrics_(scheduler_, members_, parts_.limits.slots, std::move(options_.events), log_),
+      kv_events_(options_.kv, scheduler_, parts_.limits.all_slots(), log_),
       swap_completions_(2 * parts_.limits.all_slots(), [this] { wake(); }),  // and prefixes that are read
       admission_(options_.limits.max_sequences, options_.limits.max_waiting, [this] { notify_idle(); }),
       seed_(std::random_device{}()) {
@@ -61,8 +61,7 @@ diagnostics engine_loop::error() const noexcept {
 }
 
 net::any_io_executor engine_loop::default_executor() const {
-  if (error()) return net::system_executor();
-  return executor();
+  return error() ? net::any_io_executor(net::system_executor()) : executor();
 }
 
 engine_stats engine_loop::stats() const {
@@ -232,6 +231,7 @@ step_in_flight* engine_loop::plan() {
   const auto begin = now();
   auto& step = unused_step();
   scheduler_.next(begin.time_since_epoch(), step);
+  kv_events_.report();
   if (step.empty()) return nullptr;
   for (const auto& row : step.rows) {
     const auto& member = members_.at(row.sequence);

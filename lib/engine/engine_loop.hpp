@@ -8,6 +8,7 @@
 #include "engine/timers.hpp"
 #include "grammar/compiler.hpp"
 #include "grammar/model_responses.hpp"
+#include "metrics/kv_block_events.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/extend/runner.hpp>
@@ -134,7 +135,9 @@ class engine_loop {
   const std::shared_ptr<async::engine_queue> queue_ = std::make_shared<async::engine_queue>();
   scheduler::scheduler scheduler_;
   member_map members_;
+  const engine_metrics::log log_ = [this](std::string_view what, const std::exception_ptr& why) { log(what, why); };
   engine_metrics metrics_;
+  kv_block_events kv_events_;
   const std::function<void()> wake_ = [this] { wake(); };
   std::list<step_in_flight> in_flight_;
   std::list<step_in_flight> recycled_;  // for the next steps, which reuse their memory

@@ -5,11 +5,8 @@
 #include <algorithm>
 
 namespace cogen::detail {
-namespace {
 
 using scheduler::status;
-
-}  // namespace
 
 request_state* engine_metrics::find(scheduler::sequence_id id) const noexcept {
   const auto found = members_.find(id);

@@ -34,6 +34,7 @@ void check(const kv_options& kv) {
   if (kv.bytes) check_at_least<std::int64_t>("kv.bytes", *kv.bytes, 1);
   if (kv.checkpoint_bytes) check_at_least<std::int64_t>("kv.checkpoint_bytes", *kv.checkpoint_bytes, 0);
   if (kv.checkpoint_interval) check_at_least("kv.checkpoint_interval", *kv.checkpoint_interval, 1);
+  check_at_least("kv.event_block_size", kv.event_block_size, 1);
   check_at_least("kv.max_rollback_tokens", kv.max_rollback_tokens, 0);
   if (kv.max_recurrent_drafts && (*kv.max_recurrent_drafts < 0 || *kv.max_recurrent_drafts > kv.max_rollback_tokens))
     refuse("kv.max_recurrent_drafts is {}; it may be 0 to kv.max_rollback_tokens ({})", *kv.max_recurrent_drafts,

@@ -37,7 +37,7 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"sampling", {"scheduler", "basics"}},
     {"async", {"basics", "boost"}},
     {"stream", {"response", "text", "sampling", "engine face", "basics", "boost"}},
-    {"metrics", {"engine face", "text", "scheduler", "basics", "boost"}},
+    {"metrics", {"engine face", "text", "load", "scheduler", "basics", "boost"}},
     {"snapshot", {"engine face", "backend", "load", "view", "cache", "scheduler", "basics", "libtorch"}},
     {"runner",
      {"parallel", "snapshot", "nn", "backend", "kernels", "sampling", "engine face", "view", "cache", "scheduler",

@@ -5,6 +5,7 @@
 #include <cogen/cache/sink_window.hpp>
 #include <cogen/cache/transfer.hpp>
 #include <cogen/cache/view.hpp>
+#include <cogen/kv_events.hpp>
 #include <cogen/load_model.hpp>
 #include <cogen/metrics.hpp>
 #include <cogen/policy.hpp>
@@ -60,6 +61,9 @@ struct kv_options {
   /// Stores cached prefixes when the engine ends, for the next one of the same model and cache. Engines may share it.
   std::filesystem::path prefix_cache_directory = {};
   std::int64_t prefix_cache_file_bytes = std::int64_t{16} << 30;  ///< its size limit; what was used longest ago goes
+  /// Receives which blocks of tokens the prefix cache holds, for routers. Empty: none, at no cost.
+  std::shared_ptr<kv_event_sink> events = {};
+  int event_block_size = 16;  ///< tokens of such a block, at least 1
   /// Makes own cache layers on a CPU; returns null for those that are built in. Called while the engine is made.
   cache::layer_factory layer_factory = {};
   /// Tokens that a sequence can be truncated by without recomputing, in caches that forget: windows, sinks, quantized.

@@ -12,6 +12,7 @@ class tokenizer;
 
 class engine;
 class event_sink;
+class kv_event_sink;
 class model;
 struct completion;
 struct engine_options;

@@ -97,6 +97,12 @@ struct cached_prefix {
   swap_id name = {};                    ///< of the copy
 };
 
+/// What a slot holds for others to share.
+struct shareable_prefix {
+  std::uint64_t cache_salt = 0;
+  token_list tokens;
+};
+
 struct state;
 
 /// Decides which sequences run in the next step: continuous batching as a state machine.
@@ -237,6 +243,10 @@ class scheduler {
 
   /// How many tokens, first ones of these but not the last, a sequence of that cache salt would share now.
   int cached_prefix_length(std::uint64_t cache_salt, std::span<const token> tokens) const;
+
+  /// What a slot, from 0 to limits.all_slots() - 1, holds for others to share once all steps so far have run. Of slots
+  /// that cannot be cut to any length (limits.max_rollback_tokens), others may share less. Allocates no memory.
+  shareable_prefix shareable(int slot) const noexcept;
 
   /// Drops what is kept of ended sequences, except what others read or steps in flight name.
   void drop_prefix_cache();
