@@ -6,10 +6,13 @@
 #include "models.hpp"
 #include "options.hpp"
 
+#include <cogen/kv_events.hpp>
+
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace server {
@@ -22,7 +25,8 @@ struct application {
 
   options settings;
   net::io_context context{1};
-  net::thread_pool workers{1};  ///< for what would keep other clients waiting, such as large bodies
+  net::thread_pool workers{1};                      ///< for what would keep other clients waiting, such as large bodies
+  std::shared_ptr<cogen::kv_event_sink> kv_events;  ///< of the one model; null: none are published
   model_table models;
   std::int64_t started = api::unix_time();
 };

@@ -56,6 +56,7 @@ void loading::run() {
   try {
     for (const auto& wanted : app_.settings.models) {
       auto engine = app_.settings.engine;
+      engine.kv.events = app_.kv_events;
       auto one = load(wanted, app_.settings.loading, std::move(engine), trace_of(wanted, app_.settings), stopped_);
       net::post(app_.context, [this, one] { app_.models.add(one); });
     }

@@ -69,6 +69,7 @@ net::awaitable<void> end_at_a_signal(application& app, http::listener& listener)
 
 int serve(const options& settings) {
   application app(settings);
+  if (!settings.kv_events.endpoint.empty()) app.kv_events = kv_events::publish(app.context, settings.kv_events);
   std::exception_ptr failed;
   http::listener listener(
       app.context, settings.host, settings.port, settings.max_connections, settings.connections, transport_of(settings),

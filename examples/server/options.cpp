@@ -29,6 +29,8 @@ struct written {
   double target_step_ms = 0, kv_gib = 0, swap_gib = -1;
   std::string chat_template_file;
   std::string scheduling = "fcfs", metrics_names = "cogen", prefix_cache, swap_directory, slot_save_path, trace;
+  std::string kv_events_endpoint, kv_events_replay_endpoint, kv_events_topic, kv_events_encoding = "map";
+  int kv_events_block_size = 16;
   bool no_prefix_caching = false, log_requests = false, no_page = false, no_slots = false, no_metrics = false;
   std::string request_defaults = "{}";
 };
@@ -110,6 +112,19 @@ void add_engine_options(po::options_description& all, written& into) {
   add("trace", po::value(&into.trace),
       "a file for a trace of slots and steps, for ui.perfetto.dev; with several models, each has its name in front of "
       "the file's");
+  all.add(some);
+}
+
+void add_event_options(po::options_description& all, written& into) {
+  po::options_description some("KV-cache events, as vLLM publishes them");
+  auto add = some.add_options();
+  add("kv-events-endpoint", po::value(&into.kv_events_endpoint),
+      "a ZeroMQ address to publish at, such as tcp://*:5557; without it none are");
+  add("kv-events-replay-endpoint", po::value(&into.kv_events_replay_endpoint),
+      "an address where they can be asked for again, such as tcp://*:5558");
+  add("kv-events-topic", po::value(&into.kv_events_topic), "the topic of their messages");
+  add("kv-events-block-size", with_default(into.kv_events_block_size), "tokens of a block");
+  add("kv-events-encoding", with_default(into.kv_events_encoding), "map, or array as vLLM before June 2026 wrote them");
   all.add(some);
 }
 
@@ -219,6 +234,7 @@ cogen::kv_options kv_of(const written& given) {
   if (given.kv_gib != 0) kv.bytes = bytes("kv-gib", given.kv_gib);
   kv.prefix_caching = !given.no_prefix_caching;
   kv.prefix_cache_directory = given.prefix_cache;
+  kv.event_block_size = given.kv_events_block_size;
   return kv;
 }
 
@@ -291,6 +307,21 @@ http::connection_limits limits_of(const written& given) {
           .send = milliseconds("send-timeout", given.send_timeout, 0.001)};
 }
 
+kv_events::publisher_options kv_events_of(const written& given) {
+  const auto& endpoint = given.kv_events_endpoint;
+  require(!endpoint.empty() || given.kv_events_replay_endpoint.empty(), "kv-events-replay-endpoint",
+          given.kv_events_replay_endpoint, "given together with --kv-events-endpoint");
+  require(endpoint.empty() || given.models.size() == 1, "kv-events-endpoint", endpoint, "given with one model alone");
+  require(given.kv_events_block_size >= 1, "kv-events-block-size", given.kv_events_block_size, "at least 1");
+  const auto& encoding = given.kv_events_encoding;
+  require(encoding == "map" || encoding == "array", "kv-events-encoding", encoding, "map or array");
+  return {.endpoint = endpoint,
+          .replay_endpoint = given.kv_events_replay_endpoint,
+          .topic = given.kv_events_topic,
+          .block_size = given.kv_events_block_size,
+          .encoding = encoding == "map" ? kv_events::encoding::map : kv_events::encoding::array};
+}
+
 options checked(const written& given, const po::variables_map& is) {
   options all;
   all.models = models_of(given.models);
@@ -311,6 +342,7 @@ options checked(const written& given, const po::variables_map& is) {
   all.drain = std::chrono::duration_cast<std::chrono::seconds>(milliseconds("drain-timeout", given.drain_timeout, 0));
   all.loading = loading_of(given, is);
   all.engine = engine_of(given, is);
+  all.kv_events = kv_events_of(given);
   all.names = names_of(given.metrics_names);
   all.slot_save_path = given.slot_save_path;
   all.trace = given.trace;
@@ -334,6 +366,7 @@ std::optional<options> read_options(int argc, const char* const* argv) try {
   add_model_options(all, into);
   add_server_options(all, into);
   add_engine_options(all, into);
+  add_event_options(all, into);
   po::variables_map given;
   po::store(po::command_line_parser(argc, argv).options(all).positional({}).run(), given);
   po::notify(given);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "http/connection.hpp"
+#include "kv_events/publisher.hpp"
 
 #include <cogen/engine_options.hpp>
 #include <cogen/load_model.hpp>
@@ -41,6 +42,7 @@ struct options {
   std::chrono::seconds drain{0};           ///< how long draining may take; 0: as long as it takes
   cogen::load_options loading = {};
   cogen::engine_options engine = {};
+  kv_events::publisher_options kv_events = {};
   server::metrics_names names = metrics_names::cogen;
   std::filesystem::path slot_save_path;  ///< where states of prompts are saved; empty: nowhere
   std::filesystem::path trace;           ///< a file for each model, see `--help`; empty: none
