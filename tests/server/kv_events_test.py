@@ -203,6 +203,15 @@ class KVEventsTest(unittest.TestCase):
         self.assertEqual(len(late.blocks()), 10)
         self.assertEqual(list(late.ask_again(late.last + 1)), [])
 
+    def test_a_client_of_another_kind_gets_the_first_message(self):
+        self.start()
+        asks = self.subscriber.context.socket(zmq.REQ)  # as vLLM's example does
+        asks.connect(f"ipc://{self.folder}/replay")
+        asks.send((0).to_bytes(8, "big"))
+        number, payload = asks.recv_multipart()
+        self.assertEqual(int.from_bytes(number, "big"), 0)
+        self.subscriber.take(0, payload)
+
     def test_a_request_without_a_number_is_ignored(self):
         self.start()
         self.subscriber.replay.send_multipart([b"", b"123"])
