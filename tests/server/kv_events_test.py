@@ -206,6 +206,7 @@ class KVEventsTest(unittest.TestCase):
     def test_a_client_of_another_kind_gets_the_first_message(self):
         self.start()
         asks = self.subscriber.context.socket(zmq.REQ)  # as vLLM's example does
+        self.addCleanup(asks.close)
         asks.connect(f"ipc://{self.folder}/replay")
         asks.send((0).to_bytes(8, "big"))
         number, payload = asks.recv_multipart()
