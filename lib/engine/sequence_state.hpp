@@ -2,12 +2,13 @@
 
 #include "engine/request_state.hpp"
 #include "engine/sampling_state.hpp"
-#include "snapshot/session_file.hpp"
+#include "snapshot/session_format.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/scheduler/scheduler.hpp>
 #include <cogen/sequence.hpp>
 
+#include <functional>
 #include <variant>
 #include <vector>
 
@@ -56,6 +57,22 @@ class sequence_state final : public request_state, public sequence_face {
   bool awaits_client() const override;
   row_sampler* sampling() noexcept override { return &sampling_; }
 
+  // For sessions. Any thread.
+
+  /// Takes a session until `unwanted` returns true. Called on a thread that runs no steps. The snapshot may be null.
+  using session_target = std::function<diagnostics(
+      const session& what, const std::shared_ptr<const kv_snapshot>& snapshot, const std::function<bool()>& unwanted)>;
+  void start_copy(std::shared_ptr<plain_operation> wait, session_target to);
+
+  /// False: it is refused, and `wait` is completed. Otherwise finish_open() or fail_opening() has to follow.
+  bool begin_open(std::shared_ptr<open_operation> wait);
+  session_limits limits() const;
+  void finish_open(read_session found);
+  void fail_opening(const diagnostics& why);
+
+  void report(const diagnostics& why) noexcept;  ///< has error() return it
+  const std::shared_ptr<engine_loop>& engine() const noexcept { return engine_; }
+
  private:
   struct run_command {
     std::vector<token> fed;
@@ -77,7 +94,7 @@ class sequence_state final : public request_state, public sequence_face {
   };
   struct save_command {
     std::shared_ptr<plain_operation> wait;
-    std::filesystem::path path;
+    session_target to;
     std::optional<scheduler::kept_snapshot> copy = {};  ///< requested from the scheduler
   };
   using command =
@@ -117,7 +134,6 @@ class sequence_state final : public request_state, public sequence_face {
   session saved_state() const;
   void read(const std::filesystem::path& path);
   void restore(read_session& what);
-  void fail_opening(const diagnostics& why);
   bool awaits(const std::shared_ptr<plain_operation>& wait) const;
   void start_plain(std::shared_ptr<plain_operation> wait, command what);
   void complete_plain(const std::shared_ptr<plain_operation>& wait, const diagnostics& why = {});

@@ -18,12 +18,21 @@ std::size_t rank_snapshot::size() const noexcept {
   return size;
 }
 
-void rank_snapshot::read(const std::function<void(std::span<const std::byte>)>& visit) const {
-  std::vector<std::uint64_t> sizes{own_->size()};
-  for (const auto& each : others_) sizes.push_back(each.size());
-  visit(std::as_bytes(std::span(sizes)));
-  own_->read(visit);
-  for (const auto& each : others_) visit(each);
+snapshot_reader rank_snapshot::read() const {
+  const auto sizes = std::make_shared<std::vector<std::uint64_t>>(1, own_->size());
+  for (const auto& each : others_) sizes->push_back(each.size());
+  return
+      [sizes, own = own_->read(), others = std::span(others_), begun = false]() mutable -> std::span<const std::byte> {
+        if (!std::exchange(begun, true)) return std::as_bytes(std::span(*sizes));
+        if (own)
+          if (const auto piece = own(); !piece.empty()) return piece;
+        own = nullptr;
+        while (!others.empty() && others.front().empty()) others = others.subspan(1);
+        if (others.empty()) return {};
+        const std::span<const std::byte> piece = others.front();
+        others = others.subspan(1);
+        return piece;
+      };
 }
 
 std::vector<std::span<const std::byte>> rank_parts(std::span<const std::byte> all, int ranks) {

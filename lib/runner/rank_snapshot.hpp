@@ -17,7 +17,7 @@ class rank_snapshot final : public kv_snapshot {
 
   std::size_t size() const noexcept override;
   int encoder_input() const noexcept override { return own_->encoder_input(); }
-  void read(const std::function<void(std::span<const std::byte>)>& visit) const override;
+  snapshot_reader read() const override;
 
   const std::shared_ptr<const kv_snapshot>& own() const { return own_; }
   const std::vector<std::byte>& of_rank(int rank) const { return others_[static_cast<std::size_t>(rank - 1)]; }

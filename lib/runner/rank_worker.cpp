@@ -84,7 +84,8 @@ class worker {
     if (!snapshot) throw std::runtime_error("there is no snapshot of a swap that rank 0 has one of");
     std::vector<std::byte> bytes;
     bytes.reserve(snapshot->size());
-    snapshot->read([&](std::span<const std::byte> piece) { bytes.insert(bytes.end(), piece.begin(), piece.end()); });
+    const auto read = snapshot->read();
+    for (auto piece = read(); !piece.empty(); piece = read()) bytes.insert(bytes.end(), piece.begin(), piece.end());
     return bytes;
   }
 

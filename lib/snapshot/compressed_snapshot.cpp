@@ -35,24 +35,38 @@ void compressed_snapshot::pack(std::span<const std::byte> whole) {
   kept_.move();
 }
 
-void compressed_snapshot::read(const std::function<void(std::span<const std::byte>)>& visit) const {
-  std::vector<std::byte> fetched;
-  auto rest = kept_.bytes();
-  if (rest.empty()) {
-    fetched.reserve(kept_.size());
-    kept_.read([&](std::span<const std::byte> part) { fetched.insert(fetched.end(), part.begin(), part.end()); });
-    rest = fetched;
+/// Decompresses the bytes piece by piece.
+class compressed_snapshot::decompressor {
+ public:
+  explicit decompressor(const compressed_snapshot& from) : runs_(from.runs_), rest_(from.kept_.bytes()) {
+    if (!rest_.empty()) return;
+    fetched_.reserve(from.kept_.size());
+    const auto read = from.kept_.read();
+    for (auto part = read(); !part.empty(); part = read()) fetched_.insert(fetched_.end(), part.begin(), part.end());
+    rest_ = fetched_;
   }
-  std::vector<std::byte> decompressed;
-  for (auto run : runs_)
-    for (; run.bytes > 0; run.bytes -= static_cast<std::int64_t>(decompressed.size())) {
-      const auto piece = first_piece(run);
-      const auto compressed = static_cast<std::size_t>(cache::compressed_bytes({&piece, 1}));
-      decompressed.resize(static_cast<std::size_t>(piece.bytes));
-      cache::decompress({&piece, 1}, rest.first(compressed), decompressed);
-      rest = rest.subspan(compressed);
-      visit(decompressed);
-    }
+
+  std::span<const std::byte> next() {
+    while (at_ < runs_.size() && runs_[at_].bytes == 0) ++at_;
+    if (at_ == runs_.size()) return {};
+    const auto piece = first_piece(runs_[at_]);
+    const auto compressed = static_cast<std::size_t>(cache::compressed_bytes({&piece, 1}));
+    decompressed_.resize(static_cast<std::size_t>(piece.bytes));
+    cache::decompress({&piece, 1}, rest_.first(compressed), decompressed_);
+    rest_ = rest_.subspan(compressed);
+    runs_[at_].bytes -= piece.bytes;
+    return decompressed_;
+  }
+
+ private:
+  std::vector<cache::exported_run> runs_;  // what is left of them
+  std::size_t at_ = 0;
+  std::span<const std::byte> rest_;
+  std::vector<std::byte> fetched_, decompressed_;
+};
+
+snapshot_reader compressed_snapshot::read() const {
+  return [reader = std::make_shared<decompressor>(*this)] { return reader->next(); };
 }
 
 }  // namespace cogen::detail

@@ -19,7 +19,7 @@ class compressed_snapshot final : public kv_snapshot {
 
   std::size_t size() const noexcept override { return size_; }
   int encoder_input() const noexcept override { return kept_.encoder_input(); }
-  void read(const std::function<void(std::span<const std::byte>)>& visit) const override;
+  snapshot_reader read() const override;
 
   /// The compressed bytes.
   stored_snapshot& kept() noexcept { return kept_; }
@@ -29,6 +29,8 @@ class compressed_snapshot final : public kv_snapshot {
   void pack(std::span<const std::byte> whole);
 
  private:
+  class decompressor;
+
   const std::vector<cache::exported_run> runs_;
   const std::size_t size_;
   stored_snapshot kept_;

@@ -111,7 +111,7 @@ diagnostics prefix_directory::write(const scheduler::cached_prefix& what, const 
   saved.tokens.assign(what.tokens.begin(), what.tokens.end());
   saved.generated.resize(saved.tokens.size());
   saved.snapshot = what.snapshot;
-  auto why = write_session(path, saved, &snapshot, [] { return false; });
+  auto why = write_session(path, saved, {std::shared_ptr<void>(), &snapshot}, [] { return false; });
   remove_oldest();
   return why;
 } catch (const std::exception& e) {

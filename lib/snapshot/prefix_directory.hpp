@@ -21,7 +21,7 @@ struct stored_prefix {
   scheduler::cached_prefix what;
 };
 
-/// Prefixes of ended sequences in a directory: a session file for each (see session_file.hpp, where `seed` has the
+/// Prefixes of ended sequences in a directory: a session file for each (see session_format.hpp, where `seed` has the
 /// cache salt), named after all that it is of. Engines of several models and processes may use one directory at the
 /// same time: files are replaced as a whole, and one that has gone is not found.
 class prefix_directory {

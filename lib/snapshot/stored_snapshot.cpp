@@ -38,18 +38,31 @@ void stored_snapshot::move() {
   bytes_.reset();
 }
 
-void stored_snapshot::read(const std::function<void(std::span<const std::byte>)>& visit) const {
-  if (bytes_) return visit(bytes());
-  std::vector<std::byte> held(std::min(part_bytes, size_));
-  load::checksum sum;
-  for (std::size_t done = 0; done < size_;) {
-    const auto part = std::span(held).first(std::min(part_bytes, size_ - done));
-    file_->read(begin_ + static_cast<std::int64_t>(done), part);
-    sum.add(part);
-    visit(part);
-    done += part.size();
+/// Reads the bytes from the file, and compares their checksum at the end.
+class stored_snapshot::file_reader {
+ public:
+  explicit file_reader(const stored_snapshot& from) : from_(from), held_(std::min(part_bytes, from.size_)) {}
+
+  std::span<const std::byte> next() {
+    const auto part = std::span(held_).first(std::min(part_bytes, from_.size_ - done_));
+    if (part.empty() && sum_.value() != from_.checksum_)
+      throw std::runtime_error("what was swapped out to a file has changed there");
+    from_.file_->read(from_.begin_ + static_cast<std::int64_t>(done_), part);
+    sum_.add(part);
+    done_ += part.size();
+    return part;
   }
-  if (sum.value() != checksum_) throw std::runtime_error("what was swapped out to a file has changed there");
+
+ private:
+  const stored_snapshot& from_;
+  std::vector<std::byte> held_;
+  load::checksum sum_;
+  std::size_t done_ = 0;
+};
+
+snapshot_reader stored_snapshot::read() const {
+  if (bytes_) return [rest = bytes()]() mutable { return std::exchange(rest, {}); };
+  return [reader = std::make_shared<file_reader>(*this)] { return reader->next(); };
 }
 
 }  // namespace cogen::detail

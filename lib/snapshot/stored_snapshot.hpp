@@ -24,7 +24,7 @@ class stored_snapshot final : public kv_snapshot {
 
   std::size_t size() const noexcept override { return size_; }
   int encoder_input() const noexcept override { return encoder_input_; }
-  void read(const std::function<void(std::span<const std::byte>)>& visit) const override;
+  snapshot_reader read() const override;
 
   /// The bytes; empty once they are in the file.
   std::span<std::byte> bytes() noexcept { return {bytes_.get(), bytes_ ? size_ : 0}; }
@@ -40,6 +40,8 @@ class stored_snapshot final : public kv_snapshot {
   void move();
 
  private:
+  class file_reader;
+
   std::size_t size_;
   int encoder_input_;
   host_bytes bytes_;            // null: they are in the file

@@ -21,10 +21,11 @@ std::exception_ptr put_away(std::shared_ptr<stored_snapshot>& made,
 
 std::exception_ptr copy(const kv_snapshot& from, stored_snapshot& to) noexcept try {
   auto rest = to.bytes();
-  from.read([&](std::span<const std::byte> piece) {
+  const auto read = from.read();
+  for (auto piece = read(); !piece.empty(); piece = read()) {
     std::ranges::copy(piece, rest.begin());
     rest = rest.subspan(piece.size());
-  });
+  }
   return nullptr;
 } catch (...) {
   return std::current_exception();

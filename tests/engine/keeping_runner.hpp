@@ -47,8 +47,8 @@ class toy_snapshot final : public kv_snapshot {
 
   std::size_t size() const noexcept override { return std::as_bytes(std::span(tokens)).size(); }
   int encoder_input() const noexcept override { return 0; }
-  void read(const std::function<void(std::span<const std::byte>)>& visit) const override {
-    visit(std::as_bytes(std::span(tokens)));
+  snapshot_reader read() const override {
+    return [rest = std::as_bytes(std::span(tokens))]() mutable { return std::exchange(rest, {}); };
   }
 
   const std::vector<token> tokens;

@@ -120,7 +120,9 @@ class marked_snapshot final : public kv_snapshot {
   explicit marked_snapshot(int mark) : bytes_(100'000, static_cast<std::byte>(mark)) {}
   std::size_t size() const noexcept override { return bytes_.size(); }
   int encoder_input() const noexcept override { return 0; }
-  void read(const std::function<void(std::span<const std::byte>)>& visit) const override { visit(bytes_); }
+  snapshot_reader read() const override {
+    return [rest = std::span(bytes_)]() mutable { return std::exchange(rest, {}); };
+  }
 
  private:
   std::vector<std::byte> bytes_;
@@ -366,7 +368,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_file_is_reported_and_nothing_else_is_lost) {
   BOOST_TEST(all.serve({first}).at(0) == 99);
   std::ranges::sort(all.logged);
   BOOST_REQUIRE(all.logged.size() == 2u);
-  BOOST_TEST(all.logged[0] == "session " + empty.string() + ": it is no session file of cogen");
+  BOOST_TEST(all.logged[0] == "session " + empty.string() + ": it is no session of cogen");
   BOOST_TEST(all.logged[1] == "session " + folder.string() + ": it is no regular file");
 }
 

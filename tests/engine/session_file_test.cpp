@@ -2,8 +2,10 @@
 #include "../models/golden_copy.hpp"
 #include "model_engines.hpp"
 #include "session_files.hpp"
+#include "session_streams.hpp"
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
@@ -55,6 +57,18 @@ struct saved_one {
     return what;
   }
 
+  /// What opening `bytes` from a stream says.
+  std::string refusal_of_stream(engine& running, const std::string& bytes) {
+    std::string what;
+    drive(running, [&]() -> net::awaitable<void> {
+      memory_stream from(co_await net::this_coro::executor, bytes);
+      auto result = co_await running.async_open(from, {}, net::as_tuple(net::use_awaitable));
+      code = std::get<0>(result);
+      what = std::get<1>(result).error().message();
+    });
+    return what;
+  }
+
   std::shared_ptr<const cogen::model> model = golden_model("llama_default");
   engine_options options = tiny_engine(*model);
   session_path file;
@@ -90,6 +104,9 @@ BOOST_AUTO_TEST_CASE(every_byte_that_changes_is_noticed) {
     const auto said = s.refusal(running);
     BOOST_TEST(s.code == make_error_code(error::bad_session), "byte " << at);
     BOOST_TEST(has(said, s.file.path.string()), "byte " << at << ": " << said);
+    const auto of_stream = s.refusal_of_stream(running, damaged);
+    BOOST_TEST(s.code == make_error_code(error::bad_session), "byte " << at);
+    BOOST_TEST("session " + s.file.path.string() + of_stream.substr(std::string("the session").size()) == said);
   }
 }
 
@@ -100,9 +117,9 @@ BOOST_AUTO_TEST_CASE(every_part_says_what_is_wrong_with_it) {
     changed[at] = value;
     return s.refusal(changed);
   };
-  BOOST_TEST(has(with(0, 'x'), "it is no session file of cogen"));
-  BOOST_TEST(has(with(8, 7), "it is of version 7; this program reads version 2"));
-  BOOST_TEST(has(with(50, '?'), "its beginning is damaged"));
+  BOOST_TEST(has(with(0, 'x'), "it is no session of cogen"));
+  BOOST_TEST(has(with(8, 2), "it is of version 2; this program reads version 3"));
+  BOOST_TEST(has(with(44, '?'), "its beginning is damaged"));
   BOOST_TEST(has(with(70, '?'), "its head is damaged"));
   BOOST_TEST(has(with(s.whole.size() - 9, '?'), "its body is damaged"));
   BOOST_TEST(has(s.refusal(s.whole + "x"), "it is too long"));
@@ -115,7 +132,10 @@ BOOST_AUTO_TEST_CASE(a_file_that_was_cut_short_is_refused_at_every_length) {
     s.file.write(s.whole.substr(0, size));
     const auto said = s.refusal(running);
     BOOST_TEST(s.code == make_error_code(error::bad_session));
-    BOOST_TEST(has(said, size < 8 ? "it is no session file" : "it is cut short"), size << ": " << said);
+    BOOST_TEST(has(said, size < 8 ? "it is no session" : "it is cut short"), size << ": " << said);
+    const auto of_stream = s.refusal_of_stream(running, s.whole.substr(0, size));
+    BOOST_TEST(s.code == make_error_code(error::bad_session));
+    BOOST_TEST(has(of_stream, size < 8 ? "it is no session" : "it is cut short"), size << ": " << of_stream);
   }
 }
 
@@ -220,7 +240,7 @@ BOOST_AUTO_TEST_CASE(the_sequence_of_a_failed_operation_has_the_sentence) {
     }
   });
   BOOST_TEST((why.code() == error::bad_session));
-  BOOST_TEST(has(why.message(), "it is no session file of cogen"), why.message());
+  BOOST_TEST(has(why.message(), "it is no session of cogen"), why.message());
 }
 
 BOOST_AUTO_TEST_CASE(a_file_that_fails_at_any_byte_leaves_what_was_there) {

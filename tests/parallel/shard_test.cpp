@@ -183,7 +183,9 @@ class plain_snapshot final : public kv_snapshot {
   explicit plain_snapshot(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
   std::size_t size() const noexcept override { return bytes_.size(); }
   int encoder_input() const noexcept override { return 3; }
-  void read(const std::function<void(std::span<const std::byte>)>& visit) const override { visit(bytes_); }
+  snapshot_reader read() const override {
+    return [rest = std::span(bytes_)]() mutable { return std::exchange(rest, {}); };
+  }
 
  private:
   std::vector<std::byte> bytes_;
@@ -193,7 +195,8 @@ BOOST_AUTO_TEST_CASE(a_snapshot_has_the_parts_of_all_ranks) {
   const auto bytes = [](std::size_t count, int value) { return std::vector<std::byte>(count, std::byte(value)); };
   const detail::rank_snapshot whole(std::make_shared<plain_snapshot>(bytes(10, 1)), {bytes(0, 2), bytes(7, 3)});
   std::vector<std::byte> all;
-  whole.read([&](std::span<const std::byte> piece) { all.insert(all.end(), piece.begin(), piece.end()); });
+  const auto read = whole.read();
+  for (auto piece = read(); !piece.empty(); piece = read()) all.insert(all.end(), piece.begin(), piece.end());
   BOOST_TEST(all.size() == whole.size());
   const auto parts = detail::rank_parts(all, 3);
   BOOST_REQUIRE(parts.size() == 3u);

@@ -48,16 +48,17 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"engine", {"engine_parts", "runner",  "snapshot",  "metrics", "stream",   "grammar",  "nn",
                 "backend",      "kernels", "response",  "text",    "load",     "sampling", "async",
                 "view",         "cache",   "scheduler", "basics",  "libtorch", "boost"}},
+    {"session", {"runner", "snapshot", "engine", "async", "scheduler", "engine face", "basics", "boost"}},
     {"embedding", {"runner", "engine", "nn", "async", "scheduler", "engine face", "basics", "boost"}},
     {"decoding", {"engine face", "async", "sampling", "text", "basics", "boost"}},
     {"engine face", {"text", "load", "nn", "sampling", "async", "scheduler", "view", "basics", "boost"}},
 };
 
-const names folders = {"parallel", "kernels",  "backend", "models",       "weights",  "nn",        "json",
-                       "text",     "response", "grammar", "load",         "sampling", "async",     "stream",
-                       "metrics",  "snapshot", "runner",  "engine_parts", "engine",   "embedding", "decoding"};
-const names basic_headers = {"token.hpp", "error.hpp", "load_model.hpp",      "net.hpp",
-                             "clock.hpp", "guide.hpp", "response_format.hpp", "tool_call.hpp"};
+const names folders = {"parallel", "kernels",      "backend", "models",   "weights",   "nn",      "json",    "text",
+                       "response", "grammar",      "load",    "sampling", "async",     "stream",  "metrics", "snapshot",
+                       "runner",   "engine_parts", "engine",  "session",  "embedding", "decoding"};
+const names basic_headers = {"token.hpp", "error.hpp",           "load_model.hpp", "net.hpp",        "clock.hpp",
+                             "guide.hpp", "response_format.hpp", "tool_call.hpp",  "byte_stream.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {
     {"model.hpp", "nn"}, {"sampling_params.hpp", "sampling"}, {"extend/sampling_row.hpp", "sampling"}};
 

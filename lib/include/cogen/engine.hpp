@@ -22,17 +22,7 @@ namespace cogen {
 namespace detail {
 class engine_loop;
 
-/// What an operation of the engine itself shares with it.
-template <class Operation, class... Args>
-class engine_face {
- public:
-  virtual ~engine_face() = default;
-  virtual net::any_io_executor default_executor() const = 0;
-  virtual void start(std::shared_ptr<Operation> wait, Args... args) = 0;
-  virtual void cancel() noexcept = 0;
-};
-
-using drain_face = engine_face<async::operation<>>;
+using drain_face = plain_face;
 using embed_face = engine_face<async::operation<std::vector<std::vector<float>>>, std::vector<encoder_input>>;
 using score_face = engine_face<async::operation<std::vector<float>>, std::vector<encoder_input>>;
 using compile_face = engine_face<async::operation<compiled_format>, response_format>;
@@ -112,7 +102,7 @@ class engine {
   /// by bit. The file is read on another thread. Its cache counts as swapped out until the sequence continues, and
   /// stays exact whatever engine_options.swap.format says. If engine_options.swap.bytes has no room, the tokens are
   /// computed again. Signature: void(error_code, sequence). Throws std::invalid_argument if max_sequence_length makes
-  /// no sense. Fails with error::bad_session if the file is no session, damaged, of a newer version, or of another
+  /// no sense. Fails with error::bad_session if the file is no session, damaged, of another version, or of another
   /// model or kind of cache; error::does_not_fit if it holds too many tokens; the system's error if it cannot be read;
   /// error::queue_full and error::draining. The sequence of a failed operation has nothing but `error()`. Every
   /// cancellation type ends the operation at once with operation_aborted.
@@ -121,6 +111,19 @@ class engine {
                                 Token&& completion = default_completion_token()) {
     return async::initiate<Token, sequence>(completion, new_opening(options), &detail::sequence_face::start_open,
                                             &detail::sequence_face::cancel_open, std::move(session));
+  }
+
+  /// The same from a stream that async_save() wrote to: an AsyncReadStream of Asio, such as a socket, or a byte_source.
+  /// Reads no byte after the session. What is wrong with it is found as early as possible; memory is taken as the bytes
+  /// come. Fails also with the stream's error. `from` must live until the operation completes, which after cancellation
+  /// it does when the stream's own operation has ended. The engine holds the sequence, and async_drain() waits for it,
+  /// from the first byte on. Handlers without an executor of their own run on the stream's.
+  template <session_source Stream,
+            net::completion_token_for<void(error_code, sequence)> Token = default_completion_token>
+  [[nodiscard]] auto async_open(Stream& from, const open_options& options = {},
+                                Token&& completion = default_completion_token()) {
+    return async::initiate<Token, sequence>(completion, new_opening(options, detail::source_of(from)),
+                                            &detail::open_face::start, &detail::open_face::cancel);
   }
 
   /// Makes one vector of each text, pooled and normalized as the model's files say. Texts are read between steps, about
@@ -188,6 +191,7 @@ class engine {
   std::shared_ptr<detail::score_face> new_scoring() const;
   std::shared_ptr<detail::compile_face> new_compilation() const;
   std::shared_ptr<detail::sequence_face> new_opening(const open_options& options) const;
+  std::shared_ptr<detail::open_face> new_opening(const open_options& options, std::shared_ptr<byte_source> from) const;
 
   std::shared_ptr<detail::engine_loop> loop_;
   class engine_thread;

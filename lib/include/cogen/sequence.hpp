@@ -2,6 +2,7 @@
 
 #include <cogen/async/engine_executor.hpp>
 #include <cogen/async/operation.hpp>
+#include <cogen/byte_stream.hpp>
 #include <cogen/fwd.hpp>
 #include <cogen/guide.hpp>
 #include <cogen/metrics.hpp>
@@ -55,6 +56,21 @@ class sequence_face {
   virtual cogen::request_metrics request_metrics() const = 0;
   virtual void abort() noexcept = 0;
 };
+
+/// What an operation with a state of its own shares with the engine.
+template <class Operation, class... Args>
+class engine_face {
+ public:
+  virtual ~engine_face() = default;
+  virtual net::any_io_executor default_executor() const = 0;
+  virtual void start(std::shared_ptr<Operation> wait, Args... args) = 0;
+  virtual void cancel() noexcept = 0;
+};
+
+using plain_face = engine_face<async::operation<>>;
+using open_face = engine_face<async::operation<sequence>>;
+
+std::shared_ptr<plain_face> new_saving(const std::shared_ptr<sequence_face>& of, std::shared_ptr<byte_sink> to);
 
 }  // namespace detail
 
@@ -143,6 +159,18 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
   [[nodiscard]] auto async_save(std::filesystem::path path, Token&& completion = default_completion_token()) {
     return async::initiate<Token>(completion, this->shared(), &detail::sequence_face::start_save,
                                   &detail::sequence_face::cancel_plain, std::move(path));
+  }
+
+  /// The same to a stream: an AsyncWriteStream of Asio, such as a socket, or a byte_sink. It gets the bytes of such a
+  /// file, 1 MiB at a time as it takes them, and is not closed. Another operation may begin once the cache is copied,
+  /// which stays in memory until all is written. Fails with the stream's error, and with io_error if what was swapped
+  /// out to a file cannot be read; what was written is then no session. `to` must live until the operation completes,
+  /// which after cancellation it does when the stream's own operation has ended. Handlers without an executor of their
+  /// own run on the stream's.
+  template <session_sink Stream, net::completion_token_for<void(error_code)> Token = default_completion_token>
+  [[nodiscard]] auto async_save(Stream& to, Token&& completion = default_completion_token()) {
+    return async::initiate<Token>(completion, detail::new_saving(this->shared(), detail::sink_of(to)),
+                                  &detail::plain_face::start, &detail::plain_face::cancel);
   }
 
   /// A second sequence with the same tokens, whose cache is shared. Its random numbers are those of a new branch.

@@ -31,7 +31,9 @@ class toy_snapshot final : public kv_snapshot {
 
   std::size_t size() const noexcept override { return bytes_.size(); }
   int encoder_input() const noexcept override { return encoder_input_; }
-  void read(const std::function<void(std::span<const std::byte>)>& visit) const override { visit(bytes_); }
+  snapshot_reader read() const override {
+    return [rest = std::span(bytes_)]() mutable { return std::exchange(rest, {}); };
+  }
 
   simulation_snapshot what() const {
     return {.tokens = numbers(4 + encoder_input_, number(2)),

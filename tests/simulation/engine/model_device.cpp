@@ -106,8 +106,9 @@ void model_device::end_transfer(std::exception_ptr error) {
 
 std::vector<std::byte> model_device::snapshot(scheduler::swap_id name) const {
   std::vector<std::byte> all;
-  runner_.snapshot(name)->read(
-      [&](std::span<const std::byte> part) { all.insert(all.end(), part.begin(), part.end()); });
+  const auto from = runner_.snapshot(name);
+  const auto read = from->read();
+  for (auto part = read(); !part.empty(); part = read()) all.insert(all.end(), part.begin(), part.end());
   return all;
 }
 

@@ -84,6 +84,10 @@ class swap_listener {
   virtual void go_on(std::function<void()> job) noexcept = 0;
 };
 
+/// Reads bytes in order: each call returns the next piece, which is valid until the next call, and an empty one at the
+/// end. Throws if the bytes cannot be read, or have changed since they were stored; the latter after the last piece.
+using snapshot_reader = std::function<std::span<const std::byte>()>;
+
 /// A copy of a slot's contents, wherever it is stored. Immutable and thread-safe.
 class kv_snapshot {
  public:
@@ -91,9 +95,7 @@ class kv_snapshot {
 
   virtual std::size_t size() const noexcept = 0;   ///< bytes
   virtual int encoder_input() const noexcept = 0;  ///< tokens of the slot's encoder input
-  /// Passes the bytes to `visit` in order, piece by piece. Throws what `visit` throws, and if the bytes cannot be read,
-  /// or have changed since they were stored; the latter is thrown after all pieces.
-  virtual void read(const std::function<void(std::span<const std::byte>)>& visit) const = 0;
+  virtual snapshot_reader read() const = 0;        ///< its bytes; it must outlive the reader
 };
 
 /// One step of an engine: planned by the scheduler, executed by a runner, absorbed by the scheduler. Its memory is

@@ -2,6 +2,7 @@
 #include "engine/engine_loop.hpp"
 #include "engine/sequence_state.hpp"
 #include "runner/diagnostics_of.hpp"
+#include "snapshot/session_file.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -14,7 +15,12 @@ namespace cogen::detail {
 void sequence_state::start_suspend(std::shared_ptr<plain_operation> wait) { start_plain(wait, suspend_command{wait}); }
 
 void sequence_state::start_save(std::shared_ptr<plain_operation> wait, std::filesystem::path path) {
-  start_plain(wait, save_command{wait, std::move(path)});
+  start_copy(std::move(wait),
+             [path = std::move(path)](const auto&... session) { return write_session(path, session...); });
+}
+
+void sequence_state::start_copy(std::shared_ptr<plain_operation> wait, session_target to) {
+  start_plain(wait, save_command{wait, std::move(to)});
 }
 
 void sequence_state::start_plain(std::shared_ptr<plain_operation> wait, command what) {
@@ -84,9 +90,14 @@ void sequence_state::write(const std::shared_ptr<const kv_snapshot>& snapshot, c
   auto what = saved_state();
   if (snapshot) what.snapshot = of;
   auto saved = std::exchange(saving_, std::nullopt).value();
-  engine_->offload([self = self(), wait = saved.wait, path = std::move(saved.path), what = std::move(what), snapshot] {
-    self->complete_plain(wait, write_session(path, what, snapshot.get(), [&] { return !self->awaits(wait); }));
+  engine_->offload([self = self(), wait = saved.wait, to = std::move(saved.to), what = std::move(what), snapshot] {
+    self->complete_plain(wait, to(what, snapshot, [&] { return !self->awaits(wait); }));
   });
+}
+
+void sequence_state::report(const diagnostics& why) noexcept {
+  const std::lock_guard lock(mutex_);
+  diagnostics_ = why;
 }
 
 session sequence_state::saved_state() const {
@@ -107,12 +118,26 @@ session sequence_state::saved_state() const {
 // Opening
 
 void sequence_state::start_open(std::shared_ptr<open_operation> wait, std::filesystem::path path) {
+  if (begin_open(std::move(wait))) engine_->offload([self = self(), path = std::move(path)] { self->read(path); });
+}
+
+bool sequence_state::begin_open(std::shared_ptr<open_operation> wait) {
   {
     const completion_lock lock(*this);
     opening_ = std::move(wait);
   }
-  if (const auto refused = begin_work()) return fail_opening(*refused);
-  engine_->offload([self = self(), path = std::move(path)] { self->read(path); });
+  const auto refused = begin_work();
+  if (refused) fail_opening(*refused);
+  return !refused;
+}
+
+session_limits sequence_state::limits() const {
+  const auto& parts = engine_->parts();
+  return {.model = parts.fingerprint,
+          .cache = engine_->snapshot_format(),
+          .vocabulary = engine_->vocabulary(),
+          .max_sequence_length = *options_.max_sequence_length,
+          .longest_encoder_input = parts.encoder_inputs ? parts.encoder_inputs->longest : 0};
 }
 
 void sequence_state::cancel_open(const open_operation& wait) noexcept {
@@ -122,21 +147,18 @@ void sequence_state::cancel_open(const open_operation& wait) noexcept {
 }
 
 void sequence_state::read(const std::filesystem::path& path) try {
-  const auto& parts = engine_->parts();
-  auto found =
-      read_session_file(path, {.model = parts.fingerprint,
-                               .cache = engine_->snapshot_format(),
-                               .vocabulary = engine_->vocabulary(),
-                               .max_sequence_length = *options_.max_sequence_length,
-                               .longest_encoder_input = parts.encoder_inputs ? parts.encoder_inputs->longest : 0});
+  finish_open(read_session_file(path, limits()));
+} catch (...) {
+  fail_opening(diagnostics_of(std::current_exception()));
+}
+
+void sequence_state::finish_open(read_session found) {
   {
     const std::lock_guard lock(mutex_);
     if (!opening_ || opening_->dropped()) return leave_engine();
     read_ = std::move(found);
   }
   notify_engine();
-} catch (...) {
-  fail_opening(diagnostics_of(std::current_exception()));
 }
 
 void sequence_state::restore(read_session& what) try {
