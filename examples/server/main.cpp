@@ -71,8 +71,10 @@ int serve(const options& settings) {
   application app(settings);
   if (!settings.kv_events.endpoint.empty()) app.kv_events = kv_events::publish(app.context, settings.kv_events);
   std::exception_ptr failed;
+  auto limits = settings.connections;
+  limits.request.streams_body = streams_body;
   http::listener listener(
-      app.context, settings.host, settings.port, settings.max_connections, settings.connections, transport_of(settings),
+      app.context, settings.host, settings.port, settings.max_connections, limits, transport_of(settings),
       [&app](http::exchange& client) { return dispatch(app, client); }, refused);
   listener.start();
   say(fmt::format("loading; listening on {}", address(settings, listener.port())));

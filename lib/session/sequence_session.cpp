@@ -91,7 +91,13 @@ void sequence_state::write(const std::shared_ptr<const kv_snapshot>& snapshot, c
   if (snapshot) what.snapshot = of;
   auto saved = std::exchange(saving_, std::nullopt).value();
   engine_->offload([self = self(), wait = saved.wait, to = std::move(saved.to), what = std::move(what), snapshot] {
-    self->complete_plain(wait, to(what, snapshot, [&] { return !self->awaits(wait); }));
+    diagnostics why;
+    try {
+      why = to(what, snapshot, [&] { return !self->awaits(wait); });
+    } catch (...) {
+      why = diagnostics_of(std::current_exception());
+    }
+    self->complete_plain(wait, why);
   });
 }
 

@@ -3,7 +3,6 @@
 #include "engine/engine_loop.hpp"
 #include "runner/diagnostics_of.hpp"
 
-#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 
@@ -27,13 +26,22 @@ void post(async::pending_operation& completed) noexcept {
 
 // What both have in common
 
+/// Not a bound slot: co_spawn() would dispatch the cancellation, which might then find the task gone (Boost 1.81).
+struct stream_task::ended {
+  using cancellation_slot_type = net::cancellation_slot;
+  cancellation_slot_type get_cancellation_slot() const noexcept { return self->signal_.slot(); }
+
+  void operator()(const std::exception_ptr& thrown) const {
+    self->running_ = false;
+    self->end(thrown ? diagnostics_of(thrown) : diagnostics());
+  }
+
+  std::shared_ptr<stream_task> self;
+};
+
 void stream_task::spawn(const net::any_io_executor& on) {
   strand_.emplace(on);
-  net::co_spawn(*strand_, run_marked(),
-                net::bind_cancellation_slot(signal_.slot(), [self = shared_from_this()](std::exception_ptr thrown) {
-                  self->running_ = false;
-                  self->end(thrown ? diagnostics_of(thrown) : diagnostics());
-                }));
+  net::co_spawn(*strand_, run_marked(), ended{shared_from_this()});
 }
 
 net::awaitable<void> stream_task::run_marked() {
@@ -77,16 +85,17 @@ net::awaitable<void> stream_save::run() {
 }
 
 net::awaitable<void> stream_save::copy() {
-  // Weak: the sequence may keep it until the engine is destroyed.
-  const auto into = [weak = weak_from_this()](const session& what, const std::shared_ptr<const kv_snapshot>& snapshot,
-                                              const auto&) {
-    if (const auto self = std::static_pointer_cast<stream_save>(weak.lock()))
-      self->writer_.emplace(name, what, snapshot);
+  // Of its own: once this is cancelled, it may still be filled on the other thread.
+  const auto made = std::make_shared<std::optional<session_writer>>();
+  const sequence_state::session_target into = [made](const session& what,
+                                                     const std::shared_ptr<const kv_snapshot>& snapshot, const auto&) {
+    made->emplace(name, what, snapshot);
     return diagnostics();
   };
   auto token = async::throwing;
   co_await async::initiate<async::throwing_t>(token, of_, &sequence_state::start_copy, &sequence_state::cancel_plain,
-                                              sequence_state::session_target(into));
+                                              into);
+  writer_ = std::move(*made);
 }
 
 net::awaitable<void> stream_save::make_piece() {

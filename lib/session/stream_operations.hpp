@@ -30,6 +30,8 @@ class stream_task : public std::enable_shared_from_this<stream_task> {
   virtual void cancel_after_end() noexcept {}
 
  private:
+  struct ended;
+
   net::awaitable<void> run_marked();
 
   std::optional<net::strand<net::any_io_executor>> strand_;

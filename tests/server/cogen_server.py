@@ -52,7 +52,7 @@ class CogenServer:
 
     def request(self, method, path, body=None, headers=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
-        data = None if body is None else body if isinstance(body, (str, bytes)) else json.dumps(body)
+        data = json.dumps(body) if isinstance(body, (dict, list)) else body
         connection.request(method, path, data, headers or {})
         answer = Answer(connection.getresponse())
         connection.close()

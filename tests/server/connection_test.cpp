@@ -21,11 +21,16 @@ namespace {
 using server::test::client_side;
 using server::test::memory_transport;
 
-/// A connection whose requests are answered by their paths: /long never, /events in parts, others at once.
+/// A connection whose requests are answered by their paths: /long never, /events in parts, /upload by its body, of
+/// which it reads three bytes at a time, /refused before it reads any, others at once.
 struct served {
   net::io_context context;
   std::shared_ptr<client_side> client = std::make_shared<client_side>(context);
-  http::connection_limits limits{.request = {.header = 1024, .body = 64}, .read_ahead = 256};
+  http::connection_limits limits{
+      .request = {.header = 1024,
+                  .body = 64,
+                  .streams_body = [](const auto& one) { return one.path == "/upload" || one.path == "/refused"; }},
+      .read_ahead = 256};
   int begun = 0, cancelled = 0;
   bool over = false;
   http::request_handler handler = [this](http::exchange& one) { return answer(one); };
@@ -54,6 +59,12 @@ struct served {
       net::steady_timer forever(context, net::steady_timer::time_point::max());
       co_await forever.async_wait(net::redirect_error(net::use_awaitable, ended));
       ++cancelled;
+    } else if (one.request().path == "/upload") {
+      char part[3];
+      std::string body;
+      while (const auto count = co_await one.read_body(net::buffer(part))) body.append(part, count);
+      http::response whole{.body = "<" + body + ">"};
+      co_await one.respond(std::move(whole));
     } else if (one.request().path == "/events") {
       http::event_stream events(one);
       co_await events.send("1");
@@ -94,6 +105,60 @@ BOOST_AUTO_TEST_CASE(requests_are_answered_in_order_however_they_are_cut) {
     BOOST_TEST(count_of(answers, "X-Number: 2\r\n") == 1U);
     BOOST_TEST(answers.find("/yabc") < answers.rfind("/x"));
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_body_is_streamed_however_it_is_cut) {
+  const std::string text(100, 'a');  // more than other requests may have
+  const auto sized = "POST /upload HTTP/1.1\r\nContent-Length: 100\r\n\r\n" + text;
+  const std::string chunked =
+      "PUT /upload HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+  for (std::size_t part = 1; part < 60; ++part) {
+    served one;
+    one.client->reads_at_once = part;
+    const auto& answers = one.after(sized + get + chunked + get);
+    BOOST_TEST(count_of(answers, "HTTP/1.1 200 OK\r\n") == 4U);
+    BOOST_TEST(count_of(answers, "Connection: close") == 0U);
+    BOOST_TEST(answers.find("<" + text + ">") < answers.find("/x"));
+    BOOST_TEST(answers.find("/x") < answers.find("<abcde>"));
+    BOOST_TEST(answers.find("<abcde>") < answers.rfind("/x"));
+    BOOST_TEST(!one.over);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_body_that_is_streamed_is_asked_for_when_it_is_read) {
+  served one;
+  const std::string head = "PUT /upload HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n";
+  BOOST_TEST(one.after(head) == "HTTP/1.1 100 Continue\r\n\r\n");
+  BOOST_TEST(one.begun == 1);
+  BOOST_TEST(one.after("ab").ends_with("Continue\r\n\r\n"));
+  BOOST_TEST(one.after("cd").ends_with("<abcd>"));
+  BOOST_TEST(one.after(get).ends_with("/x"));
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_before_the_body_was_read_is_the_last_one) {
+  served one;
+  const auto& answer = one.after("PUT /refused HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+  BOOST_TEST(answer.starts_with("HTTP/1.1 200 OK\r\n"));
+  BOOST_TEST(count_of(answer, "Connection: close\r\n") == 1U);
+  BOOST_TEST(count_of(one.after("abcd" + get), "HTTP/1.1 200 OK\r\n") == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_body_that_breaks_off_or_is_malformed_ends_there) {
+  for (const bool leaves : {false, true}) {
+    served one;
+    one.after("PUT /upload HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+    if (leaves) one.client->leave();
+    const auto& answer = one.after(leaves ? "" : "what?\r\n");
+    BOOST_TEST(count_of(answer, "Connection: close\r\n") == 1U);
+    BOOST_TEST(answer.ends_with("<abc>"));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_head_has_no_body_even_if_its_answer_comes_in_parts) {
+  served one;
+  const auto& answer = one.after("HEAD /events HTTP/1.1\r\n\r\n");
+  BOOST_TEST(answer.ends_with("Transfer-Encoding: chunked\r\n\r\n"));
+  BOOST_TEST(one.after(get).ends_with("/x"));
 }
 
 BOOST_AUTO_TEST_CASE(events_are_chunks) {

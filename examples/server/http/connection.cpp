@@ -1,17 +1,28 @@
 #include "http/connection.hpp"
 
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
-#include <array>
+#include <algorithm>
 #include <utility>
 
 namespace server::http {
+namespace {
+
+constexpr std::size_t large_part = 256 << 10;
+
+}  // namespace
 
 connection::connection(std::unique_ptr<transport> bytes, net::any_io_executor executor, const connection_limits& limits,
                        const request_handler& handler, const refusal& refuse)
-    : bytes_(std::move(bytes)), timer_(executor), limits_(limits), handler_(handler), refuse_(refuse) {}
+    : bytes_(std::move(bytes)),
+      timer_(executor),
+      limits_(limits),
+      handler_(handler),
+      refuse_(refuse),
+      body_ended_(executor, net::steady_timer::time_point::max()) {}
 
 net::awaitable<void> connection::run() {
   try {
@@ -32,38 +43,64 @@ net::awaitable<void> connection::serve() {
 
 net::awaitable<bool> connection::read_request() {
   request_parser parser(limits_.request);
+  parser_.reset();
   expire_after(received_.empty() ? limits_.idle : limits_.receive);
   bool told = false, started = !received_.empty();
-  while (!parser.is_done()) {
+  for (;;) {
     received_.erase(0, parser.put(received_));
     if (parser.error()) {
       co_await refuse(*parser.error());
       co_return false;
     }
-    if (parser.is_done()) break;
-    if (parser.has_header() && !told && parser.wants_continue()) {
-      told = true;
-      co_await send("HTTP/1.1 100 Continue\r\n\r\n");
-      expire_after(limits_.receive);
-    }
+    if (parser.is_done() || parser.streams_body()) break;
+    if (parser.has_header() && !std::exchange(told, true) && parser.wants_continue()) co_await send_continue();
     if (!co_await read_more()) co_return false;
     if (!std::exchange(started, true)) expire_after(limits_.receive);
   }
   timer_.cancel();
+  const bool whole = parser.is_done() && !parser.streams_body();
+  part_ = whole ? std::string() : parser.take_body();
   request_ = parser.release();
-  if (parser.error()) {
-    co_await refuse(*parser.error());
-    co_return false;
-  }
+  if (!whole) parser_ = std::move(parser);
+  body_is_broken_ = false;
+  may_tell_ = true;
   keep_alive_ = keep_alive_ && request_.keep_alive;
   co_return true;
 }
 
-net::awaitable<bool> connection::read_more() {
-  std::array<char, 4 << 10> space;
+net::awaitable<void> connection::send_continue() {
+  co_await send("HTTP/1.1 100 Continue\r\n\r\n");
+  expire_after(limits_.receive);
+}
+
+net::awaitable<bool> connection::read_more(std::size_t most) {
+  std::string space(most, '\0');
   const auto read = co_await bytes_->read_some(net::buffer(space));
   received_.append(space.data(), read);
   co_return read > 0;
+}
+
+net::awaitable<std::size_t> connection::read_body(net::mutable_buffer into) {
+  if (part_.empty() && !body_has_ended() && std::exchange(may_tell_, false) && parser_->wants_continue())
+    co_await send_continue();
+  while (part_.empty() && !body_has_ended()) body_is_broken_ = !co_await read_part();
+  const auto count = std::min(into.size(), part_.size());
+  std::copy_n(part_.begin(), count, static_cast<char*>(into.data()));
+  part_.erase(0, count);
+  if (body_has_ended()) body_ended_.cancel();
+  co_return count;
+}
+
+/// Reads on in the body; false if it cannot go on.
+net::awaitable<bool> connection::read_part() {
+  received_.erase(0, parser_->put(received_));
+  part_ = parser_->take_body();
+  if (parser_->error()) co_return false;
+  if (!part_.empty() || parser_->is_done()) co_return true;
+  expire_after(limits_.receive);
+  const bool more = co_await read_more(large_part);
+  timer_.cancel();
+  co_return more;
 }
 
 /// The one of both that ends first cancels the other: a client that goes away ends what makes its answer.
@@ -86,8 +123,11 @@ net::awaitable<void> connection::handle() {
   }
 }
 
-/// Returns when the client has closed its side. Bytes of its next requests are kept, up to a limit.
+/// Returns when the client has closed its side, after the body if that is streamed. Bytes of its next requests are
+/// kept, up to a limit.
 net::awaitable<void> connection::watch() {
+  boost::system::error_code woken;
+  if (!body_has_ended()) co_await body_ended_.async_wait(net::redirect_error(net::use_awaitable, woken));
   try {
     while (received_.size() < limits_.read_ahead)
       if (!co_await read_more()) co_return;
@@ -102,6 +142,7 @@ void connection::add_header(std::string name, std::string value) {
 }
 
 void connection::take_headers(response& answer) {
+  keep_alive_ = keep_alive_ && body_has_ended() && !body_is_broken_;
   status_ = answer.status;
   answer.headers.insert(answer.headers.end(), headers_.begin(), headers_.end());
 }
@@ -122,12 +163,12 @@ net::awaitable<void> connection::begin(response head) {
 }
 
 net::awaitable<void> connection::write(std::string_view bytes) {
-  if (bytes.empty()) co_return;  // an empty chunk would end the answer
+  if (bytes.empty() || request_.method == "HEAD") co_return;  // an empty chunk would end the answer
   co_await send(chunked_ ? chunk_of(bytes) : std::string(bytes));
 }
 
 net::awaitable<void> connection::end() {
-  if (chunked_) co_await send(std::string(last_chunk));
+  if (chunked_ && request_.method != "HEAD") co_await send(std::string(last_chunk));
   ended_ = true;
 }
 
@@ -149,10 +190,8 @@ net::awaitable<void> connection::linger() {
   if (!ended_) co_return;
   expire_after(std::chrono::seconds(1));
   co_await bytes_->shutdown();
-  for (std::size_t read = 0; read < limits_.request.body; read += received_.size()) {
-    received_.clear();
-    if (!co_await read_more()) break;
-  }
+  do received_.clear();
+  while (co_await read_more(large_part));
 }
 
 void connection::finish() noexcept {

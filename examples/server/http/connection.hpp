@@ -18,7 +18,7 @@ namespace server::http {
 struct connection_limits {
   request_limits request = {};
   std::chrono::milliseconds idle{75'000};     ///< between two requests
-  std::chrono::milliseconds receive{30'000};  ///< from a request's first byte to its last
+  std::chrono::milliseconds receive{30'000};  ///< from a request's first byte to its last; for parts of a streamed body
   std::chrono::milliseconds send{600'000};    ///< in which a client has to take what is written to it
   std::size_t read_ahead = 64 << 10;          ///< bytes of later requests that are read while one is answered
 };
@@ -41,6 +41,7 @@ class connection final : public exchange, public std::enable_shared_from_this<co
   void close() noexcept;   ///< ends at once
 
   const http::request& request() const override { return request_; }
+  net::awaitable<std::size_t> read_body(net::mutable_buffer into) override;
   net::awaitable<void> respond(response answer) override;
   net::awaitable<void> begin(response head) override;
   net::awaitable<void> write(std::string_view bytes) override;
@@ -54,7 +55,10 @@ class connection final : public exchange, public std::enable_shared_from_this<co
   net::awaitable<void> answer();
   net::awaitable<void> handle();
   net::awaitable<void> watch();
-  net::awaitable<bool> read_more();
+  net::awaitable<bool> read_more(std::size_t most = 4 << 10);
+  net::awaitable<bool> read_part();
+  net::awaitable<void> send_continue();
+  bool body_has_ended() const noexcept { return !parser_ || parser_->is_done() || body_is_broken_; }
   void take_headers(response& answer);
   net::awaitable<void> send(std::string bytes);
   net::awaitable<void> refuse(parse_error why);
@@ -67,6 +71,11 @@ class connection final : public exchange, public std::enable_shared_from_this<co
   const request_handler& handler_;
   const refusal& refuse_;
   http::request request_;
+  std::optional<request_parser> parser_;  // of a request whose body is streamed
+  net::steady_timer body_ended_;          // cancelled then
+  std::string part_;                      // of that body
+  bool body_is_broken_ = false;
+  bool may_tell_ = true;  // that the body may come
   std::string received_;
   fields headers_;
   bool answering_ = false;

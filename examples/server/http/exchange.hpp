@@ -4,7 +4,9 @@
 #include "http/response.hpp"
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/buffer.hpp>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -18,6 +20,9 @@ class exchange {
  public:
   virtual ~exchange() = default;
   virtual const http::request& request() const = 0;
+  /// Takes at least one byte of a body that is streamed (see request_limits), and returns how many; 0: there are no
+  /// more, because it has ended, or its client has gone, or it is malformed.
+  virtual net::awaitable<std::size_t> read_body(net::mutable_buffer into) = 0;
   virtual net::awaitable<void> respond(response answer) = 0;         ///< answers at once and whole
   virtual net::awaitable<void> begin(response head) = 0;             ///< begins an answer that comes in parts
   virtual net::awaitable<void> write(std::string_view bytes) = 0;    ///< a part of it

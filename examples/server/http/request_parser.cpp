@@ -1,18 +1,43 @@
 #include "http/request_parser.hpp"
 
 #include <boost/asio/buffer.hpp>
+#include <boost/beast/core/buffers_range.hpp>
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <fmt/format.h>
 
 #include <charconv>
 #include <limits>
+#include <utility>
 
 namespace server::http {
 namespace {
 
 namespace beast = boost::beast;
+
+/// A text that grows as its bytes come, whatever length was announced.
+struct growing_body {
+  using value_type = std::string;
+
+  class reader {
+   public:
+    template <bool is_request, class Fields>
+    reader(beast::http::header<is_request, Fields>&, std::string& into) : into_(into) {}
+    void init(const boost::optional<std::uint64_t>&, boost::system::error_code& error) { error = {}; }
+    template <class Buffers>
+    std::size_t put(const Buffers& buffers, boost::system::error_code& error) {
+      error = {};
+      const auto before = into_.size();
+      for (const auto& each : beast::buffers_range_ref(buffers))
+        into_.append(static_cast<const char*>(each.data()), each.size());
+      return into_.size() - before;
+    }
+    void finish(boost::system::error_code& error) { error = {}; }
+
+   private:
+    std::string& into_;
+  };
+};
 
 std::string lower(std::string_view name) {
   std::string result(name);
@@ -53,16 +78,34 @@ std::optional<parse_error> read_target(std::string_view target, request& into) {
 }  // namespace
 
 struct request_parser::state {
+  void read_head();
+
   request_limits limits;
-  beast::http::request_parser<beast::http::string_body> parser;
+  beast::http::request_parser<growing_body> parser;
+  std::optional<request> head;  // once it is complete
+  bool streams_body = false;
   std::optional<parse_error> error;
 };
 
+void request_parser::state::read_head() {
+  const auto& received = parser.get();
+  head.emplace();
+  head->method = std::string(received.method_string());
+  for (const auto& field : received)
+    head->headers.emplace_back(lower(std::string_view(field.name_string())), std::string(field.value()));
+  head->keep_alive = received.keep_alive();
+  head->chunked_answer = received.version() >= 11;
+  error = read_target(std::string_view(received.target()), *head);
+  streams_body = !error && limits.streams_body && limits.streams_body(*head);
+  if (error || streams_body) return;
+  if (parser.content_length().value_or(0) > limits.body) error = error_of(beast::http::error::body_limit, limits);
+  parser.body_limit(limits.body);
+}
+
 request_parser::request_parser(const request_limits& limits) : state_(std::make_unique<state>()) {
   state_->limits = limits;
-  state_->parser.eager(true);
   state_->parser.header_limit(static_cast<std::uint32_t>(limits.header));
-  state_->parser.body_limit(limits.body);
+  state_->parser.body_limit(boost::none);  // until the header says whose body it is
 }
 
 request_parser::request_parser(request_parser&&) noexcept = default;
@@ -77,6 +120,11 @@ std::size_t request_parser::put(std::string_view bytes) {
     used += step;
     if (error == beast::http::error::need_more) error = {};
     if (error) state_->error = error_of(error, state_->limits);
+    if (has_header() && !state_->head && !error) {
+      state_->read_head();
+      state_->parser.eager(true);
+      continue;
+    }
     if (step == 0) break;
   }
   return used;
@@ -85,23 +133,19 @@ std::size_t request_parser::put(std::string_view bytes) {
 bool request_parser::has_header() const { return state_->parser.is_header_done(); }
 bool request_parser::is_done() const { return state_->parser.is_done(); }
 
+bool request_parser::streams_body() const { return state_->streams_body; }
+
 bool request_parser::wants_continue() const {
   return beast::iequals(state_->parser.get()[beast::http::field::expect], "100-continue");
 }
 
 const std::optional<parse_error>& request_parser::error() const noexcept { return state_->error; }
 
+std::string request_parser::take_body() { return std::exchange(state_->parser.get().body(), {}); }
+
 request request_parser::release() {
-  auto received = state_->parser.release();
-  request result;
-  result.method = std::string(received.method_string());
-  for (const auto& field : received)
-    result.headers.emplace_back(lower(std::string_view(field.name_string())), std::string(field.value()));
-  result.keep_alive = received.keep_alive();
-  result.chunked_answer = received.version() >= 11;
-  result.body = std::move(received.body());
-  state_->error = read_target(std::string_view(received.target()), result);
-  return result;
+  state_->head->body = take_body();
+  return std::move(*state_->head);
 }
 
 std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space) {

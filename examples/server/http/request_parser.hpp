@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,8 @@ namespace server::http {
 struct request_limits {
   std::size_t header = 16 << 10;
   std::uint64_t body = 16 << 20;
+  /// Whose bodies are taken part by part, and not limited; by default nobody's.
+  std::function<bool(const request&)> streams_body = {};
 };
 
 /// Why a request is not understood.
@@ -38,9 +41,11 @@ class request_parser {
 
   bool has_header() const;      ///< whether the header is complete
   bool is_done() const;         ///< whether the request is complete
+  bool streams_body() const;    ///< whether the header is complete and says so, by request_limits
   bool wants_continue() const;  ///< whether the client waits for "100 Continue" before it sends the body
   const std::optional<parse_error>& error() const noexcept;
-  request release();  ///< the complete request
+  std::string take_body();  ///< what has come of the body since the last call
+  request release();        ///< the request, with what was not taken of its body
 
  private:
   struct state;

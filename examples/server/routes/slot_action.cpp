@@ -1,13 +1,20 @@
-// llama-server's way to keep the state of a prompt in a file: POST /slots/{id}?action=save, restore or erase.
+// The state of a prompt in a file, as llama-server keeps it (POST /slots/{id}?action=save, restore or erase), and as the
+// body of a message (GET and PUT /slots/{id}/session).
 #include "api/field_reader.hpp"
 #include "routes/routes.hpp"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <fmt/format.h>
 
 #include <charconv>
 #include <chrono>
+#include <cstddef>
+#include <span>
+#include <stdexcept>
 #include <utility>
 
 namespace server {
@@ -47,25 +54,37 @@ json::object timed(std::string_view name, std::chrono::steady_clock::time_point 
   return {{name, took.count()}};
 }
 
-/// Runs the tokens of the slot's last answer in a sequence, most of which are cached, and saves that.
-net::awaitable<json::object> save(const call& client, served_model& model, int id, std::filesystem::path file) {
-  const auto begun = std::chrono::steady_clock::now();
+/// The tokens of the slot's last answer in a sequence, in which most of them are cached.
+net::awaitable<cogen::sequence> sequence_of(const call& client, served_model& model, int id) {
   const auto found = model.slot_tokens.find(id);
   if (found == model.slot_tokens.end())
     throw api::invalid("id", fmt::format("the slot is {}; it must be the id_slot of an earlier request", id));
   auto tokens = found->second;
-  const auto count = tokens.size();
   auto sequence = model.engine->open(options_of(client));
   static_cast<void>(co_await sequence.async_forward(std::move(tokens)));
+  co_return sequence;
+}
+
+/// Brings an opened sequence back into a slot. When it ends, its slot stays as a cached prefix. Returns its length.
+net::awaitable<std::size_t> bring_back(served_model& model, int id, cogen::sequence& sequence) {
+  auto tokens = sequence.tokens();
+  static_cast<void>(co_await sequence.async_forward({}));
+  const auto count = tokens.size();
+  model.slot_tokens[id] = std::move(tokens);
+  co_return count;
+}
+
+net::awaitable<json::object> save(const call& client, served_model& model, int id, std::filesystem::path file) {
+  const auto begun = std::chrono::steady_clock::now();
+  auto sequence = co_await sequence_of(client, model, id);
   co_await sequence.async_save(file);
   co_return json::object{{"id_slot", id},
                          {"filename", file.filename().string()},
-                         {"n_saved", count},
+                         {"n_saved", sequence.tokens().size()},
                          {"n_written", std::filesystem::file_size(file)},
                          {"timings", timed("save_ms", begun)}};
 }
 
-/// Brings a saved sequence back into a slot. When it ends, its slot stays as a cached prefix.
 net::awaitable<json::object> restore(const call& client, served_model& model, int id, std::filesystem::path file) {
   const auto begun = std::chrono::steady_clock::now();
   std::error_code missing;
@@ -73,10 +92,7 @@ net::awaitable<json::object> restore(const call& client, served_model& model, in
   if (missing)
     throw api::invalid("filename", fmt::format("filename is \"{}\", which was not saved", file.filename().string()));
   auto sequence = co_await model.engine->async_open(file, options_of(client));
-  auto tokens = sequence.tokens();
-  static_cast<void>(co_await sequence.async_forward({}));
-  const auto count = tokens.size();
-  model.slot_tokens[id] = std::move(tokens);
+  const auto count = co_await bring_back(model, id, sequence);
   co_return json::object{{"id_slot", id},
                          {"filename", file.filename().string()},
                          {"n_restored", count},
@@ -91,7 +107,79 @@ json::object erase(served_model& model, int id) {
   return {{"id_slot", id}, {"n_erased", count}};
 }
 
+/// An answer whose body is a session. It begins with the session's first bytes: until then it may be an error.
+class session_body final : public cogen::byte_sink {
+ public:
+  explicit session_body(call& client) : client_(client) {}
+  net::any_io_executor get_executor() override { return client_.app.context.get_executor(); }
+  net::awaitable<void> write(std::span<const std::byte> bytes) override {
+    if (client_.client.status() == 0) co_await client_.client.begin({.type = "application/octet-stream"});
+    co_await client_.client.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+
+ private:
+  call& client_;
+};
+
+/// The body of a request, which may be as large as what the model's caches may hold, and `--max-body-bytes` more.
+class uploaded_body final : public cogen::byte_source {
+ public:
+  uploaded_body(call& client, const served_model& model)
+      : client_(client),
+        limit_(client.app.settings.connections.request.body + static_cast<std::uint64_t>(model.cache_capacity)) {}
+  net::any_io_executor get_executor() override { return client_.app.context.get_executor(); }
+  net::awaitable<std::size_t> read_some(std::span<std::byte> into) override {
+    const auto count = co_await client_.client.read_body(net::buffer(into.data(), into.size()));
+    read_ += count;
+    if (read_ > limit_) throw std::length_error("the session is too long");
+    co_return count;
+  }
+
+  /// Throws api::error if it was too long.
+  void check() const {
+    if (read_ > limit_)
+      throw api::error(413, "invalid_request_error", fmt::format("the session is longer than {} bytes", limit_));
+  }
+  std::uint64_t read() const noexcept { return read_; }
+
+ private:
+  call& client_;
+  const std::uint64_t limit_;
+  std::uint64_t read_ = 0;
+};
+
+net::awaitable<cogen::sequence> open(const call& client, served_model& model, uploaded_body& body) {
+  auto [failed, sequence] =
+      co_await model.engine->async_open(body, options_of(client), net::as_tuple(net::use_awaitable));
+  body.check();
+  if (failed) throw cogen::generation_error(sequence.error());
+  std::byte more{};
+  if (co_await body.read_some({&more, 1}) > 0)
+    throw api::error(400, "invalid_request_error", "the body goes on after the session");
+  co_return std::move(sequence);
+}
+
 }  // namespace
+
+net::awaitable<void> download_session(call& client) {
+  const auto model = client.queried_model();
+  auto sequence = co_await sequence_of(client, *model, slot_id(client));
+  session_body body(client);
+  co_await sequence.async_save(body);
+  co_await client.client.end();
+}
+
+net::awaitable<void> upload_session(call& client) {
+  const auto begun = std::chrono::steady_clock::now();
+  const auto id = slot_id(client);
+  const auto model = client.queried_model();
+  uploaded_body body(client, *model);
+  auto sequence = co_await open(client, *model, body);
+  const auto count = co_await bring_back(*model, id, sequence);
+  const json::object answer{
+      {"id_slot", id}, {"n_restored", count}, {"n_read", body.read()}, {"timings", timed("restore_ms", begun)}};
+  co_await client.client.respond({.body = json::serialize(answer)});
+}
 
 net::awaitable<void> slot_action(call& client) {
   const auto id = slot_id(client);

@@ -8,6 +8,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -55,6 +56,8 @@ std::vector<route> make_table() {
       {"POST", "/v1/messages/count_tokens", count_tokens, with_key, anthropic},
 
       {"POST", "/slots/{id}", slot_action, with_key, llama},
+      {"GET", "/slots/{id}/session", download_session, with_key, llama},
+      {"PUT", "/slots/{id}/session", upload_session, with_key, llama, true},
       {"POST", "/completion", llama_completion, with_key, llama},
       {"POST", "/completions", llama_completion, with_key, llama},
       {"POST", "/tokenize", tokenize, with_key, llama},
@@ -100,7 +103,7 @@ void allow_origin(const application& app, http::exchange& client) {
 http::response preflight() {
   return {.status = 204,
           .type = "",
-          .headers = {{"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
+          .headers = {{"Access-Control-Allow-Methods", "GET, POST, PUT, OPTIONS"},
                       {"Access-Control-Allow-Headers", "*, Authorization"},
                       {"Access-Control-Max-Age", "86400"}}};
 }
@@ -121,6 +124,12 @@ net::awaitable<void> answer(call& one) {
 std::span<const route> all_routes() {
   static const auto table = make_table();
   return table;
+}
+
+bool streams_body(const http::request& request) {
+  return std::ranges::any_of(all_routes(), [&](const route& each) {
+    return each.streams_body && each.method == request.method && http::matched(each.pattern, request.path);
+  });
 }
 
 net::awaitable<void> dispatch(application& app, http::exchange& client) {
