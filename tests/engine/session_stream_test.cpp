@@ -6,14 +6,17 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/local/connect_pair.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 
+#include <chrono>
 #include <optional>
 #include <tuple>
 
@@ -376,6 +379,40 @@ BOOST_AUTO_TEST_CASE(a_session_goes_through_a_socket_between_engines_with_thread
   context.run();
   BOOST_TEST(found == expected, boost::test_tools::per_element());
   BOOST_TEST(found.size() == 5u);
+}
+
+BOOST_AUTO_TEST_CASE(operations_are_cancelled_whatever_the_threads_do) {
+  const auto model = golden_model("llama_default");
+  auto options = tiny_engine(*model);
+  options.external_stepping = false;
+  engine running(model, options);
+  auto seq = running.open();
+  for (int i = 0; i < 100; ++i) {
+    net::io_context context;
+    net::cancellation_signal cancel_saving, cancel_opening;
+    local::socket out(context), in(context);
+    net::local::connect_pair(out, in);
+    int ended = 0;
+    bool cancelled = false;
+    net::steady_timer late(context, std::chrono::microseconds(i * 20));
+    late.async_wait([&](error_code) {
+      cancel_saving.emit(net::cancellation_type::terminal);
+      cancel_opening.emit(net::cancellation_type::terminal);
+      cancelled = true;
+    });
+    seq.async_forward({1, 2, 3}, logits_of::last, net::bind_executor(context, [&](error_code, auto) {
+                        seq.async_save(out, net::bind_cancellation_slot(cancel_saving.slot(), [&](error_code code) {
+                                         BOOST_TEST((!code || (cancelled && code == net::error::operation_aborted)));
+                                         ++ended;
+                                         out.close();
+                                       }));
+                      }));
+    running.async_open(in, {}, net::bind_cancellation_slot(cancel_opening.slot(), [&](error_code, auto) { ++ended; }));
+    context.run();
+    BOOST_TEST(ended == 2);
+    seq.truncate(0);
+  }
+  BOOST_TEST(running.stats().sequences == 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_socket_that_closes_in_the_middle_is_no_session) {

@@ -1,5 +1,5 @@
-// The state of a prompt in a file, as llama-server keeps it (POST /slots/{id}?action=save, restore or erase), and as the
-// body of a message (GET and PUT /slots/{id}/session).
+// The state of a prompt in a file, as llama-server keeps it (POST /slots/{id}?action=save, restore or erase), and as a
+// body (GET and PUT /slots/{id}/session).
 #include "api/field_reader.hpp"
 #include "routes/routes.hpp"
 
