@@ -14,7 +14,7 @@ namespace cogen {
 namespace detail {
 namespace {
 
-const std::string name = "the session";
+const std::string stream_name = "the session";
 
 /// Posts the handler; if memory is short, tries again for a while.
 void post(async::pending_operation& completed) noexcept {
@@ -52,6 +52,7 @@ net::awaitable<void> stream_task::run_marked() {
 
 /// Without memory to reach the strand, the coroutine notices it before it uses the stream next.
 void stream_task::cancel_task() noexcept try {
+  if (!strand_) return;  // it was refused
   cancelled_ = true;
   net::post(*strand_, [self = shared_from_this()] {
     self->running_ ? self->signal_.emit(net::cancellation_type::terminal) : self->cancel_after_end();
@@ -89,7 +90,7 @@ net::awaitable<void> stream_save::copy() {
   const auto made = std::make_shared<std::optional<session_writer>>();
   const sequence_state::session_target into = [made](const session& what,
                                                      const std::shared_ptr<const kv_snapshot>& snapshot, const auto&) {
-    made->emplace(name, what, snapshot);
+    made->emplace(stream_name, what, snapshot);
     return diagnostics();
   };
   auto token = async::throwing;
@@ -144,7 +145,7 @@ void stream_open::start(std::shared_ptr<async::operation<sequence>> wait) {
 }
 
 net::awaitable<void> stream_open::run() {
-  session_reader reader(name, made_->limits());
+  session_reader reader(stream_name, made_->limits());
   for (auto into = reader.prepare(); !into.empty(); into = reader.prepare()) {
     throw_if_cancelled();
     const std::size_t read = co_await from_->read_some(into);

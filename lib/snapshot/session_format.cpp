@@ -11,7 +11,7 @@
 namespace cogen::detail {
 namespace {
 
-constexpr std::size_t piece_bytes = std::size_t{1} << 20;
+constexpr std::size_t largest_piece = std::size_t{1} << 20;
 constexpr std::size_t checksum_bytes = sizeof(std::uint64_t);
 
 constexpr std::uint32_t inexact_sequence = 1;
@@ -183,7 +183,7 @@ session_writer::session_writer(std::string name, const session& what, std::share
 
 std::span<const std::byte> session_writer::next() {
   while (rest_.empty() && part_ != part::end) go_on();
-  const auto piece = rest_.first(std::min(piece_bytes, rest_.size()));
+  const auto piece = rest_.first(std::min(largest_piece, rest_.size()));
   if (part_ == part::body) sum_.add(piece);
   rest_ = rest_.subspan(piece.size());
   return piece;
@@ -219,7 +219,7 @@ session_reader::session_reader(std::string name, std::optional<session_limits> w
 
 std::span<std::byte> session_reader::prepare() {
   if (filled_ == held_.size())
-    held_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(expected_, filled_ + piece_bytes)));
+    held_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(expected_, filled_ + largest_piece)));
   return std::span(held_).subspan(filled_);
 }
 

@@ -1,14 +1,19 @@
 // What is refused as a session, and files that cannot be written.
 #include "../models/golden_copy.hpp"
+#include "load/checksum.hpp"
 #include "model_engines.hpp"
 #include "session_files.hpp"
 #include "session_streams.hpp"
+#include "snapshot/session_format.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <cstring>
+#include <span>
+#include <string_view>
 #include <tuple>
 
 namespace cogen::test {
@@ -108,6 +113,31 @@ BOOST_AUTO_TEST_CASE(every_byte_that_changes_is_noticed) {
     BOOST_TEST(s.code == make_error_code(error::bad_session), "byte " << at);
     BOOST_TEST("session " + s.file.path.string() + of_stream.substr(std::string("the session").size()) == said);
   }
+}
+
+/// Checksums find damage, not forgery: whatever the head says, the engine goes on.
+BOOST_AUTO_TEST_CASE(a_forged_head_is_refused_or_harms_nobody) {
+  saved_one s;
+  engine running(s.model, s.options);
+  detail::session_preamble first;
+  const auto bytes = std::as_writable_bytes(std::span(&first, 1));
+  std::memcpy(bytes.data(), s.whole.data(), bytes.size());
+  for (std::size_t at = bytes.size(); at < bytes.size() + first.head_bytes; ++at)
+    for (const char mask : {'\x01', '\x7f', '\x80'}) {
+      auto forged = s.whole;
+      forged[at] = static_cast<char>(forged[at] ^ mask);
+      const std::string_view head = std::string_view(forged).substr(bytes.size(), first.head_bytes);
+      first.head_sum = load::checksum_of(std::as_bytes(std::span(head)));
+      first.sum = load::checksum_of(bytes.first(offsetof(detail::session_preamble, sum)));
+      std::memcpy(forged.data(), bytes.data(), bytes.size());
+      drive(running, [&]() -> net::awaitable<void> {
+        memory_stream from(co_await net::this_coro::executor, forged);
+        auto result = co_await running.async_open(from, {}, net::as_tuple(net::use_awaitable));
+        if (!std::get<0>(result)) std::ignore = co_await std::get<1>(result).async_decode();
+      });
+    }
+  BOOST_TEST(!running.error());
+  BOOST_TEST(s.refusal_of_stream(running, s.whole).empty());
 }
 
 BOOST_AUTO_TEST_CASE(every_part_says_what_is_wrong_with_it) {

@@ -1,5 +1,6 @@
 // Sequences that are written to a stream by one engine and opened from it by another.
 #include "kept_engines.hpp"
+#include "sampled_tokens.hpp"
 #include "session_files.hpp"
 #include "session_streams.hpp"
 #include "toy_runner.hpp"
@@ -26,19 +27,6 @@ namespace {
 namespace data = boost::unit_test::data;
 
 using local = net::local::stream_protocol;
-
-sampling_params lively() { return sampling_params{.temperature = 1.5F, .frequency_penalty = 0.5F}; }
-
-/// Five tokens sampled after `fed`.
-net::awaitable<std::vector<token>> sampled(sequence& seq, std::vector<token> fed = {}) {
-  std::vector<token> ids;
-  for (int i = 0; i < 5; ++i) {
-    const auto chosen = co_await seq.async_decode(fed, lively());
-    fed.clear();
-    ids.push_back(chosen.id);
-  }
-  co_return ids;
-}
 
 /// Two engines, and a sequence of the first one.
 struct two_engines {

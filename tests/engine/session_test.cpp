@@ -1,5 +1,6 @@
 // Sequences that are saved by one engine and opened by another.
 #include "kept_engines.hpp"
+#include "sampled_tokens.hpp"
 #include "session_files.hpp"
 #include "toy_runner.hpp"
 
@@ -31,19 +32,6 @@ engine_options options_for(const kept_engine& each, place at) {
   if (at == place::no_budget || at == place::on_a_file) options.swap.bytes = 0;
   if (at == place::on_a_file) options.swap.directory = std::filesystem::temp_directory_path();
   return options;
-}
-
-sampling_params lively() { return sampling_params{.temperature = 1.5F, .frequency_penalty = 0.5F}; }
-
-/// Five tokens sampled after `fed`.
-net::awaitable<std::vector<token>> sampled(sequence& seq, std::vector<token> fed = {}) {
-  std::vector<token> ids;
-  for (int i = 0; i < 5; ++i) {
-    const auto chosen = co_await seq.async_decode(fed, lively());
-    fed.clear();
-    ids.push_back(chosen.id);
-  }
-  co_return ids;
 }
 
 std::vector<token> prompt_of(const model& model) { return some_tokens(model, 20, 3); }

@@ -3,9 +3,7 @@
 #include "api/field_reader.hpp"
 #include "routes/routes.hpp"
 
-#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <fmt/format.h>
@@ -148,15 +146,15 @@ class uploaded_body final : public cogen::byte_source {
   std::uint64_t read_ = 0;
 };
 
-net::awaitable<cogen::sequence> open(const call& client, served_model& model, uploaded_body& body) {
-  auto [failed, sequence] =
-      co_await model.engine->async_open(body, options_of(client), net::as_tuple(net::use_awaitable));
-  body.check();
-  if (failed) throw cogen::generation_error(sequence.error());
+net::awaitable<cogen::sequence> open(const call& client, served_model& model, uploaded_body& body) try {
+  auto sequence = co_await model.engine->async_open(body, options_of(client));
   std::byte more{};
   if (co_await body.read_some({&more, 1}) > 0)
     throw api::error(400, "invalid_request_error", "the body goes on after the session");
-  co_return std::move(sequence);
+  co_return sequence;
+} catch (const cogen::generation_error&) {
+  body.check();
+  throw;
 }
 
 }  // namespace
