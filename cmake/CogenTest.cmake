@@ -77,3 +77,17 @@ function(cogen_test_environment)
     set_property(TEST ${entry} APPEND PROPERTY ENVIRONMENT ${environment})
   endforeach()
 endfunction()
+
+# cogen_mpi_test(<name> <ranks> EXPECT <regular expression> COMMAND <program> <argument>...)
+# With --enable-recovery mpirun lets the other processes go on when one ends.
+function(cogen_mpi_test name ranks)
+  cmake_parse_arguments(PARSE_ARGV 2 test "" "EXPECT" "COMMAND")
+  list(POP_FRONT test_COMMAND program)
+  add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe --enable-recovery ${MPIEXEC_NUMPROC_FLAG} ${ranks}
+    $<TARGET_FILE:${program}> ${test_COMMAND})
+  set_tests_properties(${name} PROPERTIES LABELS "mpi;slow" TIMEOUT 300 PROCESSORS 2
+    ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMP_NUM_THREADS=1")
+  if(test_EXPECT)
+    set_tests_properties(${name} PROPERTIES PASS_REGULAR_EXPRESSION ${test_EXPECT})
+  endif()
+endfunction()

@@ -31,8 +31,8 @@ class Answer:
 class CogenServer:
     """The program, ready to answer at `address`; killed at the end where it has not gone by itself."""
 
-    def __init__(self, program, model, *options):
-        self.command = [program, "--model", model, "--port", "0", *options]
+    def __init__(self, program, model, *options, launcher=()):
+        self.command = [*launcher, program, "--model", model, "--port", "0", *options]
 
     def __enter__(self):
         self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True)

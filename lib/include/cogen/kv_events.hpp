@@ -36,7 +36,8 @@ using kv_event = std::variant<kv_blocks_stored, kv_blocks_removed, kv_blocks_cle
 ///
 /// A block is held while slots of running, idle or ended sequences have it for other requests to share; it is stored
 /// once, however many slots hold it. Caches that forget (windows, recurrent states, quantized ones) may share less than
-/// a slot holds: such an engine may find fewer tokens than its events say. None shares a prefix of fewer than 16 tokens.
+/// a slot holds: such an engine may find fewer tokens than its events say. None shares a prefix of fewer than 16
+/// tokens.
 class kv_event_sink {
  public:
   virtual ~kv_event_sink() = default;
