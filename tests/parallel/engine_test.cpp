@@ -202,10 +202,11 @@ std::vector<std::string> ends_of(engine& running) {
 }
 
 // Whatever is exchanged when a rank fails: every operation ends, with one error that names the rank, and nobody waits.
-BOOST_DATA_TEST_CASE(a_rank_fails_at_each_point, data::make({0, 1}) * data::make({parallel_options{2, 1}, {1, 2}}),
-                     failing, split) {
+BOOST_DATA_TEST_CASE(a_rank_fails_at_each_point,
+                     data::make({true, false}) * data::make({parallel_options{2, 1}, {1, 2}, {2, 2}}), leads, split) {
+  const int failing = leads ? 0 : split.tensor * split.pipeline - 1;
   for (int at = 1;; ++at) {
-    thread_ranks ranks(2);
+    thread_ranks ranks(split.tensor * split.pipeline);
     std::atomic<bool> failed = false;
     ranks.before_exchange = [&](int rank, int exchange) {
       if (rank != failing || exchange != at) return;
