@@ -1,9 +1,15 @@
 // What ranks have of a model, and what they tell each other.
+#include "load/dequantize.hpp"
+#include "load/element_type.hpp"
 #include "models/pipeline_stage.hpp"
 #include "models/tensor_shards.hpp"
 #include "runner/leading_runner.hpp"
 #include "runner/rank_snapshot.hpp"
 #include "runner/step_message.hpp"
+#include "test_data.hpp"
+#include "weights/matrix_rows.hpp"
+
+#include <cogen/load/checkpoint.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -11,6 +17,8 @@
 #include <map>
 #include <set>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace cogen {
@@ -82,6 +90,40 @@ BOOST_AUTO_TEST_CASE(columns_are_split_at_blocks_where_they_can_be) {
   BOOST_TEST(columns(1536, 4, 256) == (std::vector<std::int64_t>{0, 256, 768, 1024}), boost::test_tools::per_element());
   BOOST_TEST(columns(1536, 2, 32) == (std::vector<std::int64_t>{0, 768}), boost::test_tools::per_element());
   BOOST_TEST(columns(100, 4, 32) == (std::vector<std::int64_t>{0, 25, 50, 75}), boost::test_tools::per_element());
+}
+
+// Of every matrix of a file, quantized ones too, the columns that a rank reads are those of the whole rows.
+BOOST_AUTO_TEST_CASE(columns_are_read_as_they_are_stored) {
+  for (const auto* golden : {"llama_gguf", "llama_bfloat16", "llama_default"}) {
+    const load::checkpoint files(test::test_data() + "/golden/" + golden);
+    int cut_blocks = 0;
+    for (const auto& name : files.weight_names()) {
+      const auto whole = files.find(name).value();
+      if (whole.shape().size() != 2) continue;
+      const auto rows = whole.rows(), columns = whole.columns(), block = load::layout(whole.type()).elements;
+      std::vector<float> all(static_cast<std::size_t>(rows * columns));
+      whole.read_rows_as_float(0, rows, all);
+      for (const auto& [first, count] :
+           {std::pair{columns / 2, columns / 2}, {std::int64_t{0}, columns / 2}, {columns / 3, columns / 4}}) {
+        const weights::matrix_rows part(
+            files, {.name = name, .rows = rows, .stored_inputs = columns, .first_input = first}, count);
+        const bool is_aligned = first % block == 0 && count % block == 0;
+        cut_blocks += is_aligned ? 0 : 1;
+        BOOST_TEST((part.type() == (is_aligned ? whole.type() : load::element_type::f32)));
+        std::vector<float> as_float(static_cast<std::size_t>(rows * count)), decoded(as_float.size());
+        part.read_as_float(0, rows, as_float.data());
+        std::vector<std::byte> stored(static_cast<std::size_t>(rows) * part.row_bytes());
+        part.read(0, rows, stored.data());
+        load::dequantize(part.type(), stored, decoded);
+        BOOST_TEST((decoded == as_float), name);
+        for (std::int64_t row = 0; row < rows; ++row)
+          BOOST_TEST(std::equal(as_float.begin() + row * count, as_float.begin() + (row + 1) * count,
+                                all.begin() + row * columns + first),
+                     name << ", row " << row);
+      }
+    }
+    if (std::string(golden) == "llama_gguf") BOOST_TEST(cut_blocks > 0);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_split_stays_whole) {
