@@ -260,14 +260,20 @@ BOOST_AUTO_TEST_CASE(other_options_than_the_engines_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(each_rank_has_its_own_call) {
+  std::atomic<int> refused = 0;
   run_ranks(2, [&](auto by) {
     const auto group = std::make_shared<parallel::rank_group>(std::move(by), 1, 2);
     const auto model = nn::load_rank(test_data() + "/golden/llama_default", {.threads = 1}, group);
-    if (group->leads())
-      BOOST_CHECK_THROW(run_worker(model, tiny_engine(*model)), std::logic_error);
-    else
-      BOOST_CHECK_THROW(engine(model, tiny_engine(*model)), std::logic_error);
+    try {
+      if (group->leads())
+        run_worker(model, tiny_engine(*model));
+      else
+        engine(model, tiny_engine(*model));
+    } catch (const std::logic_error&) {
+      ++refused;
+    }
   });
+  BOOST_TEST(refused == 2);
   BOOST_CHECK_THROW(run_worker(golden_model("llama_default"), tiny_engine()), std::logic_error);
 }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <mutex>
 #include <random>
+#include <source_location>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -39,6 +40,11 @@ std::vector<float> sum_of(int first, int ranks, std::size_t count) {
   return sum;
 }
 
+/// For ranks, of which only one may use Boost.Test at a time: what one throws ends its test.
+void require(bool holds, std::source_location where = std::source_location::current()) {
+  if (!holds) throw std::runtime_error(fmt::format("line {}: it does not hold", where.line()));
+}
+
 std::vector<std::byte> bytes_of(const std::string& text) {
   const auto bytes = std::as_bytes(std::span(text));
   return {bytes.begin(), bytes.end()};
@@ -53,23 +59,22 @@ BOOST_AUTO_TEST_CASE(sums_are_added_in_the_order_of_ranks) {
         rank_group group(by, ranks, 1);
         auto numbers = part_of(group.rank(), count);
         group.sum(numbers);
-        BOOST_TEST((numbers == sum_of(0, ranks, count)), ranks << " ranks, " << count << " numbers");
+        require(numbers == sum_of(0, ranks, count));
       });
 }
 
 BOOST_AUTO_TEST_CASE(stages_add_their_own_ranks_and_pass_rows_on) {
   test::run_ranks(6, [](const transport& by) {
     rank_group group(by, 2, 3);
-    BOOST_TEST(group.stage().index == group.rank() / 2);
+    require(group.stage().index == group.rank() / 2);
     auto numbers = part_of(group.rank(), 100);
     group.sum(numbers);
-    BOOST_TEST((numbers == sum_of(group.rank() / 2 * 2, 2, 100)));
+    require(numbers == sum_of(group.rank() / 2 * 2, 2, 100));
     std::vector<float> row(3, static_cast<float>(group.tensor().index));
     if (!group.stage().is_first()) group.receive_from_last_stage(row);
     for (auto& each : row) each += 10;
     if (!group.stage().is_last()) group.send_to_next_stage(row);
-    BOOST_TEST(
-        (row == std::vector<float>(3, static_cast<float>(group.tensor().index + 10 * (group.stage().index + 1)))));
+    require(row == std::vector<float>(3, static_cast<float>(group.tensor().index + 10 * (group.stage().index + 1))));
   });
 }
 
@@ -78,15 +83,15 @@ BOOST_AUTO_TEST_CASE(parts_of_the_last_stage_are_gathered) {
     test::run_ranks(4, [&](const transport& by) {
       rank_group group(by, 2, 2);
       if (!everywhere) group.gather_at_rank_0();
-      BOOST_TEST(group.gathers() == (everywhere || group.rank() == 0));
+      require(group.gathers() == (everywhere || group.rank() == 0));
       std::vector<float> first(2), second(3);
       const std::span<float> parts[] = {first, second};
       const bool is_last = group.stage().is_last();
       group.gather(is_last ? part_of(group.rank(), group.tensor().index == 0 ? 2 : 3) : std::vector<float>(),
                    std::span(parts).first(group.gathers() ? 2 : 0));
       if (!group.gathers()) return;
-      BOOST_TEST((first == part_of(2, 2)));
-      BOOST_TEST((second == part_of(3, 3)));
+      require(first == part_of(2, 2));
+      require(second == part_of(3, 3));
     });
 }
 
@@ -97,11 +102,11 @@ BOOST_AUTO_TEST_CASE(rank_0_tells_and_is_answered) {
       if (group.leads()) {
         group.tell(bytes_of(message));
         const auto answers = group.answers();
-        BOOST_REQUIRE(answers.size() == 2);
-        BOOST_TEST((answers[0] == bytes_of(message + "1")));
-        BOOST_TEST((answers[1] == bytes_of(message + "2")));
+        require(answers.size() == 2);
+        require(answers[0] == bytes_of(message + "1"));
+        require(answers[1] == bytes_of(message + "2"));
       } else {
-        BOOST_TEST((group.listen() == bytes_of(message)));
+        require(group.listen() == bytes_of(message));
         group.answer(bytes_of(message + std::to_string(group.rank())));
       }
     }
