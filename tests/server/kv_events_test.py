@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """usage: kv_events_test.py SERVER PYTHON [unittest's arguments]: reads what the server publishes of its prefix cache with
 pyzmq and msgspec, from the environment PYTHON that scripts/server-tests has made, as vLLM's subscribers read it."""
-import os
-import pathlib
 import subprocess
 import sys
 import tempfile
@@ -10,19 +8,14 @@ import time
 import unittest
 
 from cogen_server import CogenServer
+from fetched_python import SKIPPED, run_again
 from tiny_model import write_tiny_model
-
-SKIPPED = 77  # as tests/server/CMakeLists.txt says
 
 try:
     import msgspec
     import zmq
 except ImportError:
-    python = pathlib.Path(sys.argv[2]) / "bin/python"
-    if pathlib.Path(sys.prefix) == pathlib.Path(sys.argv[2]) or not python.exists():
-        print("skipped: run scripts/server-tests first")
-        sys.exit(SKIPPED)
-    os.execv(python, [python, *sys.argv])
+    run_again(sys.argv[2])
 
 BLOCK = 16
 END = (-1).to_bytes(8, "big", signed=True)

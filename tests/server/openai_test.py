@@ -4,25 +4,18 @@ unchanged, from the environment PYTHON that scripts/server-tests has made."""
 import asyncio
 import json
 import math
-import os
-import pathlib
 import sys
 import tempfile
 import unittest
 import urllib.request
 
 from cogen_server import CogenServer
-
-SKIPPED = 77  # as tests/server/CMakeLists.txt says
+from fetched_python import run_again
 
 try:
     import openai
 except ImportError:
-    python = pathlib.Path(sys.argv[3]) / "bin/python"
-    if pathlib.Path(sys.prefix) == pathlib.Path(sys.argv[3]) or not python.exists():
-        print("skipped: run scripts/server-tests first")
-        sys.exit(SKIPPED)
-    os.execv(python, [python, *sys.argv])
+    run_again(sys.argv[3])
 
 KEY = "sk-test"
 CAPITAL = [{"role": "user", "content": "What is the capital of France?"}]
