@@ -179,7 +179,7 @@ class cpu_network final : public network {
     const auto stage = ranks_->stage();
     cpu::operators on(context, stage.is_last() ? std::optional(batch.outputs) : std::nullopt);
     const auto x = blocks_.run(on, stage.is_first() ? on.embed(*embedding_, batch.tokens, hidden_) : received(context));
-    if (!stage.is_last()) ranks_->send_to_next_stage({x.data, static_cast<std::size_t>(x.rows * x.stride)});
+    if (!stage.is_last()) ranks_->send_to_next_stage(x.numbers());
     if (batch.outputs.empty()) return;
     if (stage.is_last())
       on.score(x, norm_, *head_, as_activations(logits));
@@ -189,7 +189,7 @@ class cpu_network final : public network {
 
   activations received(const forward_context& context) const {
     const auto x = context.space.take(context.step.tokens(), hidden_);
-    ranks_->receive_from_last_stage({x.data, static_cast<std::size_t>(x.rows * x.stride)});
+    ranks_->receive_from_last_stage(x.numbers());
     return x;
   }
 

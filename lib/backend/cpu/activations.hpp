@@ -17,6 +17,9 @@ struct activations {
 
   float* row(std::int64_t index) const { return data + index * stride; }
 
+  /// All rows, with what lies between them.
+  std::span<float> numbers() const { return {data, static_cast<std::size_t>(rows * stride)}; }
+
   /// Columns [first, first + count) of all rows.
   activations columns_from(std::int64_t first, std::int64_t count) const { return {data + first, rows, count, stride}; }
 

@@ -63,9 +63,7 @@ void operators::find_vectors(const parts::embedding<forms>& from, std::span<cons
   sum_over_ranks(into);
 }
 
-void operators::sum_over_ranks(const activations& x) const {
-  context_.ranks->sum({x.data, static_cast<std::size_t>(x.rows * x.stride)});
-}
+void operators::sum_over_ranks(const activations& x) const { context_.ranks->sum(x.numbers()); }
 
 void operators::keep_embeddings(const activations& x) {
   beside_embeddings_ = context_.space.take(x.rows, 2 * x.columns);
@@ -218,9 +216,6 @@ void operators::score(const activations& x, const forms::norm& before, const par
 
 void operators::gather_logits(const activations& own, const activations& logits) const {
   const auto scratch = this->scratch();
-  const auto numbers = [](const activations& of) {
-    return std::span(of.data, static_cast<std::size_t>(of.rows * of.stride));
-  };
   const auto tensor = context_.ranks->tensor();
   std::vector<activations> parts;
   std::vector<std::span<float>> received;
@@ -230,9 +225,9 @@ void operators::gather_logits(const activations& own, const activations& logits)
   };
   for (int rank = 0; context_.ranks->gathers() && rank < tensor.count; ++rank) {
     parts.push_back(context_.space.take(logits.rows, shard_of(rank).count));
-    received.push_back(numbers(parts.back()));
+    received.push_back(parts.back().numbers());
   }
-  context_.ranks->gather(numbers(own), received);
+  context_.ranks->gather(own.numbers(), received);
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
     const auto [first, count, all] = shard_of(static_cast<int>(rank));
     copy_rows(parts[rank], logits.columns_from(first, count));
