@@ -15,7 +15,12 @@ namespace {
 class batch_builder {
  public:
   batch_builder(state& all, step& into, step_in_flight& record)
-      : all_(all), step_(into), record_(record), left_(most_tokens(all)), drafts_left_(all.within.max_draft_tokens) {
+      : all_(all),
+        step_(into),
+        record_(record),
+        left_(most_tokens(all)),
+        decode_rows_left_(most_decode_rows(all)),
+        drafts_left_(all.within.max_draft_tokens) {
     const auto decoding = std::min(all.queued.decoding.size(), static_cast<std::size_t>(left_));
     step_.rows.reserve(decoding);
     step_.tokens.reserve(decoding);
@@ -44,6 +49,16 @@ class batch_builder {
                                        : within.max_batched_tokens;
   }
 
+  /// Half of the sequences that decode, those in flight included, if rows do not run ahead: another step has the others.
+  static std::int64_t most_decode_rows(const state& all) {
+    if (all.within.run_ahead || all.within.depth == 1) return std::numeric_limits<std::int64_t>::max();
+    auto decoding = std::ssize(all.queued.decoding);
+    for (const auto& step : all.in_flight)
+      decoding += std::ranges::count_if(
+          step.rows, [](const auto& row) { return row.last && row.wanted == output::sample; });
+    return (decoding + 1) / 2;
+  }
+
   int prefill_share() const { return left_ == 1 ? static_cast<int>(step_.number % 2) : std::max(1, left_ / 8); }
 
   /// Tokens that chunks may have beside the decode rows, which are waited for.
@@ -57,10 +72,10 @@ class batch_builder {
 
   void decode() {
     auto& turns = all_.queued.decoding;
-    for (auto next = turns.begin(); next != turns.end() && left_ > 0;) {
+    for (auto next = turns.begin(); next != turns.end() && left_ > 0 && decode_rows_left_ > 0;) {
       sequence& each = **next++;
       if (each.served == step_.number) return;
-      serve(each);
+      if (serve(each)) --decode_rows_left_;
     }
   }
 
@@ -215,6 +230,7 @@ class batch_builder {
   step_in_flight& record_;
   const bool forgets_ = !goes_back_anywhere(all_);
   int left_;
+  std::int64_t decode_rows_left_;
   int drafts_left_;
   std::optional<double> least_likelihood_;  // of draft tokens that are worth their time, once it is needed
   bool lost_ = false;

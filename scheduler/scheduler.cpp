@@ -74,6 +74,7 @@ sequence made(const state& all, const sequence_options& options, int capacity) {
   result.options = options;
   std::sort(result.options.end_tokens.begin(), result.options.end_tokens.end());
   result.capacity = capacity;
+  result.runs_ahead = all.within.run_ahead;
   return result;
 }
 
@@ -245,7 +246,7 @@ void scheduler::propose(sequence_id id, std::vector<token> drafts, bool only_if_
 }
 
 void scheduler::run_ahead(sequence_id id, bool allowed) {
-  if (auto* const seq = find(state_->sequences, id)) seq->runs_ahead = allowed;
+  if (auto* const seq = find(state_->sequences, id)) seq->runs_ahead = allowed && state_->within.run_ahead;
 }
 
 void scheduler::abandon(sequence_id id) {

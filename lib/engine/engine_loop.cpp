@@ -193,7 +193,7 @@ bool engine_loop::run_step() noexcept try {
   if (ended_) return false;
   start();
   complete_swaps();
-  if (auto* const next = plan()) execute(*next);
+  launch_steps();
   const bool worked = beside_steps_ && beside_steps_->run();
   auto done = take_executed();
   if (done.empty()) return worked;
@@ -225,6 +225,17 @@ void engine_loop::complete_swap(const swap_completions::completion& what) {
   });
 }
 
+/// The next step; where two share the sequences, also the second one. If there is nothing to launch, a runner may end
+/// the step in flight now.
+void engine_loop::launch_steps() {
+  auto* next = plan();
+  if (!next) return finish_step();
+  execute(*next);
+  if (parts_.limits.run_ahead) return;
+  next = plan();
+  next ? execute(*next) : finish_step();
+}
+
 /// The next step, in flight from now on. Null if nothing can run now.
 step_in_flight* engine_loop::plan() {
   if (static_cast<int>(in_flight_.size()) >= parts_.limits.depth || stop_requested_.load()) return nullptr;
@@ -254,6 +265,15 @@ void engine_loop::execute(step_in_flight& step) {
     parts_.runner->launch(step);
   } catch (...) {
     step.done(std::current_exception());
+  }
+}
+
+void engine_loop::finish_step() {
+  if (in_flight_.empty() || in_flight_.front().is_done()) return;
+  try {
+    parts_.runner->finish();
+  } catch (...) {
+    in_flight_.front().done(std::current_exception());
   }
 }
 
@@ -326,6 +346,7 @@ void engine_loop::save_prefixes() noexcept try {
   if (!prefixes_ || error()) return;
   for (const auto& [id, member] : members_) scheduler_.cancel(id);
   for (complete_swaps(); !in_flight_.empty(); complete_swaps()) {
+    finish_step();
     wait_while([&] { return swap_completions_.empty() && !in_flight_.front().is_done(); });
     for (auto& each : take_executed()) absorb(each);
   }

@@ -104,9 +104,11 @@ class engine_loop {
   void expire_timers();
   void wait_for_batch();
   bool run_step() noexcept;
+  void launch_steps();
   step_in_flight* plan();
   step_in_flight& unused_step();
   void execute(step_in_flight& step);
+  void finish_step();
   std::list<step_in_flight> take_executed();
   void absorb(step_in_flight& step);
   void deliver(step_in_flight& step);

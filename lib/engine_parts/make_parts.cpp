@@ -102,6 +102,7 @@ engine_parts make_parts(const std::shared_ptr<const model>& model, const engine_
   set_text(parts, model);
   parts.fingerprint = model->fingerprint();
   if (auto* const ranks = model->ranks()) {
+    if (model->awaits_logits()) parts.limits.depth = 2, parts.limits.run_ahead = false;
     agree(parts.limits, *ranks, settings_on_cpu(*model, options));
     parts.runner = std::make_unique<leading_runner>(std::move(parts.runner), *ranks);
   }

@@ -180,11 +180,7 @@ class cpu_network final : public network {
     cpu::operators on(context, stage.is_last() ? std::optional(batch.outputs) : std::nullopt);
     const auto x = blocks_.run(on, stage.is_first() ? on.embed(*embedding_, batch.tokens, hidden_) : received(context));
     if (!stage.is_last()) ranks_->send_to_next_stage(x.numbers());
-    if (batch.outputs.empty()) return;
-    if (stage.is_last())
-      on.score(x, norm_, *head_, as_activations(logits));
-    else
-      on.gather_logits({}, as_activations(logits));
+    if (stage.is_last() && !batch.outputs.empty()) on.score(x, norm_, *head_, as_activations(logits));
   }
 
   activations received(const forward_context& context) const {

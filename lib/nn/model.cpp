@@ -3,6 +3,7 @@
 #include "nn/model_text.hpp"
 #include "nn/network.hpp"
 #include "nn/network_on_device.hpp"
+#include "nn/pending_logits.hpp"
 #include "nn/pooler.hpp"
 #include "nn/workspace.hpp"
 #include "parallel/rank_group.hpp"
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -233,7 +235,32 @@ void model::check(const batch& batch, const cache::cache& cache) const {
   if (has_encoder()) check_encoder_inputs(batch.step, cache);
 }
 
+bool model::awaits_logits() const noexcept {
+  return ranks() && ranks()->gathers() && !ranks()->stage().is_last();
+}
+
+nn::pending_logits model::begin_forward(const batch& batch, cache::cache& cache, workspace& workspace) const {
+  check(batch, cache);
+  nn::pending_logits logits(*ranks(), std::ssize(batch.outputs), config_.vocabulary);
+  if (fits_one_step(batch.step, longest_part(cache, ranks()))) {
+    run(batch, cache, workspace);
+    std::vector<int> all(batch.outputs.size());
+    std::iota(all.begin(), all.end(), 0);
+    logits.expect(all);
+    return logits;
+  }
+  check_bound(batch.step, cache);
+  nn::return_points before(cache, batch.step);
+  for (const auto& part : nn::parts_of(batch, longest_part(cache, ranks()))) {
+    run({.step = part.step, .tokens = part.tokens, .outputs = part.outputs}, cache, workspace);
+    logits.expect(part.places);
+  }
+  before.keep();
+  return logits;
+}
+
 at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& workspace) const {
+  if (awaits_logits()) return begin_forward(batch, cache, workspace).wait();
   check(batch, cache);
   const bool fits = fits_one_step(batch.step, longest_part(cache, ranks()));
   return fits ? run(batch, cache, workspace) : run_in_parts(batch, cache, workspace);

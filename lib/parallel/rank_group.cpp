@@ -93,19 +93,35 @@ void rank_group::sum_by_slices(std::span<float> numbers) {
 }
 
 void rank_group::send_to_next_stage(std::span<const float> numbers) {
-  const outgoing message{rank() + tensor_, std::as_bytes(numbers)};
-  by_->exchange({&message, 1}, {});
+  const outgoing rows{rank() + tensor_, std::as_bytes(numbers)};
+  exchange_with_stages({&rows, 1}, {});
 }
 
 void rank_group::receive_from_last_stage(std::span<float> numbers) {
-  const incoming message{rank() - tensor_, std::as_writable_bytes(numbers)};
-  by_->exchange({}, {&message, 1});
+  const incoming rows{rank() - tensor_, std::as_writable_bytes(numbers)};
+  exchange_with_stages({}, {&rows, 1});
+}
+
+/// What ranks send and receive between stages, and what has waited for that.
+void rank_group::exchange_with_stages(std::span<const outgoing> out, std::span<const incoming> in) {
+  const auto unsent = std::exchange(unsent_, {});
+  out_.clear();
+  for (const auto& each : unsent) out_.push_back({each.to, each.bytes});
+  out_.insert(out_.end(), out.begin(), out.end());
+  in_ = std::exchange(expected_, {});
+  in_.insert(in_.end(), in.begin(), in.end());
+  if (!out_.empty() || !in_.empty()) by_->exchange(out_, in_);
+}
+
+void rank_group::send_later(int to, std::span<const std::byte> bytes) {
+  unsent_.push_back({to, {bytes.begin(), bytes.end()}});
 }
 
 void rank_group::gather(std::span<const float> part, std::span<const std::span<float>> parts) {
-  const int first = (pipeline_ - 1) * tensor_;  // of the last stage
+  if (pipeline_ > 1 && !for_all_) return send_later(0, std::as_bytes(part));
+  const int first = first_of_last_stage();
   out_.clear(), in_.clear();
-  for (int to = 0; rank() >= first && to < (for_all_ ? size() : 1); ++to)
+  for (int to = 0; to < (for_all_ ? size() : 1); ++to)
     if (to != rank()) out_.push_back({to, std::as_bytes(part)});
   for (int each = 0; each < static_cast<int>(parts.size()); ++each) {
     const auto into = parts[static_cast<std::size_t>(each)];
@@ -117,8 +133,22 @@ void rank_group::gather(std::span<const float> part, std::span<const std::span<f
   if (!out_.empty() || !in_.empty()) by_->exchange(out_, in_);
 }
 
+void rank_group::expect(std::span<const std::span<float>> parts) {
+  int from = first_of_last_stage();
+  for (const auto part : parts) expected_.push_back({from++, std::as_writable_bytes(part)});
+}
+
+void rank_group::collect() { exchange_with_stages({}, {}); }
+
 void rank_group::tell(std::span<const std::byte> message) {
-  for (int to = 1; to < size(); ++to) send(to, message);
+  for (int to = 1; to < size(); ++to) tell(to, message);
+}
+
+void rank_group::tell(int to, std::span<const std::byte> message) {
+  if (is_in_stage(to)) return send(to, message);
+  const std::uint64_t length = message.size();
+  send_later(to, std::as_bytes(std::span(&length, 1)));
+  if (!message.empty()) send_later(to, message);
 }
 
 std::vector<std::byte> rank_group::listen() { return receive(0); }
@@ -135,19 +165,20 @@ std::vector<std::vector<std::byte>> rank_group::answers() {
 void rank_group::send(int to, std::span<const std::byte> message) {
   const std::uint64_t length = message.size();
   const outgoing parts[] = {{to, std::as_bytes(std::span(&length, 1))}, {to, message}};
-  by_->exchange(std::span(parts).first(message.empty() ? 1 : 2), {});
+  const auto all = std::span(parts).first(message.empty() ? 1 : 2);
+  is_in_stage(to) ? by_->exchange(all, {}) : exchange_with_stages(all, {});
 }
 
 std::vector<std::byte> rank_group::receive(int from) {
   std::uint64_t length = 0;
   const incoming before{from, std::as_writable_bytes(std::span(&length, 1))};
-  by_->exchange({}, {&before, 1});
+  exchange_with_stages({}, {&before, 1});
   std::vector<std::byte> message;
   if (length > std::uint64_t{1} << 40)
     throw rank_error(fmt::format("rank {} announced a message of {} bytes", from, length));
   message.resize(length);
   const incoming whole{from, message};
-  if (length > 0) by_->exchange({}, {&whole, 1});
+  if (length > 0) exchange_with_stages({}, {&whole, 1});
   return message;
 }
 

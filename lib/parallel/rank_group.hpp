@@ -32,15 +32,23 @@ class rank_group {
   void send_to_next_stage(std::span<const float> numbers);
   void receive_from_last_stage(std::span<float> numbers);
 
-  /// From each rank of the last stage its `part`, to all ranks, or to rank 0 alone after gather_at_rank_0(). Whoever
-  /// gathers() receives them in `parts`, one from each; others pass none.
+  /// From each rank of the last stage its `part`, to all ranks, or to rank 0 alone after gather_at_rank_0(). Ranks of
+  /// that stage call it; those that gathers() receive the parts in `parts`, one from each, and others pass none.
   void gather(std::span<const float> part, std::span<const std::span<float>> parts);
   bool gathers() const { return leads() || for_all_; }
   void gather_at_rank_0() { for_all_ = false; }
 
-  /// Rank 0's message to all others or to one, and what they answer. answers() has one of each, in order of ranks.
+  /// The same for ranks of earlier stages that gather, which go on meanwhile: the parts are there when a later call has
+  /// sent rows to the next stage, or has returned from collect(). Parts are received in the order of calls, and are
+  /// valid until then, or until forget_expected().
+  void expect(std::span<const std::span<float>> parts);
+  void collect();
+  void forget_expected() noexcept { expected_.clear(); }
+
+  /// Rank 0's message to all others or to one, and what they answer. answers() has one of each, in order of ranks. What
+  /// later stages are told goes with the next rows that are sent, or with collect(), whichever comes first.
   void tell(std::span<const std::byte> message);
-  void tell(int rank, std::span<const std::byte> message) { send(rank, message); }
+  void tell(int rank, std::span<const std::byte> message);
   std::vector<std::byte> listen();
   void answer(std::span<const std::byte> message);
   std::vector<std::vector<std::byte>> answers();
@@ -49,10 +57,14 @@ class rank_group {
 
  private:
   int first_of_stage() const { return rank() / tensor_ * tensor_; }
+  int first_of_last_stage() const { return size() - tensor_; }
   void sum_at_once(std::span<float> numbers);
   void sum_by_slices(std::span<float> numbers);
+  bool is_in_stage(int rank) const { return rank / tensor_ == stage().index; }
   void send(int to, std::span<const std::byte> message);
+  void send_later(int to, std::span<const std::byte> bytes);
   std::vector<std::byte> receive(int from);
+  void exchange_with_stages(std::span<const outgoing> out, std::span<const incoming> in);
 
   std::shared_ptr<transport> by_;
   int tensor_;
@@ -61,6 +73,14 @@ class rank_group {
   std::vector<float> received_;
   std::vector<outgoing> out_;
   std::vector<incoming> in_;
+
+  // A rank that waited for one of another stage until it takes or has these would keep it from its work.
+  struct message {
+    int to;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<message> unsent_;
+  std::vector<incoming> expected_;
 };
 
 }  // namespace cogen::parallel

@@ -75,7 +75,11 @@ leading_runner::leading_runner(std::unique_ptr<runner> own, parallel::rank_group
 
 leading_runner::~leading_runner() {
   try {
-    attempt([&] { tell(rank_command::end); });
+    attempt([&] {
+      own_->finish();
+      tell(rank_command::end);
+      ranks_.collect();
+    });
   } catch (const std::exception&) {  // the others have failed, or know now that this rank has
   }
 }
@@ -92,6 +96,10 @@ void leading_runner::launch(step& step) {
   attempt([&] { run(step); });
 }
 
+void leading_runner::finish() {
+  attempt([&] { own_->finish(); });
+}
+
 void leading_runner::run(step& step) {
   undo_failed_swaps(step);
   swaps_.hold(step.swaps());
@@ -103,6 +111,7 @@ void leading_runner::run(step& step) {
   write_step(step, to);
   ranks_.tell(message);
   own_->launch(step);
+  if (step.rows.empty()) ranks_.collect();
   swaps_.release(is_answered(step) ? take_failures(step) : std::vector<scheduler::swap_id>());
 }
 
@@ -151,6 +160,7 @@ void leading_runner::keep(scheduler::swap_id name, std::shared_ptr<const kv_snap
     to.add_bytes(whole->of_rank(rank));
     attempt([&] { ranks_.tell(rank, message); });
   }
+  attempt([&] { ranks_.collect(); });
   own_->keep(name, whole->own());
 }
 

@@ -52,8 +52,8 @@ class ranked_swaps final : public swap_listener {
   std::vector<scheduler::swap_id> failed_;
 };
 
-/// Rank 0's runner of a model that is split over processes: tells the others each step, and executes its own part. The
-/// step has ended when launch() returns. Where one rank fails, the others do, too: parallel::rank_error.
+/// Rank 0's runner of a model that is split over processes: tells the others each step, and executes its own part. Where
+/// one rank fails, the others do, too: parallel::rank_error.
 class leading_runner final : public runner {
  public:
   /// `ranks` live as long as `own`.
@@ -63,6 +63,7 @@ class leading_runner final : public runner {
   int vocabulary() const override { return own_->vocabulary(); }
   void start() override { own_->start(); }
   void launch(step& step) override;
+  void finish() override;
   std::string snapshot_format() const override;
   std::shared_ptr<const kv_snapshot> snapshot(scheduler::swap_id name) const override;
   void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) override;

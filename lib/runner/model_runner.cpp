@@ -5,7 +5,9 @@
 #include "runner/sample_row.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <iterator>
+#include <utility>
 
 namespace cogen::detail {
 
@@ -29,16 +31,40 @@ model_runner::model_runner(std::shared_ptr<const model> model, std::shared_ptr<c
 
 void model_runner::launch(step& step) {
   prepare_slots(step);
-  if (!step.rows.empty()) {
-    read_encoder_inputs(step);
-    if (model_->predicts_tokens()) {
-      run_and_predict(step);
-    } else {
-      auto scores = model_->forward(collect(step), slots_->kv, workspace_);
-      if (model_->rank() == 0) set_outputs(step, outputs_.empty() ? nullptr : scores.data_ptr<float>());
-    }
-  }
+  if (step.rows.empty()) return step.done();
+  read_encoder_inputs(step);
+  if (model_->awaits_logits()) return begin(step);
+  run(step);
   step.done();
+}
+
+void model_runner::run(step& step) {
+  if (model_->predicts_tokens()) return run_and_predict(step);
+  auto scores = model_->forward(collect(step), slots_->kv, workspace_);
+  if (model_->rank() == 0) set_outputs(step, outputs_.empty() ? nullptr : scores.data_ptr<float>());
+}
+
+/// While the last stage computes the step's logits, the next one can be launched. The logits of the step before have
+/// come when this one's rows have gone.
+void model_runner::begin(step& step) {
+  auto logits = model_->begin_forward(collect(step), slots_->kv, workspace_);
+  const bool has_logits = !outputs_.empty();
+  finish_launched();
+  launched_.emplace(&step, std::move(logits));
+  if (!has_logits) finish();
+}
+
+/// The error of a step is not that of the one after it alone.
+void model_runner::finish_launched() try { finish(); } catch (...) {
+  std::exchange(launched_, std::nullopt)->what->done(std::current_exception());
+  throw;
+}
+
+void model_runner::finish() {
+  if (!launched_) return;
+  auto scores = launched_->logits.wait();
+  set_outputs(*launched_->what, scores.numel() == 0 ? nullptr : scores.data_ptr<float>());
+  std::exchange(launched_, std::nullopt)->what->done();
 }
 
 void model_runner::run_and_predict(step& step) {
@@ -74,7 +100,7 @@ next_tokens model_runner::follow(step& step) {
 token model_runner::next_of(const step& step, std::size_t row, int accepted) const {
   const auto& of = step.rows[row];
   if (of.wanted == scheduler::output::sample) return step.sampled_after(row, accepted);
-  return step.known_token(row, static_cast<std::size_t>(begin_of(of) + of.count));
+  return step.known_token(row, static_cast<std::size_t>(of.position + of.count));
 }
 
 void model_runner::set_predictions(step& step, const at::Tensor& scores) {
@@ -83,12 +109,6 @@ void model_runner::set_predictions(step& step, const at::Tensor& scores) {
     step.set_prediction(each.row, each.drafts, static_cast<token>(std::max_element(row, row + vocabulary()) - row));
     row += vocabulary();
   }
-}
-
-/// How many tokens its slot held before the row. With multi-token prediction, outputs are set while it still does.
-int model_runner::begin_of(const scheduler::row& row) const {
-  const int held = slots_->kv.length(row.slot);
-  return model_->predicts_tokens() ? held : held - row.count;
 }
 
 void model_runner::read_encoder_inputs(const scheduler::step& step) {
@@ -102,7 +122,7 @@ void model_runner::read_encoder_inputs(const scheduler::step& step) {
   if (!rows.empty()) model_->encode({cache::step(std::move(rows)), tokens}, slots_->kv, workspace_);
 }
 
-/// No row is chained, because each step ends before the next one is planned.
+/// No row is chained: where steps overlap, rows do not run ahead.
 const batch& model_runner::collect(const scheduler::step& step) {
   rows_.clear();
   outputs_.clear();
@@ -147,9 +167,8 @@ void model_runner::set_outputs(step& step, float* scores) {
 /// Lists the tokens of the row that are to be scored. Returns the scores after theirs.
 float* model_runner::add_scored(const step& step, std::size_t row, float* scores) {
   const auto& of = step.rows[row];
-  const int begin = begin_of(of);
   for (int i = 0; i < of.scores(); ++i, scores += vocabulary())
-    scored_.push_back({.row = row, .index = begin + i, .scores = scores});
+    scored_.push_back({.row = row, .index = of.position + i, .scores = scores});
   return scores;
 }
 

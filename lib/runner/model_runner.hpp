@@ -1,16 +1,19 @@
 #pragma once
 
+#include "nn/pending_logits.hpp"
 #include "runner/caching_runner.hpp"
 #include "snapshot/cpu_slots.hpp"
 
 #include <cogen/model.hpp>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace cogen::detail {
 
-/// Executes steps on a model and its cache, on the thread that launches them. A step has ended when `launch()` returns.
+/// Executes steps on a model and its cache, on the thread that launches them. A step has ended when launch() returns; but
+/// where the last stage of a pipeline computes its logits, when the next one is launched, or by finish().
 class model_runner final : public caching_runner {
  public:
   /// The slots are of the model's layers. On a rank that is not the first, steps have no samplers: nothing is sampled.
@@ -19,6 +22,7 @@ class model_runner final : public caching_runner {
 
   int vocabulary() const override { return model_->config().vocabulary; }
   void launch(step& step) override;
+  void finish() override;
 
  private:
   struct row_scores {
@@ -38,11 +42,18 @@ class model_runner final : public caching_runner {
     int drafts;  // after how many of the row's
   };
 
+  struct launched_step {
+    step* what;
+    nn::pending_logits logits;
+  };
+
+  void run(step& step);
+  void begin(step& step);
+  void finish_launched();
   void run_and_predict(step& step);
   next_tokens follow(step& step);
   token next_of(const step& step, std::size_t row, int accepted) const;
   void set_predictions(step& step, const at::Tensor& scores);
-  int begin_of(const scheduler::row& row) const;
   void read_encoder_inputs(const scheduler::step& step);
   const batch& collect(const scheduler::step& step);
   void set_outputs(step& step, float* scores);
@@ -53,6 +64,7 @@ class model_runner final : public caching_runner {
   const std::shared_ptr<const model> model_;
   const std::shared_ptr<cpu_slots> slots_;
   workspace workspace_;
+  std::optional<launched_step> launched_;
   batch batch_;  // of the last step, like all below
   std::vector<cache::step_row> rows_;
   std::vector<int> outputs_;

@@ -86,12 +86,58 @@ BOOST_AUTO_TEST_CASE(parts_of_the_last_stage_are_gathered) {
       require(group.gathers() == (everywhere || group.rank() == 0));
       std::vector<float> first(2), second(3);
       const std::span<float> parts[] = {first, second};
-      const bool is_last = group.stage().is_last();
-      group.gather(is_last ? part_of(group.rank(), group.tensor().index == 0 ? 2 : 3) : std::vector<float>(),
-                   std::span(parts).first(group.gathers() ? 2 : 0));
+      const auto received = std::span(parts).first(group.gathers() ? 2 : 0);
+      if (group.stage().is_last())
+        group.gather(part_of(group.rank(), group.tensor().index == 0 ? 2 : 3), received);
+      else
+        group.expect(received);
+      group.collect();
       if (!group.gathers()) return;
       require(first == part_of(2, 2));
       require(second == part_of(3, 3));
+    });
+}
+
+// Two batches at once: rank 0 sends the rows of the second one before it has what the last stage makes of the first.
+BOOST_AUTO_TEST_CASE(stages_work_at_once) {
+  for (const int stages : {2, 3, 4})
+    test::run_ranks(2 * stages, [&](const transport& by) {
+      rank_group group(by, 2, stages);
+      group.gather_at_rank_0();
+      const float own = static_cast<float>(group.stage().index + 1);
+      const auto work = [&](float batch) {
+        std::vector<float> row{batch};
+        if (!group.stage().is_first()) group.receive_from_last_stage(row);
+        row.front() += own;
+        if (group.stage().is_last())
+          group.gather(row, {});
+        else
+          group.send_to_next_stage(row);
+      };
+      const float all = static_cast<float>(stages * (stages + 1) / 2);
+      if (!group.leads()) {
+        for (;;) {
+          const auto told = group.listen();
+          if (told.empty()) return;
+          work(static_cast<float>(told.front()));
+          if (told.back() == std::byte{1}) group.answer(told);
+        }
+      }
+      std::vector<std::vector<float>> received(16, std::vector<float>(1));
+      for (std::size_t batch = 0; batch < 16; batch += 2) {
+        const std::span<float> parts[] = {received[batch], received[batch + 1]};
+        const std::vector told{static_cast<std::byte>(batch), std::byte{batch == 6}};
+        group.tell(told);
+        work(static_cast<float>(batch));
+        if (batch > 0) require(received[batch - 2].front() == static_cast<float>(batch - 2) + all);
+        group.expect(parts);
+        if (batch == 6) require(group.answers() == std::vector(static_cast<std::size_t>(2 * stages - 1), told));
+      }
+      group.collect();
+      for (std::size_t batch = 0; batch < 16; ++batch)
+        require(received[batch].front() == static_cast<float>(batch / 2 * 2) + all);
+      group.tell(std::vector<std::byte>());
+      group.collect();
     });
 }
 

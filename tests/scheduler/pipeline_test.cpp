@@ -61,6 +61,62 @@ BOOST_AUTO_TEST_CASE(a_sequence_that_may_not_run_ahead_waits_for_each_of_its_tok
   BOOST_CHECK(s.sampled(other) == alone(counting(7), 9));
 }
 
+BOOST_AUTO_TEST_CASE(without_running_ahead_two_steps_share_the_sequences) {
+  auto within = two_deep();
+  within.run_ahead = false;
+  served s(within);
+  const auto forked = s.sched.fork(prefilled(s, 3));
+  std::vector<sequence_id> ids;
+  for (int i = 0; i < 5; ++i) ids.push_back(s.sched.submit({}, {counting(4), output::sample, 20}));
+  s.sched.start(forked, {{7}, output::sample, 20});
+  s.sched.run_ahead(ids.front(), true);  // the limit stands
+  BOOST_TEST(s.launch().rows.size() == 6u);  // prompts
+  BOOST_TEST(s.launch().empty());            // each waits for its token
+  s.absorb();
+  BOOST_TEST(s.launch().rows.size() == 3u);
+  for (int i = 0; i < 9; ++i) {
+    const auto others = s.launch();
+    BOOST_TEST(others.rows.size() == 3u);
+    for (const auto& row : others.rows) BOOST_TEST(!row.chained);
+    s.absorb();
+  }
+  s.sched.cancel(ids[0]);
+  s.sched.cancel(ids[1]);
+  s.sched.cancel(ids[2]);
+  s.absorb();
+  run_two_deep(s);
+  for (const auto id : {ids[3], ids[4]}) BOOST_TEST((s.sampled(id) == alone(counting(4), 20)));
+}
+
+BOOST_AUTO_TEST_CASE(one_sequence_alone_has_a_row_in_each_step_it_can) {
+  auto within = two_deep();
+  within.run_ahead = false;
+  served s(within);
+  const auto id = s.sched.submit({}, {counting(5), output::sample, 9});
+  for (int i = 0; i < 9; ++i) {
+    BOOST_TEST(row_of(s.launch(), id));
+    BOOST_TEST(s.launch().empty());
+    s.absorb();
+  }
+  BOOST_TEST((s.sampled(id) == alone(counting(5), 9)));
+}
+
+BOOST_AUTO_TEST_CASE(a_prompt_goes_on_while_its_last_chunk_is_in_flight) {
+  auto within = two_deep();
+  within.run_ahead = false;
+  within.max_batched_tokens = 8;
+  served s(within);
+  const auto id = s.sched.submit({}, {counting(20), output::sample, 3});
+  BOOST_TEST(row_of(s.launch(), id)->count == 8);
+  BOOST_TEST(row_of(s.launch(), id)->count == 8);
+  s.absorb();
+  BOOST_TEST(row_of(s.launch(), id)->count == 4);
+  s.absorb();
+  s.absorb();
+  run_two_deep(s);
+  BOOST_TEST((s.sampled(id) == alone(counting(20), 3)));
+}
+
 BOOST_AUTO_TEST_CASE(two_deep_brings_the_same_tokens) {
   served s(two_deep());
   std::vector<sequence_id> ids;

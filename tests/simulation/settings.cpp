@@ -103,6 +103,7 @@ settings draw(random& from) {
   within.max_sequence_length = from.between(4, 60);
   within.max_batched_tokens = from.chance(20) ? from.between(1, 2) : from.between(3, 24);
   within.depth = from.between(1, 2);
+  within.run_ahead = from.chance(60);
   within.usage = {from.between(0, 3), from.between(1, 5), 1 << from.between(0, 3)};
   if (from.chance(30)) within.usage.capped = {{from.between(0, 3), from.between(0, 4)}, {1, 2}};
   if (from.chance(40)) within.max_rollback_tokens = from.between(0, 8);
@@ -166,7 +167,7 @@ std::string describe(const settings& of) {
   return "slots " + std::to_string(within.slots) + " and " + std::to_string(within.spare_slots) +
          ", max_sequence_length " + std::to_string(within.max_sequence_length) + ", max_batched_tokens " +
          std::to_string(within.max_batched_tokens) + ", prefill_tokens " + std::to_string(within.prefill_tokens) +
-         ", depth " + std::to_string(within.depth) +
+         ", depth " + std::to_string(within.depth) + (within.run_ahead ? "" : " without running ahead") +
          (within.target_step_latency == limits().target_step_latency
               ? ""
               : ", target_step_latency " + std::to_string(within.target_step_latency.count())) +

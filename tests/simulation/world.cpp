@@ -88,6 +88,7 @@ int world::capacity_of(const sequence_options& options, const run* first) const 
 
 void world::accepted(sequence_id id, mirror added) {
   require(!find(id) && std::find(gone_.begin(), gone_.end(), id) == gone_.end(), "an id was used again");
+  added.runs_ahead &= settings_.within.run_ahead;
   live_.emplace(id, std::move(added));
   check_sequences();
 }
@@ -160,7 +161,7 @@ void world::propose(sequence_id id) {
 void world::run_ahead(sequence_id id, bool allowed) {
   say((allowed ? "let " : "do not let ") + text(id) + " run ahead");
   machine_.run_ahead(id, allowed);
-  if (auto* seq = const_cast<mirror*>(find(id))) seq->runs_ahead = allowed;
+  if (auto* seq = const_cast<mirror*>(find(id))) seq->runs_ahead = allowed && settings_.within.run_ahead;
   check_sequences();
 }
 

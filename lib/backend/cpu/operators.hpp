@@ -130,10 +130,6 @@ class operators {
   void score(const activations& x, const forms::norm& before, const parts::head<forms>& by,
              const activations& logits) const;
 
-  /// Gathers the logits that the ranks of the last stage have computed, of these `own`: score() calls it, and ranks of
-  /// other stages.
-  void gather_logits(const activations& own, const activations& logits) const;
-
  private:
   activations mixes(const activations& x, const forms::norm& before, std::span<const float> of, int layer) const;
   static activations norm_linear(const forward_context& context, const activations& x, const forms::norm& before,
@@ -141,6 +137,7 @@ class operators {
   void linear_add(const input& y, const projection& by, const parts::residual<forms::norm>& how,
                   const activations& x) const;
   void sum_over_ranks(const activations& x) const;
+  void gather_logits(const activations& own, const activations& logits) const;
   void find_vectors(const parts::embedding<forms>& from, std::span<const token> tokens, const activations& into) const;
   void choose(const parts::mixture_of_experts<forms>& by, const activations& shares) const;
   struct chosen_expert;

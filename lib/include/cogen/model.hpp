@@ -31,6 +31,7 @@ namespace nn {
 class network;
 struct device_model;
 struct model_text;
+class pending_logits;
 struct scratch;
 }  // namespace nn
 
@@ -108,6 +109,11 @@ class model {
   /// order, each with its own cache and from one thread at a time, and get the same logits.
   int rank() const noexcept;
   parallel::rank_group* ranks() const noexcept;  ///< for engines; null if this is the only process
+
+  /// For engines, where the last stage of a pipeline computes the logits that this rank gets: forward() without the
+  /// wait for them.
+  bool awaits_logits() const noexcept;
+  nn::pending_logits begin_forward(const batch& batch, cache::cache& cache, workspace& workspace) const;
 
   const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept;  ///< what each layer caches, in order
 

@@ -13,6 +13,7 @@ scheduler::limits draw_limits(random& from) {
   within.max_sequence_length = from.between(6, 32);
   within.max_batched_tokens = from.chance(35) ? from.between(1, 2) : from.between(3, 16);
   within.depth = from.chance(70) ? 1 : 2;
+  within.run_ahead = from.chance(70);
   within.usage = {from.between(0, 3), from.between(1, 5), 1 << from.between(0, 3)};
   if (from.chance(30)) within.max_rollback_tokens = from.between(0, 8);
   within.idle_timeout = std::chrono::milliseconds(from.between(0, 8));
@@ -205,12 +206,12 @@ std::string describe(const settings& of) {
     return value == unlimited ? std::string("unlimited") : fmt::format("{}", value);
   };
   return fmt::format(
-      "slots {}, max_sequence_length {}, max_batched_tokens {}, depth {}, usage {} + {} per {}, rollback limit {}, "
+      "slots {}, max_sequence_length {}, max_batched_tokens {}, depth {}{}, usage {} + {} per {}, rollback limit {}, "
       "idle timeout {} ns, memory {}, "
       "swapped out {}, {} % lost, words {}, poison {}, {} end tokens, {}, max_sequences {}, {} % of the steps "
       "held{}{}{}{}{}{}{}{}{}{}{}",
-      within.slots, within.max_sequence_length, within.max_batched_tokens, within.depth, within.usage.fixed,
-      within.usage.per_block, within.usage.block,
+      within.slots, within.max_sequence_length, within.max_batched_tokens, within.depth,
+      within.run_ahead ? "" : " without running ahead", within.usage.fixed, within.usage.per_block, within.usage.block,
       limited(within.max_rollback_tokens, scheduler::limits().max_rollback_tokens),
       limited(within.idle_timeout.count(), scheduler::limits().idle_timeout.count()),
       limited(within.memory_bytes, scheduler::limits().memory_bytes), within.swap_bytes, of.losing, of.spoken.words(),

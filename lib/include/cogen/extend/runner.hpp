@@ -217,6 +217,9 @@ class runner {
   virtual void start() {}
   /// Starts `step` and calls its `done()` when it has ended, possibly before returning. `step` is valid until then.
   virtual void launch(step& step) = 0;
+  /// Called on the thread that launches steps when there is none to launch while some are in flight. A runner whose
+  /// steps end on that thread alone ends the oldest of them. What it throws is that step's error.
+  virtual void finish() {}
   /// Identifies everything that the bytes of a snapshot depend on, except the model: equal strings mean compatible
   /// bytes. Empty: this runner provides no snapshots, and sessions hold tokens only.
   virtual std::string snapshot_format() const { return {}; }

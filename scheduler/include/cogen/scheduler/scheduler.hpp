@@ -168,8 +168,8 @@ class scheduler {
   /// another way. Ignores unknown ids, runs that do not sample, and sequences with rows in flight that sample.
   void propose(sequence_id id, std::vector<token> drafts, bool only_if_faster = false);
 
-  /// With limits.depth 2: whether a row of the sequence may be planned while another one in flight still samples the
-  /// token that it runs, as it may at first. If not, the sequence waits until that one is absorbed, and each of its
+  /// With limits.depth 2 and limits.run_ahead: whether a row of the sequence may be planned while another one in flight
+  /// still samples the token that it runs, as it may at first. If not, the sequence waits until that one is absorbed, and each of its
   /// rows can have draft tokens. Ignores unknown ids.
   void run_ahead(sequence_id id, bool allowed);
 

@@ -164,6 +164,10 @@ struct limits {
   /// meanwhile.
   int depth = 1;
 
+  /// Whether a row may be planned before the token that it runs is sampled, with a depth of 2. If not, a sequence waits
+  /// for each of its tokens, and two steps in flight share the sequences that decode: each has half of them at most.
+  bool run_ahead = true;
+
   /// `slots` and `spare_slots` together.
   int all_slots() const { return slots + spare_slots; }
 

@@ -1,0 +1,65 @@
+#include "nn/pending_logits.hpp"
+
+#include "models/tensor_shards.hpp"
+
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace cogen::nn {
+
+namespace {
+
+std::span<float> numbers_of(const at::Tensor& contiguous) {
+  return {contiguous.mutable_data_ptr<float>(), static_cast<std::size_t>(contiguous.numel())};
+}
+
+/// Of a vocabulary with fewer tokens than ranks, each rank computes all.
+models::shard columns_of(std::int64_t vocabulary, parallel::place rank) {
+  const auto shard = models::vocabulary_shard(vocabulary, rank);
+  return shard ? shard : models::shard{.count = vocabulary};
+}
+
+}  // namespace
+
+pending_logits::pending_logits(parallel::rank_group& ranks, std::int64_t rows, std::int64_t vocabulary)
+    : ranks_(&ranks), whole_(at::empty({rows, vocabulary}, at::kFloat)) {}
+
+pending_logits::pending_logits(pending_logits&& other) noexcept
+    : ranks_(std::exchange(other.ranks_, nullptr)), whole_(std::move(other.whole_)), parts_(std::move(other.parts_)) {}
+
+pending_logits::~pending_logits() {
+  if (ranks_) ranks_->forget_expected();
+}
+
+void pending_logits::expect(std::span<const int> rows) {
+  if (rows.empty()) return;
+  const int shards = ranks_->tensor().count;
+  const auto count = static_cast<std::int64_t>(rows.size());
+  const bool in_place = shards == 1 && rows.back() - rows.front() + 1 == count;
+  std::vector<at::Tensor> received;
+  for (int rank = 0; rank < shards; ++rank)
+    received.push_back(in_place ? whole_.narrow(0, rows.front(), count)
+                                : at::empty({count, columns_of(whole_.size(1), {rank, shards}).count}, at::kFloat));
+  std::vector<std::span<float>> into;
+  std::ranges::transform(received, std::back_inserter(into), numbers_of);
+  ranks_->expect(into);
+  if (!in_place) parts_.push_back({{rows.begin(), rows.end()}, std::move(received)});
+}
+
+at::Tensor pending_logits::wait() {
+  ranks_->collect();
+  ranks_ = nullptr;
+  for (const auto& [rows, shards] : parts_)
+    for (std::size_t rank = 0; rank < shards.size(); ++rank) {
+      const auto columns =
+          columns_of(whole_.size(1), {static_cast<int>(rank), static_cast<int>(shards.size())});
+      for (std::size_t i = 0; i < rows.size(); ++i)
+        whole_[rows[i]].narrow(0, columns.first, columns.count).copy_(shards[rank][static_cast<std::int64_t>(i)]);
+    }
+  return whole_;
+}
+
+}  // namespace cogen::nn
