@@ -104,6 +104,7 @@ void rank_group::receive_from_last_stage(std::span<float> numbers) {
 
 /// What ranks send and receive between stages, and what has waited for that.
 void rank_group::exchange_with_stages(std::span<const outgoing> out, std::span<const incoming> in) {
+  if (failure_) throw rank_error(*failure_);
   const auto unsent = std::exchange(unsent_, {});
   out_.clear();
   for (const auto& each : unsent) out_.push_back({each.to, each.bytes});
@@ -159,6 +160,15 @@ std::vector<std::vector<std::byte>> rank_group::answers() {
   std::vector<std::vector<std::byte>> all;
   for (int from = 1; from < size(); ++from) all.push_back(receive(from));
   return all;
+}
+
+/// Without memory for the reason, it is unknown.
+void rank_group::fail(const std::string& why) noexcept {
+  by_->fail(why);
+  if (!failure_) try {
+      failure_.emplace() = why;
+    } catch (const std::bad_alloc&) {
+    }
 }
 
 /// A message follows its length.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -53,7 +54,8 @@ class rank_group {
   void answer(std::span<const std::byte> message);
   std::vector<std::vector<std::byte>> answers();
 
-  void fail(const std::string& why) noexcept { by_->fail(why); }
+  /// This rank has failed: what it exchanges with others throws, on its own side, too.
+  void fail(const std::string& why) noexcept;
 
  private:
   int first_of_stage() const { return rank() / tensor_ * tensor_; }
@@ -70,6 +72,7 @@ class rank_group {
   int tensor_;
   int pipeline_;
   bool for_all_ = true;
+  std::optional<std::string> failure_;
   std::vector<float> received_;
   std::vector<outgoing> out_;
   std::vector<incoming> in_;
