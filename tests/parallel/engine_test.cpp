@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <ostream>
@@ -95,6 +96,101 @@ BOOST_DATA_TEST_CASE(answers_do_not_depend_on_others, data::make(goldens) * data
     if (split.tensor > 1) return;
     engine whole(golden_model(golden), tiny_engine(model));
     BOOST_TEST((together == answers(whole, model, 6, true)), "other tokens than of one process");
+  });
+}
+
+/// Counts the steps that are launched while another one is in flight.
+class overlaps final : public event_sink {
+ public:
+  void on_step(const step_event& step) override {
+    steps_ += 1;
+    if (step.begin < last_end_) overlapping_ += 1, rows_ = std::max(rows_, step.rows);
+    last_end_ = step.end;
+  }
+
+  int steps() const { return steps_; }
+  int overlapping() const { return overlapping_; }
+  int rows() const { return rows_; }  ///< the most of an overlapping step
+
+ private:
+  clock::time_point last_end_{};
+  int steps_ = 0, overlapping_ = 0, rows_ = 0;
+};
+
+BOOST_DATA_TEST_CASE(stages_have_two_steps_at_once, data::make(splits), split) {
+  const auto counted = std::make_shared<overlaps>();
+  const auto count = [&](engine_options& options) {
+    options.batching.slots = 6;
+    options.events = counted;
+  };
+  over_ranks("llama_default", split, count, [&](engine& running, const model& model) {
+    answers(running, model, 6, true);
+    BOOST_TEST(counted->steps() > 20);
+    if (split.pipeline == 1) {
+      BOOST_TEST(counted->overlapping() == 0);
+      return;
+    }
+    BOOST_TEST(counted->overlapping() > counted->steps() / 2);
+    BOOST_TEST(counted->rows() <= 4);  // a prompt and half of the others
+    const auto before = counted->overlapping();
+    answers(running, model, 1, true);
+    BOOST_TEST(counted->overlapping() == before);
+  });
+}
+
+/// What a prompt that is read in many steps is reported with, beside others.
+std::vector<double> prompt_report(engine& running, const model& model) {
+  net::io_context context;
+  std::vector<token_stream> streams;
+  for (int i = 0; i < 4; ++i) {
+    streams.push_back(running.generate({.prompt = token_ids(some_tokens(model, 90 + i, static_cast<unsigned>(i))),
+                                        .max_tokens = 6,
+                                        .ignore_eos = true,
+                                        .prompt_logprobs = i == 2 ? std::optional(1) : std::nullopt}));
+    streams.back().async_complete(net::bind_executor(context, [](error_code code, const completion&) {
+      BOOST_TEST(!code);
+    }));
+  }
+  settle(running, context);
+  std::vector<double> reported;
+  for (const auto& each : streams[2].prompt_logprobs()) reported.push_back(each.logprob);
+  return reported;
+}
+
+BOOST_AUTO_TEST_CASE(prompts_are_scored_while_the_next_part_of_them_is_in_flight) {
+  over_ranks("llama_default", {1, 2}, as_it_is, [&](engine& running, const model& model) {
+    engine whole(golden_model("llama_default"), tiny_engine(model));
+    const auto expected = prompt_report(whole, model);
+    BOOST_TEST(expected.size() == 92u);
+    BOOST_TEST(prompt_report(running, model) == expected, boost::test_tools::per_element());
+  });
+}
+
+// Streams end while their rows are in flight, and the others go on as they would alone.
+BOOST_DATA_TEST_CASE(streams_are_dropped_in_the_middle, data::make({parallel_options{1, 2}, {2, 2}}), split) {
+  over_ranks("llama_default", split, as_it_is, [&](engine& running, const model& model) {
+    const auto expected = answers(running, model, 6, false);
+    std::mt19937 random(5);
+    net::io_context context;
+    for (int round = 0; round < 20; ++round) {
+      std::vector<std::vector<token>> received(6);
+      std::vector<token_stream> streams;
+      for (int i = 0; i < 6; ++i) {
+        streams.push_back(running.generate({.prompt = token_ids(some_tokens(model, 5 + 9 * i, static_cast<unsigned>(i))),
+                                            .max_tokens = 12,
+                                            .ignore_eos = true}));
+        streams.back().async_complete(net::bind_executor(context, [&received, i](error_code code, completion whole) {
+          if (!code) received[static_cast<std::size_t>(i)] = ids_of(whole.tokens);
+        }));
+      }
+      const auto dropped = random() % 6;
+      for (auto steps = random() % 30; steps > 0; --steps) running.poll_one();
+      streams.erase(streams.begin() + static_cast<std::ptrdiff_t>(dropped));
+      settle(running, context);
+      for (std::size_t i = 0; i < 6; ++i)
+        if (i != dropped) BOOST_TEST(received[i] == expected[i], boost::test_tools::per_element());
+    }
+    BOOST_TEST(running.stats().sequences == 0);
   });
 }
 
