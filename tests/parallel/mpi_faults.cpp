@@ -1,5 +1,5 @@
-// mpirun -n 2 mpi_faults [kill|exit|stop|throw|lie|none]: rank 1 fails in the middle of a generation. Rank 0 prints
-// what its clients get to know, and when.
+// mpirun -n 2 mpi_faults [kill|exit|stop|throw|lie|none] [pipeline]: rank 1 fails in the middle of a generation. Rank 0
+// prints what its clients get to know, and when.
 #include "nn/load_rank.hpp"
 #include "parallel/rank_group.hpp"
 #include "parallel/world.hpp"
@@ -21,7 +21,9 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -29,7 +31,7 @@ namespace {
 using namespace cogen;
 using clock = std::chrono::steady_clock;
 
-/// A transport that fails, in one way, when it exchanges for the `at`-th time.
+/// A transport that fails, in one way, when it sends something after it has exchanged `at` times.
 class failing_transport final : public parallel::transport {
  public:
   failing_transport(std::shared_ptr<transport> by, std::string how, int at)
@@ -40,7 +42,7 @@ class failing_transport final : public parallel::transport {
   void fail(const std::string& why) noexcept override { by_->fail(why); }
 
   void exchange(std::span<const parallel::outgoing> out, std::span<const parallel::incoming> in) override {
-    if (--left_ != 0) return by_->exchange(out, in);
+    if (--left_ >= 0 || out.empty() || std::exchange(failed_, true)) return by_->exchange(out, in);
     if (how_ == "kill") std::raise(SIGKILL);
     if (how_ == "exit") std::_Exit(3);
     if (how_ == "stop") std::raise(SIGSTOP);
@@ -60,6 +62,7 @@ class failing_transport final : public parallel::transport {
   std::shared_ptr<transport> by_;
   std::string how_;
   int left_;
+  bool failed_ = false;
 };
 
 /// How each of several generations ended.
@@ -85,12 +88,12 @@ void say_ends(const std::vector<std::string>& ends) {
   std::fflush(stdout);
 }
 
-int run(const std::string& how) {
+int run(const std::string& how, bool pipeline) {
   const auto world = parallel::world();
   const bool fails = world->rank() == 1;
   constexpr int at = 150;  // exchanges: in the middle of the answers
   const auto by = fails ? std::make_shared<failing_transport>(world, how, at) : world;
-  const auto group = std::make_shared<parallel::rank_group>(by, 2, 1);
+  const auto group = std::make_shared<parallel::rank_group>(by, pipeline ? 1 : 2, pipeline ? 2 : 1);
   pid_t other = ::getpid();
   if (group->leads()) {
     parallel::incoming pid{1, std::as_writable_bytes(std::span(&other, 1))};
@@ -111,7 +114,9 @@ int run(const std::string& how) {
 
 }  // namespace
 
-int main(int argc, char** argv) try { return run(argc > 1 ? argv[1] : "none"); } catch (const std::exception& error) {
+int main(int argc, char** argv) try {
+  return run(argc > 1 ? argv[1] : "none", argc > 2 && std::string_view(argv[2]) == "pipeline");
+} catch (const std::exception& error) {
   fmt::print("{}\n", error.what());
   return 1;
 }
