@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <stdexcept>
 #include <variant>
@@ -31,50 +32,64 @@ std::vector<std::size_t> cuts(const std::vector<block_spec>& blocks) {
   return found;
 }
 
-[[noreturn]] void refuse(const char* what) {
-  throw std::invalid_argument(
-      fmt::format("load_options.parallel.pipeline is over 1; stages of a pipeline do not run {}", what));
+const attention_spec* attention_of(const block_spec& block) { return std::get_if<attention_spec>(&block.what); }
+
+/// Layers of the cache that the blocks before one have.
+int layers_before(const std::vector<block_spec>& blocks, std::size_t index) {
+  return static_cast<int>(
+      kv_cache_specs({.blocks = {blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(index)}}).size());
 }
 
-void check(const model_spec& spec) {
-  if (spec.layer_inputs) refuse("a model whose layers read the tokens besides hidden states");
-  if (spec.streams) refuse("a model with several streams of hidden states");
-  if (spec.pooling) refuse("a model that makes vectors of texts");
-  for (const auto& block : spec.blocks)
-    if (const auto* attention = std::get_if<attention_spec>(&block.what); attention && attention->reads_embeddings)
-      refuse("a model whose layers read embeddings besides hidden states");
+/// Whether no block from `index` on reads keys and values of one before.
+bool keeps_shared_kv(const std::vector<block_spec>& blocks, std::size_t index) {
+  const int before = layers_before(blocks, index);
+  return std::all_of(blocks.begin() + static_cast<std::ptrdiff_t>(index), blocks.end(), [&](const auto& block) {
+    const auto* attention = attention_of(block);
+    return !attention || !attention->shared_kv || *attention->shared_kv >= before;
+  });
 }
 
-/// Layers of the cache are counted from the stage's first one.
-void renumber(model_spec& stage, int first_layer) {
-  for (auto& block : stage.blocks) {
-    auto* const attention = std::get_if<attention_spec>(&block.what);
-    if (!attention || !attention->shared_kv) continue;
-    *attention->shared_kv -= first_layer;
-    if (*attention->shared_kv < 0) refuse("a layer that reads keys and values of another stage's");
+/// Where each stage begins: dealt out evenly, but those that share keys and values are in one stage.
+std::vector<std::size_t> beginnings(const std::vector<block_spec>& blocks, std::size_t stages) {
+  const auto starts = cuts(blocks);
+  if (starts.size() < stages)
+    throw std::invalid_argument(fmt::format("load_options.parallel.pipeline is {}; this model has {} layers to deal out",
+                                            stages, starts.size()));
+  std::vector<std::size_t> found{0};
+  for (std::size_t stage = 1; stage < stages; ++stage) {
+    auto start = starts.begin() + static_cast<std::ptrdiff_t>(starts.size() * stage / stages);
+    while (start != starts.begin() && !keeps_shared_kv(blocks, *start)) --start;
+    if (start == starts.begin() || *start <= found.back())
+      throw std::invalid_argument(fmt::format(
+          "load_options.parallel.pipeline is {}; too many layers of this model share keys and values", stages));
+    found.push_back(*start);
   }
+  found.push_back(blocks.size());
+  return found;
 }
 
 }  // namespace
 
+bool reads_embeddings(const model_spec& spec) {
+  return spec.layer_inputs || std::ranges::any_of(spec.blocks, [](const auto& block) {
+           const auto* attention = attention_of(block);
+           return attention && attention->reads_embeddings;
+         });
+}
+
 model_spec stage_of(model_spec spec, parallel::place stage) {
   if (stage.count == 1) return spec;
-  check(spec);
-  const auto starts = cuts(spec.blocks);
-  const auto layers = starts.size(), stages = static_cast<std::size_t>(stage.count);
-  if (layers < stages)
+  if (spec.pooling)
     throw std::invalid_argument(
-        fmt::format("load_options.parallel.pipeline is {}; this model has {} layers to deal out", stage.count, layers));
-  const auto begin_of = [&](std::size_t index) {
-    if (index == 0) return std::size_t{0};
-    return index == stages ? spec.blocks.size() : starts[layers * index / stages];
-  };
+        "load_options.parallel.pipeline is over 1; stages of a pipeline do not run a model that makes vectors of texts");
+  const auto begins = beginnings(spec.blocks, static_cast<std::size_t>(stage.count));
   const auto index = static_cast<std::size_t>(stage.index);
-  const auto begin = spec.blocks.begin() + static_cast<std::ptrdiff_t>(begin_of(index));
-  const auto end = spec.blocks.begin() + static_cast<std::ptrdiff_t>(begin_of(index + 1));
-  const std::vector<block_spec> before(spec.blocks.begin(), begin);
-  spec.blocks = std::vector<block_spec>(begin, end);
-  renumber(spec, static_cast<int>(kv_cache_specs({.blocks = before}).size()));
+  const int before = layers_before(spec.blocks, begins[index]);
+  spec.blocks = std::vector<block_spec>(spec.blocks.begin() + static_cast<std::ptrdiff_t>(begins[index]),
+                                        spec.blocks.begin() + static_cast<std::ptrdiff_t>(begins[index + 1]));
+  for (auto& block : spec.blocks)  // layers of the cache are counted from the stage's first one
+    if (auto* const attention = std::get_if<attention_spec>(&block.what); attention && attention->shared_kv)
+      *attention->shared_kv -= before;
   return spec;
 }
 

@@ -133,7 +133,13 @@ class blocks {
   /// wanted: x is what on.keep() returns of it.
   template <class Operators>
   rows run(Operators& on, rows x) const {
-    if (reads_embeddings_) on.keep_embeddings(x);
+    return run(on, x, x);
+  }
+
+  /// The same from hidden states that other blocks have made, with the tokens' embeddings.
+  template <class Operators>
+  rows run(Operators& on, rows x, const rows& embedded) const {
+    if (reads_embeddings_) on.keep_embeddings(embedded);
     for (std::size_t next = 0; next < all_.size() && !on.is_empty(x);) next = run_group(on, next, x, x);
     return x;
   }

@@ -3,6 +3,7 @@
 #include "backend/cpu/operators.hpp"
 #include "kernels/instruction_set.hpp"
 #include "load/element_type.hpp"
+#include "models/pipeline_stage.hpp"
 #include "nn/blocks.hpp"
 #include "nn/encoder_memory.hpp"
 #include "nn/packed_texts.hpp"
@@ -63,7 +64,8 @@ class cpu_network final : public network {
       : ranks_(std::move(ranks)),
         hidden_(config.hidden),
         encoder_(spec.encoder ? std::optional(read_encoder(*spec.encoder, read)) : std::nullopt),
-        embedding_(is_first() ? std::optional(read.read(spec.embedding)) : std::nullopt),
+        embedding_(is_first() || models::reads_embeddings(spec) ? std::optional(read.read(spec.embedding))
+                                                                : std::nullopt),
         layer_inputs_(read.read(spec.layer_inputs)),
         streams_(read.read(spec.streams)),
         blocks_(read.read(spec.blocks)),
@@ -178,13 +180,23 @@ class cpu_network final : public network {
   void run_stage(const forward_context& context, const batch& batch, const at::Tensor& logits) const {
     const auto stage = ranks_->stage();
     cpu::operators on(context, stage.is_last() ? std::optional(batch.outputs) : std::nullopt);
-    const auto x = blocks_.run(on, stage.is_first() ? on.embed(*embedding_, batch.tokens, hidden_) : received(context));
-    if (!stage.is_last()) ranks_->send_to_next_stage(x.numbers());
-    if (stage.is_last() && !batch.outputs.empty()) on.score(x, norm_, *head_, as_activations(logits));
+    const auto embedded = embedding_ ? on.embed(*embedding_, batch.tokens, hidden_) : activations();
+    if (layer_inputs_) on.read_layer_inputs(*layer_inputs_, batch.tokens, embedded);
+    const auto begun = stage.is_first() ? embedded : received(context, hidden_);
+    if (streams_ && stage.is_first()) on.start_streams(*streams_, embedded);
+    if (streams_ && !stage.is_first()) on.set_streams(received(context, streams_->count() * hidden_));
+    const auto x = blocks_.run(on, begun, embedded);
+    if (!stage.is_last()) {
+      ranks_->send_to_next_stage(x.numbers());
+      if (streams_) ranks_->send_to_next_stage(on.streams().numbers());
+    } else if (!on.is_empty(x)) {
+      if (streams_) on.join_streams(*streams_, x);
+      on.score(x, norm_, *head_, as_activations(logits));
+    }
   }
 
-  activations received(const forward_context& context) const {
-    const auto x = context.space.take(context.step.tokens(), hidden_);
+  activations received(const forward_context& context, std::int64_t columns) const {
+    const auto x = context.space.take(context.step.tokens(), columns);
     ranks_->receive_from_last_stage(x.numbers());
     return x;
   }

@@ -82,6 +82,10 @@ class operators {
   void step_streams(const parts::stream_step<forms>& by, const activations& x);
   void join_streams(const parts::streams<forms>& by, const activations& x);
 
+  /// All streams, [tokens, streams * hidden], for the stages of a pipeline.
+  const activations& streams() const { return streams_; }
+  void set_streams(const activations& all) { streams_ = all; }
+
   /// Adds after(by(y)) to all streams but the first.
   void linear_add_to_streams(const kernels::activation_operands& y, const projection& by,
                              const forms::norm& after) const;

@@ -101,5 +101,13 @@ FAMILIES = [
             sliding_window=9, layer_types=[FULL, WINDOW, FULL], final_logit_softcapping=6.0, laurel_rank=4,
             altup_num_inputs=3, altup_active_idx=1, altup_correct_scale=False, attention_bias=True,
             activation_sparsity_pattern=[0.0, 0.6, 0.4], tie_word_embeddings=False, **ropes(200.0, 40.0)),
+        # Those that share keys and values are behind the first layer: stages of a pipeline can have them together.
+        "gemma3n_stages": dict(
+            dtype="bfloat16", vocab_size=96, vocab_size_per_layer_input=96, hidden_size=24,
+            hidden_size_per_layer_input=4, intermediate_size=[14, 12, 14, 12], num_hidden_layers=4,
+            num_kv_shared_layers=1, num_attention_heads=2, num_key_value_heads=1, head_dim=8, rms_norm_eps=0.1,
+            sliding_window=8, layer_types=[WINDOW, FULL, WINDOW, FULL], final_logit_softcapping=7.0, laurel_rank=3,
+            altup_num_inputs=3, altup_active_idx=1, altup_correct_scale=False, attention_bias=False,
+            activation_sparsity_pattern=[0.4, 0.0, 0.0, 0.5], tie_word_embeddings=False, **ropes(250.0, 50.0)),
     }, draw=draw, neutrals=neutrals_without_scales, LOADING=EAGER),
 ]
