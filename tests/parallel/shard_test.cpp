@@ -158,9 +158,14 @@ BOOST_AUTO_TEST_CASE(stages_have_all_layers_in_order) {
 BOOST_AUTO_TEST_CASE(layers_that_share_keys_stay_together) {
   auto spec = model_of(heads(8, 8), 512, 4);
   std::get<attention_spec>(spec.blocks[6].what).shared_kv = 2;
-  const auto own = models::stage_of(spec, {1, 2});
-  BOOST_TEST(std::get<attention_spec>(own.blocks[2].what).shared_kv.value() == 0);
-  std::get<attention_spec>(spec.blocks[6].what).shared_kv = 1;
+  for (const int shared : {2, 1}) {
+    std::get<attention_spec>(spec.blocks[6].what).shared_kv = shared;
+    const auto first = models::stage_of(spec, {0, 2}), second = models::stage_of(spec, {1, 2});
+    BOOST_TEST(first.blocks.size() == static_cast<std::size_t>(2 * shared));
+    BOOST_TEST(second.blocks.size() == static_cast<std::size_t>(8 - 2 * shared));
+    BOOST_TEST(std::get<attention_spec>(second.blocks[second.blocks.size() - 2].what).shared_kv.value() == 0);
+  }
+  std::get<attention_spec>(spec.blocks[6].what).shared_kv = 0;
   BOOST_CHECK_THROW(models::stage_of(spec, {1, 2}), std::invalid_argument);
 }
 
