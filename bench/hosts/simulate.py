@@ -6,7 +6,8 @@
 A step of R rows takes, of each layer, the longer of two times: reading its weights and keys at the rate at which a
 process reads them here, and multiplying R rows at the rate measured for prompts here. To that come two sums of
 [R, hidden] float32 a layer between tensor ranks, or one transfer between stages, by the network's latency and bandwidth.
-Of experts a step reads those that its rows choose, drawn at random; the rank with the most decides. Nothing overlaps.
+Of experts a step reads those that its rows choose, drawn at random; the rank with the most decides. Of stages, two
+steps are in flight, each with half of the rows; nothing else overlaps.
 
 First the model of a step is checked against what one and two processes measure here, for the default model.
 """
@@ -120,6 +121,15 @@ def step_time(shape, rows, tokens, tensor, stages, host, network):
     return compute, wire
 
 
+def gap_time(shape, rows, tokens, tensor, stages, host, network):
+    """Seconds between two tokens of a sequence, and of them those on the network: two steps take turns on the stages."""
+    return step_time(shape, rows if stages == 1 else half(rows), tokens, tensor, stages, host, network)
+
+
+def half(rows):
+    return (rows + 1) // 2
+
+
 def memory_gib(shape, rows, tokens, tensor, stages):
     keys = share(shape.kv_heads, tensor) if tensor <= shape.kv_heads else 1 / shape.kv_heads
     weights = shape.weights() * WEIGHT_BITS / 8 / tensor / stages
@@ -156,21 +166,26 @@ def wire_here(build):
 def check(build, repeat):
     """Prints predicted and measured times of a step, and returns this machine's rates."""
     rows = [1, 8, 32]
-    one, two = throughput(build, 1, rows, repeat), throughput(build, 2, rows, repeat)
-    step = {n: n / one[n]["decode_tokens_per_second"] for n in rows}
+    one = throughput(build, 1, sorted({*rows, *map(half, rows)}), repeat)
+    two = throughput(build, 2, rows, repeat)
+    stages = throughput(build, 2, rows, repeat, "pipeline")
+    step = {n: n / one[n]["decode_tokens_per_second"] for n in one}
     read = SMALL.weights() * WEIGHT_BITS / 8
     host = read / step[1], SMALL.weights() * 512 / (512 / throughput(build, 1, [1], repeat, new_tokens=8)[1][
         "prefill_tokens_per_second"])
     wire = wire_here(build)
     print(f"one process reads {host[0] / 1e9:.1f} GB/s of weights and multiplies {host[1] / 1e9:.0f} G weights/s; "
           f"two add up {wire[1] / 1e9:.1f} GB/s and {wire[0] * 1e6:.1f} us a sum\n")
-    print(f"{'rows':>6}{'1 process':>12}{'2, predicted':>14}{'2, measured':>13}{'ratio':>8}   ms a step")
+    def compare(title, predict, measured):
+        print(f"{title:>12}{'1 process':>12}{'predicted':>11}{'measured':>10}{'ratio':>8}   ms between two tokens")
+        for n in rows:
+            predicted, seen = predict(n), n / measured[n]["decode_tokens_per_second"]
+            print(f"{n:>12}{step[n] * 1e3:>12.2f}{predicted * 1e3:>11.2f}{seen * 1e3:>10.2f}{seen / predicted:>8.2f}")
+        print()
+
     split = step_time(SMALL, 1, 100, 2, 1, (1, 1e30), wire)[0] / step_time(SMALL, 1, 100, 1, 1, (1, 1e30), wire)[0]
-    for n in rows:
-        predicted = step[n] * split + step_time(SMALL, n, 100, 2, 1, host, wire)[1]
-        measured = n / two[n]["decode_tokens_per_second"]
-        print(f"{n:>6}{step[n] * 1e3:>12.2f}{predicted * 1e3:>14.2f}{measured * 1e3:>13.2f}{measured / predicted:>8.2f}")
-    print()
+    compare("2 tensor", lambda n: step[n] * split + gap_time(SMALL, n, 100, 2, 1, host, wire)[1], two)
+    compare("2 stages", lambda n: step[half(n)] + gap_time(SMALL, n, 100, 1, 2, host, wire)[1], stages)
     return host
 
 
@@ -194,7 +209,7 @@ def simulate(host, processes, network_name, tokens=2048):
         for hosts in (2, 4, 8, 16):
             for tensor, stages in layouts(hosts, shape):
                 for rows in (1, 16, 64):
-                    compute, wire = step_time(shape, rows, tokens, tensor, stages, rates, network)
+                    compute, wire = gap_time(shape, rows, tokens, tensor, stages, rates, network)
                     gap = compute + wire
                     print(f"{hosts:>6}{tensor:>8}{stages:>8}{rows:>10}{rows / gap:>10.1f}{gap * 1e3:>9.1f}"
                           f"{100 * wire / gap:>6.0f}%{memory_gib(shape, rows, tokens, tensor, stages):>12.1f}")

@@ -12,7 +12,7 @@ namespace cogen::nn {
 
 namespace {
 
-std::span<float> numbers_of(const at::Tensor& contiguous) {
+std::span<float> floats_of(const at::Tensor& contiguous) {
   return {contiguous.mutable_data_ptr<float>(), static_cast<std::size_t>(contiguous.numel())};
 }
 
@@ -44,7 +44,7 @@ void pending_logits::expect(std::span<const int> rows) {
     received.push_back(in_place ? whole_.narrow(0, rows.front(), count)
                                 : at::empty({count, columns_of(whole_.size(1), {rank, shards}).count}, at::kFloat));
   std::vector<std::span<float>> into;
-  std::ranges::transform(received, std::back_inserter(into), numbers_of);
+  std::ranges::transform(received, std::back_inserter(into), floats_of);
   ranks_->expect(into);
   if (!in_place) parts_.push_back({{rows.begin(), rows.end()}, std::move(received)});
 }
