@@ -49,13 +49,13 @@ class batch_builder {
                                        : within.max_batched_tokens;
   }
 
-  /// Half of the sequences that decode, those in flight included, if rows do not run ahead: another step has the others.
+  /// If rows do not run ahead, half of the sequences that decode, those in flight included: another step has the rest.
   static std::int64_t most_decode_rows(const state& all) {
     if (all.within.run_ahead || all.within.depth == 1) return std::numeric_limits<std::int64_t>::max();
     auto decoding = std::ssize(all.queued.decoding);
     for (const auto& step : all.in_flight)
-      decoding += std::ranges::count_if(
-          step.rows, [](const auto& row) { return row.last && row.wanted == output::sample; });
+      decoding +=
+          std::ranges::count_if(step.rows, [](const auto& row) { return row.last && row.wanted == output::sample; });
     return (decoding + 1) / 2;
   }
 

@@ -53,8 +53,8 @@ bool keeps_shared_kv(const std::vector<block_spec>& blocks, std::size_t index) {
 std::vector<std::size_t> beginnings(const std::vector<block_spec>& blocks, std::size_t stages) {
   const auto starts = cuts(blocks);
   if (starts.size() < stages)
-    throw std::invalid_argument(fmt::format("load_options.parallel.pipeline is {}; this model has {} layers to deal out",
-                                            stages, starts.size()));
+    throw std::invalid_argument(fmt::format(
+        "load_options.parallel.pipeline is {}; this model has {} layers to deal out", stages, starts.size()));
   std::vector<std::size_t> found{0};
   for (std::size_t stage = 1; stage < stages; ++stage) {
     auto start = starts.begin() + static_cast<std::ptrdiff_t>(starts.size() * stage / stages);
@@ -81,7 +81,8 @@ model_spec stage_of(model_spec spec, parallel::place stage) {
   if (stage.count == 1) return spec;
   if (spec.pooling)
     throw std::invalid_argument(
-        "load_options.parallel.pipeline is over 1; stages of a pipeline do not run a model that makes vectors of texts");
+        "load_options.parallel.pipeline is over 1; stages of a pipeline do not run a model that makes vectors of "
+        "texts");
   const auto begins = beginnings(spec.blocks, static_cast<std::size_t>(stage.count));
   const auto index = static_cast<std::size_t>(stage.index);
   const int before = layers_before(spec.blocks, begins[index]);

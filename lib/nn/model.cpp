@@ -235,9 +235,7 @@ void model::check(const batch& batch, const cache::cache& cache) const {
   if (has_encoder()) check_encoder_inputs(batch.step, cache);
 }
 
-bool model::awaits_logits() const noexcept {
-  return ranks() && ranks()->gathers() && !ranks()->stage().is_last();
-}
+bool model::awaits_logits() const noexcept { return ranks() && ranks()->gathers() && !ranks()->stage().is_last(); }
 
 nn::pending_logits model::begin_forward(const batch& batch, cache::cache& cache, workspace& workspace) const {
   check(batch, cache);

@@ -54,8 +54,7 @@ at::Tensor pending_logits::wait() {
   ranks_ = nullptr;
   for (const auto& [rows, shards] : parts_)
     for (std::size_t rank = 0; rank < shards.size(); ++rank) {
-      const auto columns =
-          columns_of(whole_.size(1), {static_cast<int>(rank), static_cast<int>(shards.size())});
+      const auto columns = columns_of(whole_.size(1), {static_cast<int>(rank), static_cast<int>(shards.size())});
       for (std::size_t i = 0; i < rows.size(); ++i)
         whole_[rows[i]].narrow(0, columns.first, columns.count).copy_(shards[rank][static_cast<std::int64_t>(i)]);
     }

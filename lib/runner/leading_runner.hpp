@@ -52,8 +52,8 @@ class ranked_swaps final : public swap_listener {
   std::vector<scheduler::swap_id> failed_;
 };
 
-/// Rank 0's runner of a model that is split over processes: tells the others each step, and executes its own part. Where
-/// one rank fails, the others do, too: parallel::rank_error.
+/// Rank 0's runner of a model that is split over processes: tells the others each step, and executes its own part.
+/// Where one rank fails, the others do, too: parallel::rank_error.
 class leading_runner final : public runner {
  public:
   /// `ranks` live as long as `own`.

@@ -12,8 +12,8 @@
 
 namespace cogen::detail {
 
-/// Executes steps on a model and its cache, on the thread that launches them. A step has ended when launch() returns; but
-/// where the last stage of a pipeline computes its logits, when the next one is launched, or by finish().
+/// Executes steps on a model and its cache, on the thread that launches them. A step has ended when launch() returns;
+/// but where the last stage of a pipeline computes its logits, when the next one is launched, or by finish().
 class model_runner final : public caching_runner {
  public:
   /// The slots are of the model's layers. On a rank that is not the first, steps have no samplers: nothing is sampled.

@@ -148,9 +148,8 @@ std::vector<double> prompt_report(engine& running, const model& model) {
                                         .max_tokens = 6,
                                         .ignore_eos = true,
                                         .prompt_logprobs = i == 2 ? std::optional(1) : std::nullopt}));
-    streams.back().async_complete(net::bind_executor(context, [](error_code code, const completion&) {
-      BOOST_TEST(!code);
-    }));
+    streams.back().async_complete(
+        net::bind_executor(context, [](error_code code, const completion&) { BOOST_TEST(!code); }));
   }
   settle(running, context);
   std::vector<double> reported;
@@ -177,9 +176,10 @@ BOOST_DATA_TEST_CASE(streams_are_dropped_in_the_middle, data::make({parallel_opt
       std::vector<std::vector<token>> received(6);
       std::vector<token_stream> streams;
       for (int i = 0; i < 6; ++i) {
-        streams.push_back(running.generate({.prompt = token_ids(some_tokens(model, 5 + 9 * i, static_cast<unsigned>(i))),
-                                            .max_tokens = 12,
-                                            .ignore_eos = true}));
+        streams.push_back(
+            running.generate({.prompt = token_ids(some_tokens(model, 5 + 9 * i, static_cast<unsigned>(i))),
+                              .max_tokens = 12,
+                              .ignore_eos = true}));
         streams.back().async_complete(net::bind_executor(context, [&received, i](error_code code, completion whole) {
           if (!code) received[static_cast<std::size_t>(i)] = ids_of(whole.tokens);
         }));

@@ -69,7 +69,7 @@ BOOST_AUTO_TEST_CASE(without_running_ahead_two_steps_share_the_sequences) {
   std::vector<sequence_id> ids;
   for (int i = 0; i < 5; ++i) ids.push_back(s.sched.submit({}, {counting(4), output::sample, 20}));
   s.sched.start(forked, {{7}, output::sample, 20});
-  s.sched.run_ahead(ids.front(), true);  // the limit stands
+  s.sched.run_ahead(ids.front(), true);      // the limit stands
   BOOST_TEST(s.launch().rows.size() == 6u);  // prompts
   BOOST_TEST(s.launch().empty());            // each waits for its token
   s.absorb();

@@ -169,8 +169,8 @@ class scheduler {
   void propose(sequence_id id, std::vector<token> drafts, bool only_if_faster = false);
 
   /// With limits.depth 2 and limits.run_ahead: whether a row of the sequence may be planned while another one in flight
-  /// still samples the token that it runs, as it may at first. If not, the sequence waits until that one is absorbed, and each of its
-  /// rows can have draft tokens. Ignores unknown ids.
+  /// still samples the token that it runs, as it may at first. If not, the sequence waits until that one is absorbed,
+  /// and each of its rows can have draft tokens. Ignores unknown ids.
   void run_ahead(sequence_id id, bool allowed);
 
   /// Ends the run of a sequence without an event. The sequence becomes idle with the tokens from before that run;
