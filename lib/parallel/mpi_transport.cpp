@@ -181,6 +181,7 @@ class mpi_transport final : public transport {
     MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(world_, &rank_);
     MPI_Comm_size(world_, &size_);
+    local_rank_ = rank_on_this_machine();
     if (size_ > 1) beats_.emplace(world_);
   }
   mpi_transport(const mpi_transport&) = delete;
@@ -188,6 +189,7 @@ class mpi_transport final : public transport {
 
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return size_; }
+  int local_rank() const noexcept override { return local_rank_; }
 
   void exchange(std::span<const outgoing> out, std::span<const incoming> in) override {
     if (!error_.empty()) throw rank_error(error_);
@@ -214,6 +216,15 @@ class mpi_transport final : public transport {
 
  private:
   static constexpr std::size_t longest_text = 500;  ///< short enough that sending it never waits for the receiver
+
+  int rank_on_this_machine() const {
+    MPI_Comm machine = MPI_COMM_NULL;
+    require(MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &machine), "find its machine");
+    int rank = 0;
+    MPI_Comm_rank(machine, &rank);
+    MPI_Comm_free(&machine);
+    return rank;
+  }
 
   void begin_and_wait(std::span<const outgoing> out, std::span<const incoming> in) {
     started all;
@@ -281,6 +292,7 @@ class mpi_transport final : public transport {
   mpi_session session_;
   MPI_Comm world_ = MPI_COMM_NULL;
   int rank_ = 0;
+  int local_rank_ = 0;
   int size_ = 1;
   std::optional<heartbeats> beats_;
   std::string error_;  // of the first exchange that failed

@@ -21,6 +21,7 @@ class rank_group {
 
   int rank() const { return by_->rank(); }
   int size() const { return by_->size(); }
+  int local_rank() const { return by_->local_rank(); }  ///< among the ranks of this machine
   bool leads() const { return rank() == 0; }
   place tensor() const { return {rank() % tensor_, tensor_}; }  ///< among the ranks that split the same layers
   place stage() const { return {rank() / tensor_, pipeline_}; }

@@ -33,6 +33,9 @@ class transport {
   virtual int rank() const noexcept = 0;
   virtual int size() const noexcept = 0;
 
+  /// This rank's number among those of its machine.
+  virtual int local_rank() const noexcept { return rank(); }
+
   /// Sends and receives all of these messages, and returns when the bytes can be used again. However long another rank
   /// computes, it waits. Throws rank_error if a message has another length than its bytes, or if one of these ranks has
   /// ended, has stalled or has called fail(). After that, so does every other call.
