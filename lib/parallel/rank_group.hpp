@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cogen::parallel {
@@ -47,6 +49,11 @@ class rank_group {
   std::vector<std::vector<std::byte>> answers();
 
   void fail(const std::string& why) noexcept { by_->fail(why); }
+
+  /// As transport::watch().
+  std::shared_ptr<void> watch(std::function<void(const std::string& why)> failed) {
+    return by_->watch(std::move(failed));
+  }
 
  private:
   int first_of_stage() const { return rank() / tensor_ * tensor_; }

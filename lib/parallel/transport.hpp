@@ -2,6 +2,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -43,6 +45,11 @@ class transport {
 
   /// Makes what other ranks exchange throw rank_error, with this rank's `why`.
   virtual void fail(const std::string& why) noexcept = 0;
+
+  /// For what waits for other ranks outside of exchange(): calls `failed` once, on any thread, as soon as another rank
+  /// is known to have ended, stalled or called fail(), or when this one does; with the sentence. Until the result is
+  /// destroyed, which this transport outlives.
+  virtual std::shared_ptr<void> watch(std::function<void(const std::string& why)> failed) = 0;
 };
 
 }  // namespace cogen::parallel

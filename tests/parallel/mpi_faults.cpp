@@ -1,5 +1,5 @@
 // mpirun -n 2 mpi_faults [kill|exit|stop|throw|lie|none]: rank 1 fails in the middle of a generation. Rank 0 prints
-// what its clients get to know, and when.
+// what its clients get to know, and when. With watch_kill and watch_throw it fails while rank 0 exchanges nothing.
 #include "nn/load_rank.hpp"
 #include "parallel/rank_group.hpp"
 #include "parallel/world.hpp"
@@ -18,10 +18,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
+#include <future>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -38,6 +41,9 @@ class failing_transport final : public parallel::transport {
   int rank() const noexcept override { return by_->rank(); }
   int size() const noexcept override { return by_->size(); }
   void fail(const std::string& why) noexcept override { by_->fail(why); }
+  std::shared_ptr<void> watch(std::function<void(const std::string& why)> failed) override {
+    return by_->watch(std::move(failed));
+  }
 
   void exchange(std::span<const parallel::outgoing> out, std::span<const parallel::incoming> in) override {
     if (--left_ != 0) return by_->exchange(out, in);
@@ -85,8 +91,22 @@ void say_ends(const std::vector<std::string>& ends) {
   std::fflush(stdout);
 }
 
+/// Rank 1 fails; rank 0 waits outside of exchange() until it is told.
+int watch(parallel::transport& world, bool by_kill) {
+  if (world.rank() == 1) {
+    if (by_kill) std::raise(SIGKILL);
+    world.fail("out of luck");
+    return 0;
+  }
+  std::promise<std::string> told;
+  const auto watching = world.watch([&](const std::string& why) { told.set_value(why); });
+  fmt::print("watched: {}\n", told.get_future().get());
+  return 0;
+}
+
 int run(const std::string& how) {
   const auto world = parallel::world();
+  if (how.starts_with("watch")) return watch(*world, how == "watch_kill");
   const bool fails = world->rank() == 1;
   constexpr int at = 150;  // exchanges: in the middle of the answers
   const auto by = fails ? std::make_shared<failing_transport>(world, how, at) : world;
