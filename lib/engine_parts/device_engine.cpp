@@ -115,6 +115,7 @@ runner_shape shape_of(const nn::device_network& network, const cache::device_opt
           .attended = scratch.attended.size(1),
           .inner = scratch.gated.size(1),
           .number_bytes = static_cast<std::int64_t>(elementSize(network.type())),
+          .ranks = network.ranks() ? network.ranks()->place().count : 1,
           .unpacked_bytes = unpacked_bytes(network, layout)};
 }
 
