@@ -7,6 +7,8 @@
 
 #include <exception>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace cogen::device {
@@ -30,6 +32,9 @@ class collectives {
 
   /// Numbers of any type become those of rank 0.
   virtual void broadcast(const at::Tensor& numbers) = 0;
+
+  /// What this rank has enqueued has failed: others need not wait for it. From any thread, also a device's own.
+  virtual void fail(std::string_view why) noexcept = 0;
 
   /// Null, or why work that was enqueued has ended without the numbers of other ranks. From any thread.
   virtual std::exception_ptr failure() const noexcept { return nullptr; }

@@ -39,6 +39,8 @@ class host_collectives final : public collectives {
     std::memcpy(bytes.data(), told.data(), told.size());
   }
 
+  void fail(std::string_view why) noexcept override { ranks_->fail_soon(why); }
+
  private:
   const std::shared_ptr<parallel::rank_group> ranks_;
 };

@@ -222,10 +222,17 @@ class mpi_transport final : public transport {
       error_ = fmt::format("this rank has failed: {}", why);
       watchers_.tell(error_);
       session_.abandon();
-      const auto text = why.substr(0, longest_text);
-      for (int to = 0; to < size_; ++to)
-        if (to != rank_) MPI_Send(text.data(), static_cast<int>(text.size()), MPI_BYTE, to, failure, world_);
+      tell_others(why);
     } catch (...) {  // without memory for the text, others find out by its silence
+    }
+  }
+
+  /// The thread of heartbeats tells the others.
+  void fail_soon(std::string_view why) noexcept override {
+    try {
+      const std::lock_guard lock(failure_mutex_);
+      if (failure_.empty() && own_failure_.empty()) own_failure_ = why.empty() ? "unknown" : why;
+    } catch (...) {  // as above
     }
   }
 
@@ -235,6 +242,12 @@ class mpi_transport final : public transport {
 
  private:
   static constexpr std::size_t longest_text = 500;  ///< short enough that sending it never waits for the receiver
+
+  void tell_others(const std::string& why) const {
+    const auto text = why.substr(0, longest_text);
+    for (int to = 0; to < size_; ++to)
+      if (to != rank_) MPI_Send(text.data(), static_cast<int>(text.size()), MPI_BYTE, to, failure, world_);
+  }
 
   int rank_on_this_machine() const {
     MPI_Comm machine = MPI_COMM_NULL;
@@ -291,6 +304,7 @@ class mpi_transport final : public transport {
 
   /// On the thread of heartbeats.
   void look_for_failures(const heartbeats& of) {
+    tell_own_failure();
     if (watchers_.empty()) return;
     try {
       check_failures();
@@ -300,7 +314,14 @@ class mpi_transport final : public transport {
     }
   }
 
-  /// Throws rank_error if a rank has called fail().
+  void tell_own_failure() {
+    const std::lock_guard lock(failure_mutex_);
+    if (own_failure_.empty() || !failure_.empty()) return;
+    failure_ = fmt::format("this rank has failed: {}", own_failure_);
+    tell_others(own_failure_);
+  }
+
+  /// Throws rank_error if a rank has called fail(), or this one fail_soon().
   void check_failures() {
     const std::lock_guard lock(failure_mutex_);
     if (failure_.empty()) receive_failure();
@@ -326,7 +347,8 @@ class mpi_transport final : public transport {
   int size_ = 1;
   std::string error_;  // of the first exchange that failed
   std::mutex failure_mutex_;
-  std::string failure_;  // what another rank has told
+  std::string failure_;      // what another rank has told, or this one is to tell
+  std::string own_failure_;  // of fail_soon()
   watchers watchers_;
   std::optional<heartbeats> beats_;  // ends before what its thread uses
 };

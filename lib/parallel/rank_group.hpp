@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -49,6 +50,8 @@ class rank_group {
   std::vector<std::vector<std::byte>> answers();
 
   void fail(const std::string& why) noexcept { by_->fail(why); }
+
+  void fail_soon(std::string_view why) noexcept { by_->fail_soon(why); }
 
   /// As transport::watch().
   std::shared_ptr<void> watch(std::function<void(const std::string& why)> failed) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace cogen::parallel {
 
@@ -45,6 +46,9 @@ class transport {
 
   /// Makes what other ranks exchange throw rank_error, with this rank's `why`.
   virtual void fail(const std::string& why) noexcept = 0;
+
+  /// The same from any thread, also from one that must neither wait nor use a device: others get to know it soon.
+  virtual void fail_soon(std::string_view why) noexcept = 0;
 
   /// For what waits for other ranks outside of exchange(): calls `failed` once, on any thread, as soon as another rank
   /// is known to have ended, stalled or called fail(), or when this one does; with the sentence. Until the result is

@@ -298,10 +298,19 @@ device_runner::sampled_by device_runner::describe(step& step, wanted_rows& sampl
   return sampled_by::none;
 }
 
+/// How a step has ended whose work has ended with `error` on this device.
+std::exception_ptr device_runner::told_to_ranks(const std::exception_ptr& error) const noexcept {
+  auto* const ranks = network_->ranks();
+  if (!ranks) return error;
+  if (auto why = ranks->failure()) return why;
+  if (error) ranks->fail(sentence_of(error));
+  return error;
+}
+
 void device_runner::finish_on_device(step& step) {
   ++in_flight_;
   slots_->work->then([this, &step, turn = sampling_.turn()](std::exception_ptr error) {
-    if (!error && network_->ranks()) error = network_->ranks()->failure();
+    error = told_to_ranks(error);
     if (!error) take_sampled(step, turn);
     --in_flight_;
     step.done(std::move(error));

@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <span>
@@ -88,6 +89,7 @@ class device_runner final : public caching_runner {
   void follow(step& step, const at::Tensor& hidden, std::int64_t total);
   void share_sampled(const scheduler::step& step);
   void check_ranks() const;
+  std::exception_ptr told_to_ranks(const std::exception_ptr& error) const noexcept;
   void finish_on_device(step& step);
   void show_to_host(step& step, const at::Tensor& hidden, std::int64_t total);
   void sample(step& step, std::size_t row, std::span<float> scores);

@@ -153,11 +153,15 @@ class worker {
 
 }  // namespace
 
-void run_steps(std::unique_ptr<runner> own, parallel::rank_group& ranks) try {
-  worker(std::move(own), ranks).run();
-} catch (const std::exception& error) {
-  ranks.fail(error.what());
-  throw;
+/// Its runner waits for its device when it ends, which may wait for other ranks: they are told first.
+void run_steps(std::unique_ptr<runner> own, parallel::rank_group& ranks) {
+  worker one(std::move(own), ranks);
+  try {
+    one.run();
+  } catch (const std::exception& error) {
+    ranks.fail(error.what());
+    throw;
+  }
 }
 
 }  // namespace cogen::detail

@@ -16,6 +16,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cogen::test {
@@ -29,6 +30,7 @@ class lone_rank final : public device::collectives {
   void sum(const at::Tensor&) override {}
   void gather(const at::Tensor&, const std::vector<at::Tensor>&) override {}
   bool gathers() const override { return true; }
+  void fail(std::string_view) noexcept override {}
   void broadcast(const at::Tensor&) override { ++broadcasts; }
   std::exception_ptr failure() const noexcept override {
     return broadcasts < last ? nullptr : std::make_exception_ptr(parallel::rank_error("rank 1 has failed: no power"));

@@ -29,6 +29,7 @@ class thread_transport final : public parallel::transport {
   }
 
   void fail(const std::string& why) noexcept override { between_.fail(rank_, why); }
+  void fail_soon(std::string_view why) noexcept override { fail(std::string(why)); }
   std::shared_ptr<void> watch(std::function<void(const std::string& why)> failed) override {
     return between_.watchers_.add(std::move(failed));
   }

@@ -12,6 +12,7 @@
 #include <queue>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -167,6 +167,7 @@ class nccl_collectives final : public collectives {
     });
   }
 
+  void fail(std::string_view why) noexcept override { ranks_->fail_soon(why); }
   std::exception_ptr failure() const noexcept override { return by_.failure(); }
 
  private:
