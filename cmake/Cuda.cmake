@@ -40,6 +40,20 @@ set_target_properties(cogen_torch_cuda PROPERTIES
   INTERFACE_LINK_LIBRARIES "cogen_c10_cuda;cogen_torch;CUDA::cudart")
 add_library(cogen::torch_cuda ALIAS cogen_torch_cuda)
 
+# NCCL, over which GPUs exchange numbers: what LibTorch itself loads, with the header beside it or the toolkit's. Without
+# it, models are not split over GPUs.
+find_path(COGEN_NCCL_INCLUDE nccl.h HINTS "${COGEN_TORCH_ROOT}/../nvidia/nccl/include" ${CUDAToolkit_INCLUDE_DIRS})
+find_library(COGEN_NCCL_LIBRARY NAMES libnccl.so.2 nccl
+  HINTS "${COGEN_TORCH_ROOT}/../nvidia/nccl/lib" "${COGEN_TORCH_ROOT}/lib" ${CUDAToolkit_LIBRARY_DIR})
+mark_as_advanced(COGEN_NCCL_INCLUDE COGEN_NCCL_LIBRARY)
+if(COGEN_NCCL_INCLUDE AND COGEN_NCCL_LIBRARY)
+  add_library(cogen_nccl SHARED IMPORTED GLOBAL)
+  set_target_properties(cogen_nccl PROPERTIES
+    IMPORTED_LOCATION "${COGEN_NCCL_LIBRARY}" INTERFACE_INCLUDE_DIRECTORIES "${COGEN_NCCL_INCLUDE}")
+else()
+  message(STATUS "NCCL was not found: models are not split over GPUs")
+endif()
+
 # What every kernel is compiled with.
 add_library(cogen_cuda_settings INTERFACE)
 target_compile_options(cogen_cuda_settings INTERFACE

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backend/collectives.hpp"
 #include "backend/operators.hpp"
 #include "backend/stream.hpp"
 
@@ -9,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cogen::device {
 
@@ -27,6 +29,12 @@ class backend {
 
   virtual std::unique_ptr<stream> make_stream() const = 0;
   virtual std::unique_ptr<operators> make_operators() const = 0;
+
+  /// All tensor ranks of a model call it, each for a device of its own. By default through the memory of the host.
+  /// Throws parallel::rank_error, and std::runtime_error where devices cannot reach each other.
+  virtual std::unique_ptr<collectives> make_collectives(std::shared_ptr<parallel::rank_group> ranks) const {
+    return make_host_collectives(std::move(ranks));
+  }
 
   /// Pinned host memory, uint8: copies between it and the device are asynchronous.
   virtual at::Tensor make_host(std::int64_t bytes) const = 0;

@@ -78,7 +78,15 @@ class operators {
   /// x [tokens, hidden] float32
   virtual void embed(const embedding& from, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) = 0;
 
-  /// y = by(before(x)). x [rows, inputs] float32, y [rows, outputs], also of float32
+  /// The same in two steps: found = what the table has, zeros for tokens of another shard of the vocabulary; then x =
+  /// what is made of that. found [tokens, from.width] float32
+  virtual void find_vectors(const embedding& from, const step_rows& rows, const at::Tensor& last,
+                            const at::Tensor& found) = 0;
+  virtual void finish_embedding(const embedding& from, const step_rows& rows, const at::Tensor& found,
+                                const at::Tensor& x) = 0;
+
+  /// y = by(before(x)). x [rows, inputs] float32, or without a norm of the weights' type; y [rows, outputs], also of
+  /// float32
   virtual void norm_linear(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) = 0;
 
   /// y = f(by(before(x))). x [rows, inputs] float32, y [rows, outputs], or half as wide if gated
@@ -118,7 +126,8 @@ class operators {
   virtual void route(const at::Tensor& x, const norm& before, const mixture_of_experts& by, const at::Tensor& normed,
                      const at::Tensor& shares) = 0;
 
-  /// Adds to x, as `how` says, the sum of the chosen experts' results for `normed`, times their shares.
+  /// Adds to x, as `how` says, the sum of the chosen experts' results for `normed`, times their shares; of those that
+  /// `by` has, if it has a shard of them.
   virtual void add_experts(const at::Tensor& normed, const at::Tensor& shares, const mixture_of_experts& by,
                            const residual& how, const at::Tensor& x) = 0;
 

@@ -205,6 +205,9 @@ struct mixture_of_experts {
 
   /// Columns of the router's product.
   std::int64_t logits() const { return how.experts + (how.shared && !how.shared->gate.empty() ? 1 : 0); }
+
+  /// How many each row has: those of all experts, also of other ranks, and the shared one's.
+  std::int64_t shares() const { return how.experts + (how.shared ? 1 : 0); }
 };
 
 /// A product that is gated by the token's vector for this layer.

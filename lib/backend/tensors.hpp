@@ -84,6 +84,7 @@ struct projection {
   at::Tensor bias = {};    ///< [outputs], or none
   at::Tensor scales = {};  ///< those of operators::pack(), of the activations' type; none without codes
   std::vector<adapter> adapters = {};
+  bool is_shard = false;  ///< its results are added to those of other ranks
 };
 
 /// The angles of each position: that of position p is near[p % positions], rotated further by far[p / positions]. Rows

@@ -2,6 +2,7 @@
 
 #include "engine_parts/checked_options.hpp"
 #include "engine_parts/machine_memory.hpp"
+#include "engine_parts/rank_agreement.hpp"
 #include "nn/device_layout.hpp"
 #include "runner/device_runner.hpp"
 #include "runner/runner_memory.hpp"
@@ -114,6 +115,7 @@ runner_shape shape_of(const nn::device_network& network, const cache::device_opt
           .attended = scratch.attended.size(1),
           .inner = scratch.gated.size(1),
           .number_bytes = static_cast<std::int64_t>(elementSize(network.type())),
+          .ranks = network.ranks() ? network.ranks()->place().count : 1,
           .unpacked_bytes = unpacked_bytes(network, layout)};
 }
 
@@ -167,7 +169,8 @@ void put_on(const nn::device_model& place, engine_parts& parts, const model& mod
                                   .max_draft_tokens = parts.limits.max_draft_tokens,
                                   .vocabulary = static_cast<int>(model.config().vocabulary),
                                   .recorded = switches.recorded};
-  layout.max_sequence_length = length_that_fits(place, layout, options, how, longest);
+  const auto own_length = [&] { return length_that_fits(place, layout, options, how, longest); };
+  layout.max_sequence_length = place.ranks ? agree_on_least(*place.ranks, own_length) : own_length();
   parts.limits.max_sequence_length = layout.max_sequence_length;
   parts.limits.max_batched_tokens = step_tokens_of(options);
   parts.limits.usage = usage_of(*place.network, layout);
@@ -193,6 +196,14 @@ void put_on_device(engine_parts& parts, const model& model, const engine_options
                    const device_switches& switches) {
   const auto& place = *model.on_device();
   place.backend->allocate([&] { put_on(place, parts, model, options, std::move(room), switches); });
+}
+
+std::string settings_on_device(const model& model, const engine_options& options) {
+  const auto& place = *model.on_device();
+  const auto layout = layout_of(place, options, 1, model.has_encoder() ? 1 : 0);
+  return fmt::format("{} slots, steps of {}, {} tokens to go back, caches of {}; {}", options.batching.slots,
+                     step_tokens_of(options), options.kv.max_rollback_tokens,
+                     snapshot_format(layout, options.kv, place.backend->name()), model.fingerprint());
 }
 
 }  // namespace cogen::detail

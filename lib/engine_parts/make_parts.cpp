@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 namespace cogen {
 
@@ -80,6 +81,10 @@ void set_text(engine_parts& parts, const std::shared_ptr<const model>& model) {
   parts.end_tokens.assign(ends.begin(), ends.end());
 }
 
+std::string settings_of(const model& model, const engine_options& options) {
+  return model.on_device() ? settings_on_device(model, options) : settings_on_cpu(model, options);
+}
+
 }  // namespace
 
 engine_parts make_parts(const std::shared_ptr<const model>& model, const engine_options& options,
@@ -103,7 +108,7 @@ engine_parts make_parts(const std::shared_ptr<const model>& model, const engine_
   parts.fingerprint = model->fingerprint();
   if (auto* const ranks = model->ranks()) {
     if (model->awaits_logits()) parts.limits.depth = 2, parts.limits.run_ahead = false;
-    agree(parts.limits, *ranks, settings_on_cpu(*model, options));
+    agree(parts.limits, *ranks, settings_of(*model, options));
     parts.runner = std::make_unique<leading_runner>(std::move(parts.runner), *ranks);
   }
   return parts;
@@ -117,9 +122,13 @@ void run_worker(const std::shared_ptr<const model>& model, const engine_options&
   detail::check(options);
   engine_parts parts;
   detail::set_limits(parts.limits, options);
-  detail::put_on_cpu(parts, model, options, detail::swap_room_of(options, true));
-  detail::agree(parts.limits, *model->ranks(), detail::settings_on_cpu(*model, options));
-  detail::run_steps(*parts.runner, *model->ranks());
+  auto room = detail::swap_room_of(options, true);
+  if (model->on_device())
+    detail::put_on_device(parts, *model, options, std::move(room), {});
+  else
+    detail::put_on_cpu(parts, model, options, std::move(room));
+  detail::agree(parts.limits, *model->ranks(), detail::settings_of(*model, options));
+  detail::run_steps(std::move(parts.runner), *model->ranks());
 }
 
 engine::engine(std::shared_ptr<const model> model, engine_options options)

@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace cogen::detail {
@@ -61,7 +64,50 @@ void follow(const scheduler::limits& limits, parallel::rank_group& ranks, const 
   if (!why.empty()) throw std::invalid_argument(why);
 }
 
+/// A number, or why there is none.
+struct finding {
+  int number = 0;
+  std::string why;
+};
+
+finding found_by(const std::function<int()>& find) {
+  try {
+    return {find(), {}};
+  } catch (const std::invalid_argument& error) {
+    return {0, error.what()};
+  }
+}
+
+std::vector<std::byte> written(const finding& what) {
+  std::vector<std::byte> message;
+  message_writer to(message);
+  to.add(what.number), to.add(what.why);
+  return message;
+}
+
+finding read_finding(std::span<const std::byte> message) {
+  message_reader from(message);
+  const auto number = from.read<int>();
+  return {number, from.read<std::string>()};
+}
+
 }  // namespace
+
+int agree_on_least(parallel::rank_group& ranks, const std::function<int()>& find) {
+  auto least = found_by(find);
+  if (ranks.leads()) {
+    for (const auto& answer : ranks.answers()) {
+      auto other = read_finding(answer);
+      if (least.why.empty() && (!other.why.empty() || other.number < least.number)) least = std::move(other);
+    }
+    ranks.tell(written(least));
+  } else {
+    ranks.answer(written(least));
+    least = read_finding(ranks.listen());
+  }
+  if (!least.why.empty()) throw std::invalid_argument(least.why);
+  return least.number;
+}
 
 void agree(scheduler::limits& limits, parallel::rank_group& ranks, const std::string& settings) {
   ranks.leads() ? lead(limits, ranks, settings) : follow(limits, ranks, settings);

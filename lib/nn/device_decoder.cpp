@@ -1,5 +1,6 @@
 #include "nn/device_decoder.hpp"
 
+#include "models/tensor_shards.hpp"
 #include "nn/blocks.hpp"
 #include "nn/device_pass.hpp"
 #include "nn/part_reader.hpp"
@@ -54,8 +55,9 @@ struct device_encoder {
 class device_decoder final : public device_network {
  public:
   device_decoder(const models::model_spec& spec, const load::model_config& config, device::tensor_weights& weights,
-                 tensor_reader read)
-      : hidden_(config.hidden),
+                 std::shared_ptr<device::collectives> ranks, tensor_reader read)
+      : ranks_(std::move(ranks)),
+        hidden_(config.hidden),
         specs_(cached_layers_of(spec)),
         generates_(!models::is_encoder_only(spec)),
         encoder_(spec.encoder ? std::optional(read_encoder(*spec.encoder, read)) : std::nullopt),
@@ -74,6 +76,8 @@ class device_decoder final : public device_network {
   }
   at::ScalarType type() const noexcept override { return embedding_.table.scalar_type(); }
   at::Device device() const noexcept override { return embedding_.table.device(); }
+
+  device::collectives* ranks() const noexcept override { return ranks_.get(); }
 
   device_scratch make_scratch(std::int64_t tokens, bool sinks) const override {
     const auto rows_of = [&](std::int64_t width, at::ScalarType type) {
@@ -94,13 +98,14 @@ class device_decoder final : public device_network {
             .joined = rows_of(widths.joins ? hidden_ : 0, at::kFloat),
             .inputs = rows_of(layer_inputs_ ? layer_inputs_->width : 0, at::kFloat),
             .streams = rows_of(streams_ ? streams_->count() * hidden_ : 0, at::kFloat),
-            .wide = rows_of(widths.reads_embeddings ? 2 * hidden_ : 0, at::kFloat)};
+            .wide = rows_of(widths.reads_embeddings ? 2 * hidden_ : 0, at::kFloat),
+            .partial = rows_of(ranks_ ? std::max(hidden_, embedding_.width) : 0, at::kFloat)};
   }
 
   at::Tensor forward(device::operators& by, const device::step_rows& rows, const at::Tensor& last,
                      const at::Tensor& outputs, const device_memory& memory,
                      const device_scratch& scratch) const override {
-    device_pass on(by, rows, outputs, memory, scratch);
+    device_pass on(by, ranks(), rows, outputs, memory, scratch);
     const auto embedded = on.embed(embedding_, last);
     if (layer_inputs_) on.read_layer_inputs(*layer_inputs_, last, embedded);
     if (streams_) on.start_streams(*streams_, embedded);
@@ -116,7 +121,7 @@ class device_decoder final : public device_network {
   at::Tensor read_texts(device::operators& by, const device::step_rows& rows, const at::Tensor& last,
                         const at::Tensor& outputs, const device_memory& memory,
                         const device_scratch& scratch) const override {
-    encoder_pass on(by, rows, outputs, memory, scratch);
+    encoder_pass on(by, ranks(), rows, outputs, memory, scratch);
     return blocks_.run(on, on.embed(embedding_, last));
   }
 
@@ -127,7 +132,7 @@ class device_decoder final : public device_network {
               const device_scratch& scratch) const override {
     if (!encoder_) throw std::logic_error("this model has no encoder");
     const at::Tensor all;
-    encoder_pass on(by, rows, all, memory, scratch);
+    encoder_pass on(by, ranks(), rows, all, memory, scratch);
     const auto x = encoder_->all.run(on, on.embed(encoder_->embedding, last));
     for (const auto& block : blocks_.all())
       if (const auto* cross = std::get_if<device::cross_attention>(&block.what))
@@ -135,16 +140,33 @@ class device_decoder final : public device_network {
   }
 
   void score(device::operators& on, const at::Tensor& rows, const at::Tensor& logits) const override {
-    on.score(rows, norm_, head_, logits);
+    if (!head_.vocabulary) return on.score(rows, norm_, head_, logits);
+    const auto part = at::empty({rows.size(0), head_.vocabulary.count}, logits.options());
+    on.score(rows, norm_, head_, part);
+    gather(part, logits);
   }
 
  private:
+  /// logits [rows, vocabulary] = the ranks' columns of them.
+  void gather(const at::Tensor& part, const at::Tensor& logits) const {
+    const int ranks = ranks_->gathers() ? ranks_->place().count : 0;
+    std::vector<at::Tensor> parts, places;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const auto shard = models::vocabulary_shard(logits.size(1), {rank, ranks});
+      parts.push_back(at::empty({logits.size(0), shard.count}, logits.options()));
+      places.push_back(logits.narrow(1, shard.first, shard.count));
+    }
+    ranks_->gather(part, parts);
+    for (std::size_t rank = 0; rank < parts.size(); ++rank) places[rank].copy_(parts[rank]);
+  }
+
   static device_encoder read_encoder(const models::encoder_spec& spec, tensor_reader& read) {
     return {.embedding = read.read(spec.embedding),
             .all = blocks<tensors>(read.read(spec.blocks, true)),
             .norm = read.read(spec.final_norm)};
   }
 
+  const std::shared_ptr<device::collectives> ranks_;  // null: the model is whole
   std::int64_t hidden_;
   std::vector<cache::kv_cache_spec> specs_;
   bool generates_;
@@ -178,23 +200,26 @@ device_scratch device_scratch::first(std::int64_t tokens) const {
           .joined = joined.narrow(0, 0, tokens),
           .inputs = inputs.narrow(0, 0, tokens),
           .streams = streams.narrow(0, 0, tokens),
-          .wide = wide.narrow(0, 0, tokens)};
+          .wide = wide.narrow(0, 0, tokens),
+          .partial = partial.narrow(0, 0, tokens)};
 }
 
 std::int64_t device_scratch::bytes() const noexcept {
   std::int64_t bytes = 0;
-  for (const auto* each :
-       {&x, &qkv, &sink_q, &attended, &mixed, &decisions, &gated, &routed, &shares, &joined, &inputs, &streams, &wide})
+  for (const auto* each : {&x, &qkv, &sink_q, &attended, &mixed, &decisions, &gated, &routed, &shares, &joined, &inputs,
+                           &streams, &wide, &partial})
     if (each->defined()) bytes += static_cast<std::int64_t>(each->nbytes());
   return bytes;
 }
 
 std::unique_ptr<const device_network> make_device_decoder(const models::model_spec& spec,
                                                           const load::model_config& config,
-                                                          device::tensor_weights& weights) {
+                                                          device::tensor_weights& weights,
+                                                          std::shared_ptr<device::collectives> ranks) {
   check_parallel(spec.blocks);
   if (spec.encoder) check_parallel(spec.encoder->blocks);
-  return std::make_unique<const device_decoder>(spec, config, weights, tensor_reader(config, spec.vocabulary, weights));
+  return std::make_unique<const device_decoder>(spec, config, weights, std::move(ranks),
+                                                tensor_reader(config, spec.vocabulary, weights));
 }
 
 }  // namespace cogen::nn

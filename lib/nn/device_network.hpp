@@ -1,5 +1,6 @@
 #pragma once
 
+#include "backend/collectives.hpp"
 #include "backend/operators.hpp"
 #include "backend/stream.hpp"
 
@@ -31,6 +32,7 @@ struct device_scratch {
   at::Tensor inputs;     // [tokens, columns] float32, the tokens' vectors for all layers
   at::Tensor streams;    // [tokens, columns] float32, all streams of hidden states
   at::Tensor wide;       // [tokens, 2 * hidden] float32, x | embeddings
+  at::Tensor partial;    // [tokens, hidden] float32, what other ranks' numbers are added to
 
   /// Its first rows.
   device_scratch first(std::int64_t tokens) const;
@@ -69,6 +71,9 @@ class device_network {
   virtual at::ScalarType type() const noexcept = 0;
   virtual at::Device device() const noexcept = 0;
 
+  /// Those that share the model; null if it is whole. Then all of them make the same calls in the same order.
+  virtual device::collectives* ranks() const noexcept { return nullptr; }
+
   /// For caches with sinks or without.
   virtual device_scratch make_scratch(std::int64_t tokens, bool sinks) const = 0;
 
@@ -102,7 +107,8 @@ class device_network {
                                 const at::Tensor& outputs, const device_memory& memory,
                                 const device_scratch& scratch) const;
 
-  /// logits [rows, vocabulary] float32, of rows that forward() returned.
+  /// logits [rows, vocabulary] float32, of rows that forward() returned. They stay as they are on ranks that do not
+  /// gather.
   virtual void score(device::operators& on, const at::Tensor& rows, const at::Tensor& logits) const = 0;
 };
 

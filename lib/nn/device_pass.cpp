@@ -18,7 +18,14 @@ at::Tensor device_pass::keep(const at::Tensor& x) const {
 }
 
 at::Tensor device_pass::embed(const device::embedding& from, const at::Tensor& last) const {
-  on_.embed(from, rows_, last, scratch_.x);
+  if (!from.vocabulary) {
+    on_.embed(from, rows_, last, scratch_.x);
+    return scratch_.x;
+  }
+  const auto found = part_of(scratch_.partial, scratch_.x.size(0), from.width);
+  on_.find_vectors(from, rows_, last, found);
+  ranks_->sum(found);
+  on_.finish_embedding(from, rows_, found, scratch_.x);
   return scratch_.x;
 }
 
@@ -157,19 +164,27 @@ void device_pass::add_rows(const at::Tensor& rows, const device::residual& how, 
 device_pass::routed_rows device_pass::route(const at::Tensor& x, const device::norm& before,
                                             const device::mixture_of_experts& by) const {
   const routed_rows routed{part_of(scratch_.routed, x.size(0), x.size(1)),
-                           part_of(scratch_.shares, x.size(0), static_cast<std::int64_t>(by.experts.size()))};
+                           part_of(scratch_.shares, x.size(0), by.shares())};
   on_.route(x, before, by, routed.normed, routed.shares);
   return routed;
 }
 
 void device_pass::add_experts(const routed_rows& routed, const device::mixture_of_experts& by,
                               const device::residual& how, const at::Tensor& x) const {
-  on_.add_experts(routed.normed, routed.shares, by, how, x);
+  if (!by.how.owned) return on_.add_experts(routed.normed, routed.shares, by, how, x);
+  const auto partial = part_of(scratch_.partial, x.size(0), x.size(1)).zero_();
+  on_.add_experts(routed.normed, routed.shares, by, {}, partial);
+  ranks_->sum(partial);
+  on_.add_rows(partial, how, x);
 }
 
 void device_pass::linear_add(const at::Tensor& y, const device::projection& by, const device::residual& how,
                              const at::Tensor& x) const {
-  on_.linear_add(y, by, how, x);
+  if (!by.is_shard) return on_.linear_add(y, by, how, x);
+  const auto partial = part_of(scratch_.partial, x.size(0), x.size(1));
+  on_.norm_linear(y, {}, by, partial);
+  ranks_->sum(partial);
+  on_.add_rows(partial, how, x);
 }
 
 }  // namespace cogen::nn

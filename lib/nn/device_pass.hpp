@@ -10,10 +10,16 @@ namespace cogen::nn {
 /// The operators of one forward on a device. Results are in the forward's scratch.
 class device_pass {
  public:
-  /// Arguments are those of device_network::forward(), and must outlive it.
-  device_pass(device::operators& on, const device::step_rows& rows, const at::Tensor& outputs,
-              const device_memory& memory, const device_scratch& scratch)
-      : on_(on), rows_(rows), outputs_(outputs), memory_(memory), scratch_(scratch), streams_(scratch.streams) {}
+  /// Arguments are those of device_network::forward(), and its ranks(), and must outlive it.
+  device_pass(device::operators& on, device::collectives* ranks, const device::step_rows& rows,
+              const at::Tensor& outputs, const device_memory& memory, const device_scratch& scratch)
+      : on_(on),
+        ranks_(ranks),
+        rows_(rows),
+        outputs_(outputs),
+        memory_(memory),
+        scratch_(scratch),
+        streams_(scratch.streams) {}
 
   static std::monostate scratch() { return {}; }
   static bool is_empty(const at::Tensor& x) { return x.size(0) == 0; }
@@ -69,6 +75,7 @@ class device_pass {
   at::Tensor attended(std::int64_t rows, const device::heads& how) const;
 
   device::operators& on_;
+  device::collectives* const ranks_;
   const device::step_rows& rows_;
   const at::Tensor& outputs_;
   const device_memory& memory_;

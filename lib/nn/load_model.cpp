@@ -58,18 +58,24 @@ std::unique_ptr<const nn::network> read_network(const load::checkpoint& files, c
   return network;
 }
 
+/// Each rank has another GPU of its machine.
+std::string device_of(const load_options& options, const parallel::rank_group* ranks) {
+  return ranks && options.device == "cuda" ? fmt::format("cuda:{}", ranks->local_rank()) : options.device;
+}
+
 std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& files, const models::model_spec& spec,
-                                                       const load::model_config& config, const load_options& options) {
-  const auto backend = device::backend_named(options.device);
+                                                       const load::model_config& config, const load_options& options,
+                                                       const std::shared_ptr<parallel::rank_group>& ranks) {
+  const auto backend = device::backend_named(device_of(options, ranks.get()));
   const auto report = report_to(options, files);
   if (report) report(0);
   const auto packer = backend->make_operators();
   const auto like = at::TensorOptions(backend->device()).dtype(backend->number_format(device_type(files)));
   device::stored_weights weights(files, like, report, {.bits = options.device_weights, .on = packer.get()});
   weights.tensors().expect(spec);
-  auto network = nn::make_device_decoder(spec, config, weights);
-  weights.tensors().finish();
-  return std::make_unique<nn::network_on_device>(nn::device_model{backend, std::move(network)});
+  auto network = nn::make_device_decoder(spec, config, weights, ranks ? backend->make_collectives(ranks) : nullptr);
+  if (!ranks) weights.tensors().finish();  // other ranks read the others
+  return std::make_unique<nn::network_on_device>(nn::device_model{backend, std::move(network), ranks});
 }
 
 /// The processes of this program; null if there is one.
@@ -82,10 +88,11 @@ std::shared_ptr<parallel::rank_group> ranks_of(const parallel_options& options) 
   return std::make_shared<parallel::rank_group>(parallel::world(), tensor, pipeline);
 }
 
-void check_parallel(const load_options& options) {
-  if (options.device != "cpu")
-    throw std::invalid_argument(fmt::format(
-        "load_options.parallel is over 1, and device is {}; models are split on the CPU only", options.device));
+void check_parallel(const load_options& options, const parallel::rank_group& ranks) {
+  if (options.device != "cpu" && ranks.stage().count > 1)
+    throw std::invalid_argument(
+        fmt::format("load_options.parallel.pipeline is {}, and device is {}; stages run on the CPU only",
+                    ranks.stage().count, options.device));
   if (options.multi_token_prediction)
     throw std::invalid_argument(
         "load_options.parallel is over 1, and multi_token_prediction is set; split models do not run that layer");
@@ -112,13 +119,13 @@ std::shared_ptr<const model> nn::load_rank(const std::filesystem::path& path, co
     throw std::invalid_argument(
         fmt::format("load_options.device_weights is {}; models on the CPU keep weights as their file has them",
                     name_of(options.device_weights)));
-  if (ranks) check_parallel(options);
+  if (ranks) check_parallel(options, *ranks);
   auto config = files.config();
   auto text = nn::read_text(files, config, options.chat_template);
   const auto whole = nn::wanted_spec(files, config, options);
   const auto spec = ranks ? nn::spec_of_rank(whole, files, config, ranks->tensor(), ranks->stage()) : whole;
   auto network = options.device == "cpu" ? read_network(files, spec, config, options, ranks)
-                                         : read_device_network(files, spec, config, options);
+                                         : read_device_network(files, spec, config, options, ranks);
   auto fingerprint = nn::fingerprint_of(files, config);
   if (options.device_weights != device_weights::whole)
     fingerprint += fmt::format(", in {}", name_of(options.device_weights));

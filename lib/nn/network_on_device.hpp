@@ -17,6 +17,7 @@ class device_forward;
 struct device_model {
   std::shared_ptr<const device::backend> backend;
   std::shared_ptr<const device_network> network;
+  std::shared_ptr<parallel::rank_group> ranks = nullptr;  ///< null: this process has the whole model
 };
 
 /// The network of a model on a device. Engines run it by itself; forward() is for loops without one.
@@ -38,6 +39,7 @@ class network_on_device final : public network {
   std::int64_t weight_bytes() const noexcept override { return model_.network->weight_bytes(); }
   std::string_view weight_type() const noexcept override;
   const device_model* on_device() const noexcept override { return &model_; }
+  parallel::rank_group* ranks() const noexcept override { return model_.ranks.get(); }
 
  private:
   device_forward& forward_in(scratch& scratch) const;

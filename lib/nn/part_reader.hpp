@@ -406,10 +406,7 @@ class part_reader {
   /// The product that ends a block. Its results are added to those of other shards, and the first has the bias.
   projection shard_product(const named_rows& rows, std::int64_t inputs, bool bias, const models::shard& of) {
     auto made = project({rows}, inputs, bias && of.is_first());
-    if constexpr (requires { made.is_shard; })
-      made.is_shard = static_cast<bool>(of);
-    else if (of)
-      refuse("shards of layers");
+    made.is_shard = static_cast<bool>(of);
     return made;
   }
 

@@ -56,9 +56,7 @@ struct scratch_widths {
   void add(const parts::low_rank<tensors>&) { joins = true; }
   void add(const parts::stream_step<tensors>&) {}
   void add(const parts::layer_input<tensors>& part) { inner = std::max(inner, part.width); }
-  void add(const parts::mixture_of_experts<tensors>& part) {
-    experts = std::max(experts, static_cast<std::int64_t>(part.experts.size()));
-  }
+  void add(const parts::mixture_of_experts<tensors>& part) { experts = std::max(experts, part.shares()); }
 
   void mix(std::int64_t read, std::int64_t made) {
     qkv = std::max(qkv, read);

@@ -1,3 +1,4 @@
+#include "parallel/watchers.hpp"
 #include "parallel/world.hpp"
 
 #include <fmt/format.h>
@@ -8,6 +9,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <mpi.h>
@@ -17,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace cogen::parallel {
@@ -117,10 +120,12 @@ class mpi_session {
   bool is_own_ = false;
 };
 
-/// Sends a heartbeat to all other ranks and notes theirs, on a thread of its own: a rank that computes is alive.
+/// Sends a heartbeat to all other ranks and notes theirs, on a thread of its own: a rank that computes is alive. Then
+/// calls `look`.
 class heartbeats {
  public:
-  explicit heartbeats(MPI_Comm world) : heard_(static_cast<std::size_t>(size_of(world))) {
+  heartbeats(MPI_Comm world, std::function<void(const heartbeats&)> look)
+      : look_(std::move(look)), heard_(static_cast<std::size_t>(size_of(world))) {
     MPI_Comm_dup(world, &between_);
     MPI_Comm_rank(between_, &rank_);
     for (auto& each : heard_) each.store(clock::now());
@@ -137,7 +142,13 @@ class heartbeats {
     thread_.join();
   }
 
-  clock::time_point heard(int rank) const { return heard_[static_cast<std::size_t>(rank)].load(); }
+  /// Throws rank_error if the rank has not been heard of for too long.
+  void check(int rank, clock::time_point now) const {
+    const auto silence = now - heard_[static_cast<std::size_t>(rank)].load();
+    if (rank == rank_ || silence < patience) return;
+    throw rank_error(fmt::format("rank {} has ended or stalled: nothing has been heard of it for {} ms", rank,
+                                 std::chrono::duration_cast<std::chrono::milliseconds>(silence).count()));
+  }
 
  private:
   static int size_of(MPI_Comm world) {
@@ -152,6 +163,7 @@ class heartbeats {
       for (int rank = 0; rank < static_cast<int>(heard_.size()); ++rank)
         if (rank != rank_) MPI_Send(nullptr, 0, MPI_BYTE, rank, 0, between_);  // empty: never waits for the receiver
       note_those_of_others();
+      look_(*this);
     }
   }
 
@@ -165,6 +177,7 @@ class heartbeats {
     }
   }
 
+  const std::function<void(const heartbeats&)> look_;
   MPI_Comm between_ = MPI_COMM_NULL;
   int rank_ = 0;
   std::vector<std::atomic<clock::time_point>> heard_;
@@ -181,13 +194,15 @@ class mpi_transport final : public transport {
     MPI_Comm_set_errhandler(world_, MPI_ERRORS_RETURN);
     MPI_Comm_rank(world_, &rank_);
     MPI_Comm_size(world_, &size_);
-    if (size_ > 1) beats_.emplace(world_);
+    local_rank_ = rank_on_this_machine();
+    if (size_ > 1) beats_.emplace(world_, [this](const heartbeats& of) { look_for_failures(of); });
   }
   mpi_transport(const mpi_transport&) = delete;
   mpi_transport& operator=(const mpi_transport&) = delete;
 
   int rank() const noexcept override { return rank_; }
   int size() const noexcept override { return size_; }
+  int local_rank() const noexcept override { return local_rank_; }
 
   void exchange(std::span<const outgoing> out, std::span<const incoming> in) override {
     if (!error_.empty()) throw rank_error(error_);
@@ -195,6 +210,7 @@ class mpi_transport final : public transport {
       begin_and_wait(out, in);
     } catch (const rank_error& error) {
       error_ = error.what();
+      watchers_.tell(error_);
       session_.abandon();
       throw;
     }
@@ -204,16 +220,43 @@ class mpi_transport final : public transport {
     if (!error_.empty()) return;
     try {
       error_ = fmt::format("this rank has failed: {}", why);
+      watchers_.tell(error_);
       session_.abandon();
-      const auto text = why.substr(0, longest_text);
-      for (int to = 0; to < size_; ++to)
-        if (to != rank_) MPI_Send(text.data(), static_cast<int>(text.size()), MPI_BYTE, to, failure, world_);
+      tell_others(why);
     } catch (...) {  // without memory for the text, others find out by its silence
     }
   }
 
+  /// The thread of heartbeats tells the others.
+  void fail_soon(std::string_view why) noexcept override {
+    try {
+      const std::lock_guard lock(failure_mutex_);
+      if (failure_.empty() && own_failure_.empty()) own_failure_ = why.empty() ? "unknown" : why;
+    } catch (...) {  // as above
+    }
+  }
+
+  std::shared_ptr<void> watch(std::function<void(const std::string& why)> failed) override {
+    return watchers_.add(std::move(failed));
+  }
+
  private:
   static constexpr std::size_t longest_text = 500;  ///< short enough that sending it never waits for the receiver
+
+  void tell_others(const std::string& why) const {
+    const auto text = why.substr(0, longest_text);
+    for (int to = 0; to < size_; ++to)
+      if (to != rank_) MPI_Send(text.data(), static_cast<int>(text.size()), MPI_BYTE, to, failure, world_);
+  }
+
+  int rank_on_this_machine() const {
+    MPI_Comm machine = MPI_COMM_NULL;
+    require(MPI_Comm_split_type(world_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &machine), "find its machine");
+    int rank = 0;
+    MPI_Comm_rank(machine, &rank);
+    MPI_Comm_free(&machine);
+    return rank;
+  }
 
   void begin_and_wait(std::span<const outgoing> out, std::span<const incoming> in) {
     started all;
@@ -255,11 +298,37 @@ class mpi_transport final : public transport {
       checked = now;
       check_failures();
       for (std::size_t index = 0; index < ranks.size(); ++index)
-        if (!all.has_ended(index)) check_alive(ranks[index], now);
+        if (!all.has_ended(index)) beats_->check(ranks[index], now);
     }
   }
 
+  /// On the thread of heartbeats.
+  void look_for_failures(const heartbeats& of) {
+    tell_own_failure();
+    if (watchers_.empty()) return;
+    try {
+      check_failures();
+      for (int rank = 0; rank < size_; ++rank) of.check(rank, clock::now());
+    } catch (const rank_error& error) {
+      watchers_.tell(error.what());
+    }
+  }
+
+  void tell_own_failure() {
+    const std::lock_guard lock(failure_mutex_);
+    if (own_failure_.empty() || !failure_.empty()) return;
+    failure_ = fmt::format("this rank has failed: {}", own_failure_);
+    tell_others(own_failure_);
+  }
+
+  /// Throws rank_error if a rank has called fail(), or this one fail_soon().
   void check_failures() {
+    const std::lock_guard lock(failure_mutex_);
+    if (failure_.empty()) receive_failure();
+    if (!failure_.empty()) throw rank_error(failure_);
+  }
+
+  void receive_failure() {
     int found = 0;
     MPI_Status from;
     MPI_Iprobe(MPI_ANY_SOURCE, failure, world_, &found, &from);
@@ -268,22 +337,20 @@ class mpi_transport final : public transport {
     MPI_Get_count(&from, MPI_BYTE, &length);
     std::string why(static_cast<std::size_t>(length), '\0');
     MPI_Recv(why.data(), length, MPI_BYTE, from.MPI_SOURCE, failure, world_, MPI_STATUS_IGNORE);
-    throw rank_error(fmt::format("rank {} has failed: {}", from.MPI_SOURCE, why));
-  }
-
-  void check_alive(int rank, clock::time_point now) const {
-    const auto silence = now - beats_->heard(rank);
-    if (silence < patience) return;
-    throw rank_error(fmt::format("rank {} has ended or stalled: nothing has been heard of it for {} ms", rank,
-                                 std::chrono::duration_cast<std::chrono::milliseconds>(silence).count()));
+    failure_ = fmt::format("rank {} has failed: {}", from.MPI_SOURCE, why);
   }
 
   mpi_session session_;
   MPI_Comm world_ = MPI_COMM_NULL;
   int rank_ = 0;
+  int local_rank_ = 0;
   int size_ = 1;
-  std::optional<heartbeats> beats_;
   std::string error_;  // of the first exchange that failed
+  std::mutex failure_mutex_;
+  std::string failure_;      // what another rank has told, or this one is to tell
+  std::string own_failure_;  // of fail_soon()
+  watchers watchers_;
+  std::optional<heartbeats> beats_;  // ends before what its thread uses
 };
 
 }  // namespace

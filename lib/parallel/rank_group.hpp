@@ -5,10 +5,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cogen::parallel {
@@ -22,6 +25,7 @@ class rank_group {
 
   int rank() const { return by_->rank(); }
   int size() const { return by_->size(); }
+  int local_rank() const { return by_->local_rank(); }  ///< among the ranks of this machine
   bool leads() const { return rank() == 0; }
   place tensor() const { return {rank() % tensor_, tensor_}; }  ///< among the ranks that split the same layers
   place stage() const { return {rank() / tensor_, pipeline_}; }
@@ -56,6 +60,13 @@ class rank_group {
 
   /// This rank has failed: what it exchanges with others throws, on its own side, too.
   void fail(const std::string& why) noexcept;
+
+  void fail_soon(std::string_view why) noexcept { by_->fail_soon(why); }
+
+  /// As transport::watch().
+  std::shared_ptr<void> watch(std::function<void(const std::string& why)> failed) {
+    return by_->watch(std::move(failed));
+  }
 
  private:
   int first_of_stage() const { return rank() / tensor_ * tensor_; }

@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <exception>
 #include <stdexcept>
+#include <utility>
 
 namespace cogen::detail {
 
@@ -86,6 +88,7 @@ void device_runner::start() {
     if (options_.recorded && !prefetcher_) record_steps();
   });
   slots_->work->wait();
+  check_ranks();
 }
 
 /// Runs a step of tokens that belong to no slot.
@@ -129,6 +132,7 @@ void device_runner::launch(step& step) {
 void device_runner::read_encoder_inputs(const scheduler::step& step) {
   for (const auto& row : step.rows)
     if (row.encoder_input) encoder_->read(*operators_, *slots_->work, row.slot, *row.encoder_input);
+  check_ranks();
 }
 
 void device_runner::begin_rows(step& step) {
@@ -146,12 +150,38 @@ void device_runner::begin_rows(step& step) {
   const auto total = static_cast<std::int64_t>(recorded ? rows.size() : outputs_.size());
   const auto first = std::min(total, logits_.size(0));
   if (!recorded && first > 0) network_->score(*operators_, hidden.narrow(0, 0, first), logits_.narrow(0, 0, first));
+  if (!samples()) return follow(step, hidden, total);
   const bool host_sees_some = describe_sampling(step, first);
   if (first > 0) sampling_.run(*operators_, logits_.narrow(0, 0, first), last_);
-  if (host_sees_some)
-    show_to_host(step, hidden, total);
-  else
-    finish_on_device(step);
+  if (host_sees_some) return show_to_host(step, hidden, total);
+  share_sampled(step);
+  finish_on_device(step);
+}
+
+bool device_runner::samples() const { return network_->ranks() == nullptr || network_->ranks()->place().is_first(); }
+
+/// Scores as often as rank 0 does, which gets the logits.
+void device_runner::follow(step& step, const at::Tensor& hidden, std::int64_t total) {
+  sampling_.begin(0);
+  for (auto first = logits_.size(0); first < total; first += logits_.size(0)) {
+    const auto count = std::min(total - first, logits_.size(0));
+    network_->score(*operators_, hidden.narrow(0, first, count), logits_.narrow(0, 0, count));
+  }
+  share_sampled(step);
+  finish_on_device(step);
+}
+
+/// What a chained row of the next step reads.
+void device_runner::share_sampled(const scheduler::step& step) {
+  const auto is_sampled = [](const auto& row) { return row.wanted == scheduler::output::sample; };
+  if (network_->ranks() && std::ranges::any_of(step.rows, is_sampled))
+    network_->ranks()->broadcast(last_.narrow(0, 0, slots_->count()));
+}
+
+/// Call it when the device has ended what was enqueued.
+void device_runner::check_ranks() const {
+  if (!network_->ranks()) return;
+  if (const auto error = network_->ranks()->failure()) std::rethrow_exception(error);
 }
 
 device_runner::token_part device_runner::wanted_for(purpose what, const scheduler::row& row) {
@@ -268,12 +298,22 @@ device_runner::sampled_by device_runner::describe(step& step, wanted_rows& sampl
   return sampled_by::none;
 }
 
+/// How a step has ended whose work has ended with `error` on this device.
+std::exception_ptr device_runner::told_to_ranks(const std::exception_ptr& error) const noexcept {
+  auto* const ranks = network_->ranks();
+  if (!ranks) return error;
+  if (auto why = ranks->failure()) return why;
+  if (error) ranks->fail(sentence_of(error));
+  return error;
+}
+
 void device_runner::finish_on_device(step& step) {
   ++in_flight_;
-  slots_->work->then([this, &step, turn = sampling_.turn()](const std::exception_ptr& error) {
+  slots_->work->then([this, &step, turn = sampling_.turn()](std::exception_ptr error) {
+    error = told_to_ranks(error);
     if (!error) take_sampled(step, turn);
     --in_flight_;
-    step.done(error);
+    step.done(std::move(error));
   });
 }
 
@@ -314,6 +354,7 @@ void device_runner::show_to_host(step& step, const at::Tensor& hidden, std::int6
     if (first > 0) network_->score(*operators_, hidden.narrow(0, first, count), logits_.narrow(0, 0, count));
     host_logits_.narrow(0, 0, count).copy_(logits_.narrow(0, 0, count), true);
     slots_->work->wait();
+    check_ranks();
     for (const auto& each : wanted_by_turn_[sampling_.turn()]) {
       const auto begin = std::max(each.first, first);
       const auto end = std::min(each.first + each.count, first + count);
@@ -339,6 +380,7 @@ void device_runner::show_to_host(step& step, const at::Tensor& hidden, std::int6
       step.set_output(index, {.scores = logits(std::move(gathered[index]), options_.vocabulary)});
   }
   take_sampled(step, sampling_.turn());
+  share_sampled(step);
   step.done();
 }
 

@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <span>
@@ -34,6 +35,9 @@ std::int64_t step_tokens(int slots, const device_runner_options& options);
 /// Executes steps on a network and a cache on a device. launch() only enqueues a step's work, and the device reports
 /// its end, so a step may be launched before the previous one has ended. If the host needs logits of a step (for rows
 /// that return them, and for samples with callbacks or log-probabilities), the step has ended when launch() returns.
+///
+/// Each rank of a split model has one. Rank 0 alone samples, and tells the others the tokens last sampled; their steps
+/// have no samplers. Where another rank fails, launch() throws parallel::rank_error, or the step ends with it.
 class device_runner final : public caching_runner {
  public:
   /// Steps in flight, at most: each has its own one of the buffers that steps use in turn.
@@ -81,6 +85,11 @@ class device_runner final : public caching_runner {
   at::Tensor forward(std::span<const nn::token_row> rows);
   bool describe_sampling(step& step, std::int64_t logits);
   sampled_by describe(step& step, wanted_rows& samples);
+  bool samples() const;
+  void follow(step& step, const at::Tensor& hidden, std::int64_t total);
+  void share_sampled(const scheduler::step& step);
+  void check_ranks() const;
+  std::exception_ptr told_to_ranks(const std::exception_ptr& error) const noexcept;
   void finish_on_device(step& step);
   void show_to_host(step& step, const at::Tensor& hidden, std::int64_t total);
   void sample(step& step, std::size_t row, std::span<float> scores);

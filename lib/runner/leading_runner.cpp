@@ -92,6 +92,10 @@ void leading_runner::tell(rank_command what, const auto&... values) const {
   ranks_.tell(message);
 }
 
+void leading_runner::start() {
+  attempt([&] { own_->start(); });
+}
+
 void leading_runner::launch(step& step) {
   attempt([&] { run(step); });
 }

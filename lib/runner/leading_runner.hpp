@@ -61,7 +61,7 @@ class leading_runner final : public runner {
   ~leading_runner() override;
 
   int vocabulary() const override { return own_->vocabulary(); }
-  void start() override { own_->start(); }
+  void start() override;
   void launch(step& step) override;
   void finish() override;
   std::string snapshot_format() const override;

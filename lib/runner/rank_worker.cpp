@@ -4,8 +4,11 @@
 #include "runner/message.hpp"
 #include "runner/step_message.hpp"
 
+#include <condition_variable>
 #include <cstddef>
 #include <exception>
+#include <functional>
+#include <mutex>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -14,33 +17,78 @@ namespace cogen::detail {
 
 namespace {
 
-/// Notes the swaps that fail. They have ended when the step has.
-class failed_swaps final : public swap_listener {
+/// The swaps of one step at a time. Devices report their ends on other threads.
+class step_swaps final : public swap_listener {
  public:
   void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept override {
-    if (error) names_.push_back(name);
+    const std::lock_guard lock(mutex_);
+    ++ended_;
+    if (error) failed_.push_back(name);
+    changed_.notify_one();
   }
-  void go_on(std::function<void()> job) noexcept override { jobs_.push_back(std::move(job)); }
+  void go_on(std::function<void()> job) noexcept override {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(std::move(job));
+    changed_.notify_one();
+  }
 
-  /// Runs what is left of the swaps.
-  void finish() {
-    while (!jobs_.empty())
-      for (const auto& job : std::exchange(jobs_, {})) job();
+  /// Runs what is left of a step's swaps, and waits for their ends. Those that have failed.
+  std::vector<scheduler::swap_id> finish(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    while (ended_ < count || !jobs_.empty()) {
+      changed_.wait(lock, [&] { return ended_ >= count || !jobs_.empty(); });
+      const auto jobs = std::exchange(jobs_, {});
+      lock.unlock();
+      for (const auto& job : jobs) job();
+      lock.lock();
+    }
+    ended_ = 0;
+    return std::exchange(failed_, {});
   }
-  std::vector<scheduler::swap_id> take() { return std::exchange(names_, {}); }
 
  private:
-  std::vector<scheduler::swap_id> names_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t ended_ = 0;
+  std::vector<scheduler::swap_id> failed_;
   std::vector<std::function<void()>> jobs_;
+};
+
+/// Steps take turns in their memory, which a device may use until they have ended.
+class steps_in_turn {
+ public:
+  explicit steps_in_turn(swap_listener& swaps) : one_(swaps, on_done_), other_(swaps, on_done_) {
+    one_.done(), other_.done();
+  }
+
+  /// The memory of the step before the last one, which has ended. Throws its error.
+  step& next() {
+    std::swap(next_, last_);
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [&] { return next_->is_done(); });
+    if (next_->error()) std::rethrow_exception(next_->error());
+    return *next_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  const std::function<void()> on_done_ = [this] {
+    const std::lock_guard lock(mutex_);
+    ended_.notify_one();
+  };
+  step one_, other_;
+  step* next_ = &one_;
+  step* last_ = &other_;
 };
 
 class worker {
  public:
-  worker(runner& own, parallel::rank_group& ranks) : own_(own), ranks_(ranks) {}
+  worker(std::unique_ptr<runner> own, parallel::rank_group& ranks) : ranks_(ranks), own_(std::move(own)) {}
 
   void run() {
     ranks_.gather_at_rank_0();
-    own_.start();
+    own_->start();
     while (obey(ranks_.listen())) {
     }
   }
@@ -51,8 +99,7 @@ class worker {
     message_reader from(message);
     switch (from.read<rank_command>()) {
       case rank_command::run:
-        read_step(from, step_);
-        launch();
+        launch(from);
         return true;
       case rank_command::snapshot:
         ranks_.answer(bytes_of(from.read<scheduler::swap_id>()));
@@ -60,7 +107,7 @@ class worker {
       case rank_command::keep: {
         const auto name = from.read<scheduler::swap_id>();
         const auto encoder_input = from.read<int>();
-        own_.keep(name, own_.make_snapshot({from.rest().begin(), from.rest().end()}, encoder_input));
+        own_->keep(name, own_->make_snapshot({from.rest().begin(), from.rest().end()}, encoder_input));
         return true;
       }
       case rank_command::end:
@@ -69,18 +116,20 @@ class worker {
     throw std::runtime_error("rank 0 told something unknown");
   }
 
-  void launch() {
-    own_.launch(step_);
-    swaps_.finish();
-    if (!is_answered(step_)) return;
+  void launch(message_reader& from) {
+    auto& step = steps_.next();
+    read_step(from, step);
+    own_->launch(step);
+    const auto failed_swaps = swaps_.finish(step.swap_outs.size() + step.swap_ins.size());
+    if (!is_answered(step)) return;
     std::vector<int> failed;
-    for (std::size_t index = 0; index < step_.checkpoints.size(); ++index)
-      if (step_.checkpoints[index].failed) failed.push_back(static_cast<int>(index));
-    answer(swaps_.take(), failed);
+    for (std::size_t index = 0; index < step.checkpoints.size(); ++index)
+      if (step.checkpoints[index].failed) failed.push_back(static_cast<int>(index));
+    answer(failed_swaps, failed);
   }
 
   std::vector<std::byte> bytes_of(scheduler::swap_id name) const {
-    const auto snapshot = own_.snapshot(name);
+    const auto snapshot = own_->snapshot(name);
     if (!snapshot) throw std::runtime_error("there is no snapshot of a swap that rank 0 has one of");
     std::vector<std::byte> bytes;
     bytes.reserve(snapshot->size());
@@ -96,20 +145,23 @@ class worker {
     ranks_.answer(message);
   }
 
-  runner& own_;
   parallel::rank_group& ranks_;
-  failed_swaps swaps_;
-  const std::function<void()> on_done_ = [] {};
-  step step_{swaps_, on_done_};
+  step_swaps swaps_;
+  steps_in_turn steps_{swaps_};
+  const std::unique_ptr<runner> own_;  // ends before what its steps use
 };
 
 }  // namespace
 
-void run_steps(runner& own, parallel::rank_group& ranks) try {
-  worker(own, ranks).run();
-} catch (const std::exception& error) {
-  ranks.fail(error.what());
-  throw;
+/// Its runner waits for its device when it ends, which may wait for other ranks: they are told first.
+void run_steps(std::unique_ptr<runner> own, parallel::rank_group& ranks) {
+  worker one(std::move(own), ranks);
+  try {
+    one.run();
+  } catch (const std::exception& error) {
+    ranks.fail(error.what());
+    throw;
+  }
 }
 
 }  // namespace cogen::detail

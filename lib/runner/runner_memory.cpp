@@ -33,10 +33,18 @@ std::int64_t matrix(const runner_shape& shape) {
   return shape.number_bytes * shape.hidden * std::max(2 * shape.inner, shape.qkv);
 }
 
+/// Where ranks share the model: logits of a rank beside those of all, and the parts of a sum, at most two for each of
+/// its numbers; small sums have as many as there are ranks.
+std::int64_t exchanged(const runner_shape& shape) {
+  if (shape.ranks == 1) return 0;
+  const auto tokens = std::max(shape.step_tokens, shape.encoder_tokens);
+  return 2 * 4 * (shape.vocabulary * shape.logits_rows + tokens * shape.hidden) + shape.ranks * mebibyte;
+}
+
 }  // namespace
 
 std::int64_t runner_bytes(const runner_shape& shape, std::int64_t context) {
-  return libraries + held(shape) + temporary(shape) + matrix(shape) + shape.unpacked_bytes * context;
+  return libraries + held(shape) + temporary(shape) + matrix(shape) + exchanged(shape) + shape.unpacked_bytes * context;
 }
 
 }  // namespace cogen::detail

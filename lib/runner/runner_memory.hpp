@@ -16,6 +16,7 @@ struct runner_shape {
   std::int64_t attended = 0;
   std::int64_t inner = 0;           ///< of a feed-forward
   std::int64_t number_bytes = 0;    ///< of an activation
+  std::int64_t ranks = 1;           ///< that share the model
   std::int64_t unpacked_bytes = 0;  ///< of a token of one layer, where prompts cannot read the cache as it is; else 0
 };
 

@@ -6,6 +6,7 @@
 #include "nn/device_decoder.hpp"
 #include "nn/model_text.hpp"
 #include "nn/network_on_device.hpp"
+#include "nn/wanted_spec.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
@@ -96,15 +97,20 @@ std::shared_ptr<const model> seeded_model_on(std::shared_ptr<const device::backe
 }
 
 std::shared_ptr<const nn::device_network> golden_network_on(const device::backend& where, const std::string& name,
-                                                            at::ScalarType type, device_weights bits) {
+                                                            at::ScalarType type, device_weights bits,
+                                                            std::shared_ptr<device::collectives> ranks) {
   const load::checkpoint files(test_data() + "/golden/" + name);
   const auto config = files.config();
   const auto packer = where.make_operators();
   device::stored_weights weights(files, at::TensorOptions(where.device()).dtype(type), {},
                                  {.bits = bits, .on = packer.get()});
-  const auto spec = models::with_pooling(models::family_named(files.family())(files.fields(), config), files);
-  weights.tensors().expect(spec);
-  auto network = nn::make_device_decoder(spec, config, weights);
+  const auto whole = models::with_pooling(models::family_named(files.family())(files.fields(), config), files);
+  weights.tensors().expect(whole);
+  if (ranks) {
+    const auto spec = nn::spec_of_rank(whole, files, config, ranks->place(), {});
+    return nn::make_device_decoder(spec, config, weights, std::move(ranks));
+  }
+  auto network = nn::make_device_decoder(whole, config, weights);
   weights.tensors().finish();
   return network;
 }

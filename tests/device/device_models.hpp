@@ -12,10 +12,12 @@
 
 namespace cogen::test {
 
-/// The network of a tiny golden model, its weights in `type`, and those of its projections in so many bits.
+/// The network of a tiny golden model, its weights in `type`, and those of its projections in so many bits; or what one
+/// of `ranks` has of it.
 std::shared_ptr<const nn::device_network> golden_network_on(const device::backend& where, const std::string& name,
                                                             at::ScalarType type = at::kFloat,
-                                                            device_weights bits = device_weights::whole);
+                                                            device_weights bits = device_weights::whole,
+                                                            std::shared_ptr<device::collectives> ranks = nullptr);
 
 /// The same as a model.
 std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::backend> where, const std::string& name,

@@ -22,6 +22,9 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 namespace cogen::test {
 
@@ -94,9 +97,40 @@ class backend_without_numbers final : public device::backend {
   std::int64_t free_bytes() const override { return 0; }
 };
 
+/// Counts what ranks do together. None has numbers.
+class counted_collectives final : public device::collectives {
+ public:
+  explicit counted_collectives(parallel::place place) : place_(place) {}
+
+  parallel::place place() const override { return place_; }
+  void sum(const at::Tensor& numbers) override {
+    check(numbers);
+    ++sums;
+  }
+  void gather(const at::Tensor& part, const std::vector<at::Tensor>& parts) override {
+    check(part);
+    for (const auto& each : parts) check(each);
+    gathered += static_cast<int>(parts.size());
+  }
+  bool gathers() const override { return true; }
+  void fail(std::string_view) noexcept override {}
+  void broadcast(const at::Tensor& numbers) override { check(numbers); }
+
+  int sums = 0;
+  int gathered = 0;
+
+ private:
+  static void check(const at::Tensor& numbers) {
+    if (!numbers.is_meta() || !numbers.is_contiguous()) throw std::invalid_argument("ranks exchange something else");
+  }
+
+  const parallel::place place_;
+};
+
 struct golden_network {
-  explicit golden_network(const std::string& name)
-      : network(golden_network_on(backend_without_numbers(), name)),
+  explicit golden_network(const std::string& name, std::shared_ptr<device::collectives> ranks = nullptr)
+      : network(
+            golden_network_on(backend_without_numbers(), name, at::kFloat, device_weights::whole, std::move(ranks))),
         vocabulary(load::checkpoint(test_data() + "/golden/" + name).config().vocabulary) {}
 
   std::shared_ptr<const nn::device_network> network;
@@ -133,6 +167,7 @@ BOOST_AUTO_TEST_CASE(numbers_are_not_there) {
   BOOST_CHECK_THROW(numbers + at::empty({3}), std::exception);
 }
 
+// What a rank has of it, too.
 BOOST_AUTO_TEST_CASE(single_tokens_of_any_model_run_without_numbers) {
   int checked = 0;
   for (const auto& entry : std::filesystem::directory_iterator(test_data() + "/golden")) {
@@ -146,9 +181,29 @@ BOOST_AUTO_TEST_CASE(single_tokens_of_any_model_run_without_numbers) {
                                         .max_encoder_length = 32};
     const auto why = why_not(of, options);
     BOOST_TEST(why == "", entry.path().filename() << ": " << why);
+    for (const int rank : {0, 1}) {
+      const auto ranks = std::make_shared<counted_collectives>(parallel::place{rank, 2});
+      const auto not_of_rank = why_not(golden_network(entry.path().filename(), ranks), options);
+      BOOST_TEST(not_of_rank == "", entry.path().filename() << ", rank " << rank << ": " << not_of_rank);
+      BOOST_TEST(ranks->sums > 0);
+      BOOST_TEST(ranks->gathered == 2);
+    }
     ++checked;
   }
   BOOST_TEST(checked > 100);
+}
+
+// Of embeddings, then after attention and after the feed-forward or the experts of each layer; and the logits.
+BOOST_AUTO_TEST_CASE(what_ranks_do_is_recorded_with_a_step) {
+  for (const auto* golden : {"llama_default", "mixtral_published", "gpt_neox_published", "gpt_oss_published"}) {
+    const auto ranks = std::make_shared<counted_collectives>(parallel::place{1, 2});
+    const golden_network of(golden, ranks);
+    const cache::device_options options{
+        .device = at::kMeta, .type = of.network->type(), .slots = 4, .max_sequence_length = 96};
+    BOOST_TEST(why_not(of, options) == "");
+    BOOST_TEST(ranks->sums == 1 + 2 * static_cast<int>(of.network->kv_cache_specs().size()), golden);
+    BOOST_TEST(ranks->gathered == 2);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(so_do_those_in_rings_and_behind_sinks) {

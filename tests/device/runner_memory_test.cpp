@@ -46,9 +46,10 @@ BOOST_AUTO_TEST_CASE(a_context_that_is_unpacked_counts_by_its_length) {
 
 BOOST_AUTO_TEST_CASE(more_of_anything_takes_more) {
   const auto bytes = runner_bytes(eight_billion, 8192);
-  for (const auto number : {&runner_shape::step_tokens, &runner_shape::encoder_tokens, &runner_shape::logits_rows,
-                            &runner_shape::vocabulary, &runner_shape::scratch_bytes, &runner_shape::hidden,
-                            &runner_shape::attended, &runner_shape::inner, &runner_shape::number_bytes}) {
+  for (const auto number :
+       {&runner_shape::step_tokens, &runner_shape::encoder_tokens, &runner_shape::logits_rows,
+        &runner_shape::vocabulary, &runner_shape::scratch_bytes, &runner_shape::hidden, &runner_shape::attended,
+        &runner_shape::inner, &runner_shape::number_bytes, &runner_shape::ranks}) {
     auto more = eight_billion;
     more.*number = 2 * more.*number + 1;
     BOOST_TEST(runner_bytes(more, 8192) > bytes);

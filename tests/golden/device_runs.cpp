@@ -63,14 +63,18 @@ void rethrow(const std::exception_ptr& error) {
 
 }  // namespace
 
-verdict judge_on_device(std::shared_ptr<const model> model, const golden& reference, float tolerance, runner* by_hand) {
+engine_options options_on_device(const golden& reference) {
   engine_options options;
   options.kv.prefix_caching = false;  // it cuts prompts where others may go on, and a device's bits depend on the cut
   options.batching.slots = static_cast<int>(std::min<std::size_t>(8, reference.prompts.size()));
   for (const auto& prompt : reference.prompts)
     options.limits.max_sequence_length = std::max(options.limits.max_sequence_length.value_or(1),
                                                   static_cast<int>(prompt.ids.size() + prompt.continuation.size()));
-  engine running(std::move(model), options);
+  return options;
+}
+
+verdict judge_on_device(std::shared_ptr<const model> model, const golden& reference, float tolerance, runner* by_hand) {
+  engine running(std::move(model), options_on_device(reference));
   verdict result;
   std::vector<transcript> alone(reference.prompts.size()), together(reference.prompts.size());
   for (std::size_t i = 0; i < alone.size(); ++i)

@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -29,16 +30,25 @@
 
 namespace cogen {
 
-static std::ostream& operator<<(std::ostream& out, const parallel_options& split) {
-  return out << split.tensor << " tensor, " << split.pipeline << " pipeline";
-}
-
 namespace test {
 namespace {
 
+/// How a model is split, and where its ranks compute.
+struct layout {
+  int tensor;
+  int pipeline;
+  std::string device = "cpu";
+
+  int ranks() const { return tensor * pipeline; }
+};
+
+std::ostream& operator<<(std::ostream& out, const layout& split) {
+  return out << split.tensor << " tensor, " << split.pipeline << " pipeline on " << split.device;
+}
+
 namespace data = boost::unit_test::data;
 
-constexpr parallel_options splits[] = {{2, 1}, {3, 1}, {1, 2}, {2, 2}};
+const std::vector<layout> splits{{2, 1}, {3, 1}, {1, 2}, {2, 2}, {2, 1, "reference"}, {3, 1, "reference"}};
 const std::vector<std::string> goldens{"llama_default",         "mixtral_published", "deepseek_v3_published",
                                        "gpt_neox_published",    "jamba_tiny",        "bart_tiny",
                                        "gpt_bigcode_published", "gpt_oss_published", "qwen3_next_published",
@@ -47,11 +57,11 @@ const std::vector<std::string> goldens{"llama_default",         "mixtral_publish
 using use_engine = std::function<void(engine&, const model&)>;
 
 /// Loads a golden over ranks. Rank 0 makes an engine and calls `use`, the others work for it.
-void over_ranks(thread_ranks& ranks, const std::string& golden, parallel_options split,
+void over_ranks(thread_ranks& ranks, const std::string& golden, const layout& split,
                 const std::function<void(engine_options&)>& change, const use_engine& use) {
   run_ranks(ranks, [&](auto by) {
     const auto group = std::make_shared<parallel::rank_group>(std::move(by), split.tensor, split.pipeline);
-    const auto model = nn::load_rank(test_data() + "/golden/" + golden, {.threads = 1}, group);
+    const auto model = nn::load_rank(test_data() + "/golden/" + golden, {.threads = 1, .device = split.device}, group);
     auto options = tiny_engine(*model);
     change(options);
     if (!group->leads()) return run_worker(model, options);
@@ -60,9 +70,9 @@ void over_ranks(thread_ranks& ranks, const std::string& golden, parallel_options
   });
 }
 
-void over_ranks(const std::string& golden, parallel_options split, const std::function<void(engine_options&)>& change,
+void over_ranks(const std::string& golden, const layout& split, const std::function<void(engine_options&)>& change,
                 const use_engine& use) {
-  thread_ranks ranks(split.tensor * split.pipeline);
+  thread_ranks ranks(split.ranks());
   over_ranks(ranks, golden, split, change, use);
 }
 
@@ -94,8 +104,9 @@ BOOST_DATA_TEST_CASE(answers_do_not_depend_on_others, data::make(goldens) * data
   over_ranks(golden, split, as_it_is, [&](engine& running, const model& model) {
     const auto together = answers(running, model, 6, true);
     BOOST_TEST((together == answers(running, model, 6, false)));
-    if (split.tensor > 1) return;
-    engine whole(golden_model(golden), tiny_engine(model));
+    if (split.tensor > 1 && split.device == "cpu") return;  // other rounding
+    engine whole(load_model(test_data() + "/golden/" + golden, {.threads = 1, .device = split.device}),
+                 tiny_engine(model));
     BOOST_TEST((together == answers(whole, model, 6, true)), "other tokens than of one process");
   });
 }
@@ -118,7 +129,7 @@ class overlaps final : public event_sink {
   int steps_ = 0, overlapping_ = 0, rows_ = 0;
 };
 
-BOOST_DATA_TEST_CASE(stages_have_two_steps_at_once, data::make(splits), split) {
+BOOST_DATA_TEST_CASE(stages_have_two_steps_at_once, data::make({layout{2, 1}, {1, 2}, {2, 2}}), split) {
   const auto counted = std::make_shared<overlaps>();
   const auto count = [&](engine_options& options) {
     options.batching.slots = 6;
@@ -167,7 +178,7 @@ BOOST_AUTO_TEST_CASE(prompts_are_scored_while_the_next_part_of_them_is_in_flight
 }
 
 // Streams end while their rows are in flight, and the others go on as they would alone.
-BOOST_DATA_TEST_CASE(streams_are_dropped_in_the_middle, data::make({parallel_options{1, 2}, {2, 2}}), split) {
+BOOST_DATA_TEST_CASE(streams_are_dropped_in_the_middle, data::make({layout{1, 2}, {2, 2}}), split) {
   over_ranks("llama_default", split, as_it_is, [&](engine& running, const model& model) {
     const auto expected = answers(running, model, 6, false);
     std::mt19937 random(5);
@@ -193,6 +204,13 @@ BOOST_DATA_TEST_CASE(streams_are_dropped_in_the_middle, data::make({parallel_opt
     }
     BOOST_TEST(running.stats().sequences == 0);
   });
+}
+
+/// On a device, bits depend on how a prompt is cut.
+bool are_alike(const logits& one, const logits& other, const layout& split) {
+  if (split.device == "cpu") return std::ranges::equal(one.last(), other.last());
+  constexpr float most = 2e-4F;  // that of golden_check, which compares with other programs
+  return std::ranges::equal(one.last(), other.last(), [](float a, float b) { return std::abs(a - b) <= most; });
 }
 
 /// A sequence and what it holds.
@@ -235,7 +253,7 @@ BOOST_DATA_TEST_CASE(sequences_are_forked_cut_and_swapped,
             const auto logits = co_await one.handle.async_forward(more);
             auto fresh = running.open();
             const auto again = co_await fresh.async_forward(one.tokens);
-            BOOST_TEST(std::ranges::equal(logits.last(), again.last()), "round " << round);
+            BOOST_TEST(are_alike(logits, again, split), "round " << round);
           } else if (below(2) == 0) {
             all.erase(all.begin() + static_cast<std::ptrdiff_t>(below(all.size())));
           }
@@ -300,10 +318,12 @@ std::vector<std::string> ends_of(engine& running) {
 
 // Whatever is exchanged when a rank fails: every operation ends, with one error that names the rank, and nobody waits.
 BOOST_DATA_TEST_CASE(a_rank_fails_at_each_point,
-                     data::make({true, false}) * data::make({parallel_options{2, 1}, {1, 2}, {2, 2}}), leads, split) {
-  const int failing = leads ? 0 : split.tensor * split.pipeline - 1;
+                     data::make({true, false}) *
+                         data::make(std::vector<layout>{{2, 1}, {1, 2}, {2, 2}, {2, 1, "reference"}}),
+                     leads, split) {
+  const int failing = leads ? 0 : split.ranks() - 1;
   for (int at = 1;; ++at) {
-    thread_ranks ranks(split.tensor * split.pipeline);
+    thread_ranks ranks(split.ranks());
     std::atomic<bool> failed = false;
     ranks.before_exchange = [&](int rank, int exchange) {
       if (rank != failing || exchange != at) return;

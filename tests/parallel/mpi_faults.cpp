@@ -1,5 +1,6 @@
 // mpirun -n 2 mpi_faults [kill|exit|stop|throw|lie|none] [pipeline]: rank 1 fails in the middle of a generation. Rank 0
-// prints what its clients get to know, and when.
+// prints what its clients get to know, and when. With watch_kill, watch_throw and watch_soon it fails while rank 0
+// exchanges nothing.
 #include "nn/load_rank.hpp"
 #include "parallel/rank_group.hpp"
 #include "parallel/world.hpp"
@@ -18,6 +19,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
+#include <future>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -40,6 +43,10 @@ class failing_transport final : public parallel::transport {
   int rank() const noexcept override { return by_->rank(); }
   int size() const noexcept override { return by_->size(); }
   void fail(const std::string& why) noexcept override { by_->fail(why); }
+  void fail_soon(std::string_view why) noexcept override { by_->fail_soon(why); }
+  std::shared_ptr<void> watch(std::function<void(const std::string& why)> failed) override {
+    return by_->watch(std::move(failed));
+  }
 
   void exchange(std::span<const parallel::outgoing> out, std::span<const parallel::incoming> in) override {
     if (--left_ >= 0 || out.empty() || std::exchange(failed_, true)) return by_->exchange(out, in);
@@ -88,8 +95,20 @@ void say_ends(const std::vector<std::string>& ends) {
   std::fflush(stdout);
 }
 
+/// Rank 1 fails; rank 0 waits outside of exchange() until it is told.
+int watch(parallel::transport& world, const std::string& how) {
+  if (world.rank() == 1 && how == "watch_kill") std::raise(SIGKILL);
+  if (world.rank() == 1 && how == "watch_throw") return world.fail("out of luck"), 0;
+  if (world.rank() == 1) world.fail_soon("out of luck");
+  std::promise<std::string> told;
+  const auto watching = world.watch([&](const std::string& why) { told.set_value(why); });
+  fmt::print("watched: {}\n", told.get_future().get());
+  return 0;
+}
+
 int run(const std::string& how, bool pipeline) {
   const auto world = parallel::world();
+  if (how.starts_with("watch")) return watch(*world, how);
   const bool fails = world->rank() == 1;
   constexpr int at = 150;  // exchanges: in the middle of the answers
   const auto by = fails ? std::make_shared<failing_transport>(world, how, at) : world;

@@ -179,6 +179,21 @@ BOOST_AUTO_TEST_CASE(a_rank_that_fails_ends_the_others_waits) {
   BOOST_TEST(heard == std::vector<std::string>(2, "rank 1 has failed: out of luck"), boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(watchers_are_told_of_the_first_failure) {
+  test::thread_ranks ranks(3);
+  std::vector<std::string> told;
+  const auto tell = [&](const std::string& why) { told.push_back(why); };
+  rank_group group(ranks.transport(0), 3, 1);
+  const auto watching = group.watch(tell);
+  const auto too = group.watch(tell);
+  group.watch(tell).reset();
+  BOOST_TEST(told.empty());
+  ranks.transport(2)->fail("out of luck");
+  ranks.transport(1)->fail("out of luck, too");
+  const auto late = group.watch(tell);
+  BOOST_TEST(told == std::vector<std::string>(3, "rank 2 has failed: out of luck"), boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(messages_of_another_length_are_refused) {
   BOOST_CHECK_EXCEPTION(test::run_ranks(2,
                                         [](const transport& by) {

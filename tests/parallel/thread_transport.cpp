@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 #include <thread>
+#include <utility>
 
 namespace cogen::test {
 
@@ -28,6 +29,10 @@ class thread_transport final : public parallel::transport {
   }
 
   void fail(const std::string& why) noexcept override { between_.fail(rank_, why); }
+  void fail_soon(std::string_view why) noexcept override { fail(std::string(why)); }
+  std::shared_ptr<void> watch(std::function<void(const std::string& why)> failed) override {
+    return between_.watchers_.add(std::move(failed));
+  }
 
  private:
   void receive(const parallel::incoming& what) {
@@ -71,6 +76,7 @@ void thread_ranks::fail(int rank, const std::string& why) {
   auto& own = failures_[static_cast<std::size_t>(rank)];
   if (own.empty()) own = why.empty() ? "unknown" : why;
   changed_.notify_all();
+  watchers_.tell(fmt::format("rank {} has failed: {}", rank, own));
 }
 
 void run_ranks(thread_ranks& ranks, const std::function<void(std::shared_ptr<parallel::transport>)>& run) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "parallel/transport.hpp"
+#include "parallel/watchers.hpp"
 
 #include <condition_variable>
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <queue>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,6 +40,7 @@ class thread_ranks {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::pair<int, int>, std::queue<message>> sent_;
+  parallel::watchers watchers_;        // of all ranks
   std::vector<std::string> failures_;  // of each rank; empty: it goes on
 };
 

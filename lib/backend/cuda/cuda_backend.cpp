@@ -4,11 +4,15 @@
 #include "backend/cuda/cuda_host_memory.hpp"
 #include "backend/cuda/cuda_operators.hpp"
 #include "backend/cuda/cuda_stream.hpp"
+#include "backend/cuda/nccl_collectives.hpp"
 #include "sampling/sample_cuda.hpp"
 
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAGuard.h>
+
+#include <stdexcept>
+#include <utility>
 
 namespace cogen::device {
 
@@ -24,6 +28,15 @@ class cuda_backend final : public backend {
   std::string description() const override { return at::cuda::getDeviceProperties(number_)->name; }
   std::unique_ptr<stream> make_stream() const override { return make_cuda_stream(number_); }
   std::unique_ptr<operators> make_operators() const override { return make_cuda_operators(number_); }
+
+  std::unique_ptr<collectives> make_collectives(std::shared_ptr<parallel::rank_group> ranks) const override {
+#ifdef COGEN_WITH_NCCL
+    return make_nccl_collectives(number_, std::move(ranks));
+#else
+    throw std::invalid_argument(
+        "load_options.parallel is over 1, and device is cuda; this build of cogen was configured without NCCL");
+#endif
+  }
 
   at::Tensor make_host(std::int64_t bytes) const override {
     const c10::cuda::CUDAGuard guard(number_);

@@ -11,6 +11,7 @@
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <tuple>
 
@@ -44,7 +45,7 @@ void tensor_operators::route(const at::Tensor& x, const norm& before, const mixt
 
 void tensor_operators::add_experts(const at::Tensor& rows, const at::Tensor& shares, const mixture_of_experts& by,
                                    const residual& how, const at::Tensor& x) {
-  const auto routed = shares.narrow(1, 0, by.how.experts);
+  const auto routed = shares.narrow(1, by.how.first_expert(), by.how.own_experts());
   const auto grouped = [this](const at::Tensor& weights) {
     return weights.defined() && is_aligned(weights) && multiplies_groups(weights);
   };
@@ -58,28 +59,34 @@ at::Tensor tensor_operators::feed_forward(const at::Tensor& x, const parts::mlp<
   return product(activated(product(x, by.up), by.activation), by.down);
 }
 
-/// Each row goes through its experts alone. The rows are put in the order of their experts, and back.
+/// Each row goes through its experts alone. The rows are put in the order of their experts, and back. Where a rank has
+/// some of the experts, what was chosen of the others comes last, and is not multiplied.
 at::Tensor tensor_operators::sum_of_chosen(const at::Tensor& rows, const at::Tensor& shares,
                                            const mixture_of_experts& by) {
-  const auto chosen = std::get<1>(shares.abs().topk(by.how.top_k, 1));  // [rows, top_k]
-  const auto order = chosen.flatten().argsort(/*stable=*/true);
-  const auto experts = at::index_select(chosen.flatten(), 0, order);
-  const auto numbers = at::arange(by.how.experts, experts.options());
-  const grouped_rows groups{experts, (experts.unsqueeze(1) <= numbers).sum(0).to(at::kInt)};
-  const auto factors = at::index_select(shares.gather(1, chosen).flatten(), 0, order).unsqueeze(1);
-  auto x = at::index_select(rows, 0, at::floor_divide(order, by.how.top_k));
+  const auto own = by.how.own_experts(), most = std::min<std::int64_t>(by.how.top_k, own);
+  const auto chosen = std::get<1>(shares.abs().topk(most, 1));  // [rows, most]
+  const auto chosen_shares = shares.gather(1, chosen);
+  const auto computed = by.how.owned ? chosen.masked_fill(chosen_shares == 0, own) : chosen;
+  const auto order = computed.flatten().argsort(/*stable=*/true);
+  const auto experts = at::index_select(computed.flatten(), 0, order);
+  const auto numbers = at::arange(own, experts.options());
+  const grouped_rows groups{by.how.owned ? experts.clamp_max(own - 1) : experts,
+                            (experts.unsqueeze(1) <= numbers).sum(0).to(at::kInt)};
+  const auto factors = at::index_select(chosen_shares.flatten(), 0, order).unsqueeze(1);
+  auto x = at::index_select(rows, 0, at::floor_divide(order, most));
   if (by.how.router.scales_input) x = x * factors;
   const auto inner = activated(grouped_product(x, by.up, groups), by.experts.front().activation);
   auto results = grouped_product(inner, by.down, groups);
   if (!by.how.router.scales_input) results = results * factors;
-  return at::empty_like(results).index_copy_(0, order, results).unflatten(0, {-1, by.how.top_k}).sum(1);
+  if (by.how.owned) results = results.masked_fill((experts == own).unsqueeze(1), 0);
+  return at::empty_like(results).index_copy_(0, order, results).unflatten(0, {-1, most}).sum(1);
 }
 
-/// All rows go through all experts.
+/// All rows go through all experts that there are.
 at::Tensor tensor_operators::sum_of_all(const at::Tensor& rows, const at::Tensor& shares,
                                         const mixture_of_experts& by) {
   auto sum = at::zeros_like(rows);
-  for (std::int64_t index = 0; index < by.how.experts; ++index) {
+  for (std::int64_t index = 0; index < by.how.own_experts(); ++index) {
     const auto share = shares.narrow(1, index, 1);
     const auto& expert = by.experts[static_cast<std::size_t>(index)];
     const auto result =

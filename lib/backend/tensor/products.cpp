@@ -40,13 +40,25 @@ at::Tensor tensor_operators::weights_of(const projection& by, std::int64_t) cons
 
 void tensor_operators::embed(const embedding& from, const step_rows& rows, const at::Tensor& last,
                              const at::Tensor& x) {
-  auto found = at::index_select(from.table, 0, ids_of(rows, last)).to(at::kFloat) * from.scale;
-  if (from.to_hidden.weights.defined()) found = product(found, from.to_hidden);
+  finish_embedding(from, rows, at::index_select(from.table, 0, ids_of(rows, last)).to(at::kFloat) * from.scale, x);
+}
+
+void tensor_operators::find_vectors(const embedding& from, const step_rows& rows, const at::Tensor& last,
+                                    const at::Tensor& found) {
+  const auto& own = from.vocabulary;
+  const auto ids = ids_of(rows, last) - own.first;
+  const auto vectors = at::index_select(from.table, 0, ids.clamp(0, own.count - 1)).to(at::kFloat) * from.scale;
+  found.copy_(vectors.masked_fill(((ids < 0) | (ids >= own.count)).unsqueeze(1), 0));
+}
+
+void tensor_operators::finish_embedding(const embedding& from, const step_rows& rows, const at::Tensor& found,
+                                        const at::Tensor& x) {
+  auto made = from.to_hidden.weights.defined() ? product(found, from.to_hidden) : found;
   if (from.positions.defined()) {
     const auto table = from.positions.view({-1, x.size(1)});
-    found = found + at::index_select(table, 0, rows.positions.clamp_max(table.size(0) - 1));
+    made = made + at::index_select(table, 0, rows.positions.clamp_max(table.size(0) - 1));
   }
-  x.copy_(normed(found, from.after));
+  x.copy_(normed(made, from.after));
 }
 
 void tensor_operators::norm_linear(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) {

@@ -16,6 +16,10 @@ namespace cogen::device {
 class tensor_operators : public operators {
  public:
   void embed(const embedding& from, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) override;
+  void find_vectors(const embedding& from, const step_rows& rows, const at::Tensor& last,
+                    const at::Tensor& found) override;
+  void finish_embedding(const embedding& from, const step_rows& rows, const at::Tensor& found,
+                        const at::Tensor& x) override;
   void norm_linear(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) override;
   void norm_activated(const at::Tensor& x, const norm& before, const projection& by, const parts::activation& how,
                       const at::Tensor& y) override;

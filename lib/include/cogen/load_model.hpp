@@ -41,7 +41,8 @@ enum class device_weights : std::uint8_t {
 };
 
 /// How a model is split over processes, which mpirun has started: rank 0 runs the engine, and run_worker() is what the
-/// others do. On the CPU only, and without multi_token_prediction.
+/// others do. Without multi_token_prediction. With device "cuda", each rank has the GPU with its number among the ranks
+/// of its machine; that has been compiled but never run on several GPUs, and is tested on "reference".
 struct parallel_options {
   /// Ranks that split every layer: heads with their keys and values, columns of feed-forwards, experts, rows of the
   /// vocabulary (Shoeybi et al., arXiv:1909.08053). Their partial sums are added in the order of ranks: results are
@@ -49,7 +50,7 @@ struct parallel_options {
   /// mixers with a state, each rank computes.
   int tensor = 1;
   /// Groups of such ranks that have some layers each, one group after the other: the same bits as without. Not for
-  /// models whose layers read more than the result of the one before them.
+  /// models whose layers read more than the result of the one before them, and on the CPU only.
   int pipeline = 1;
 };
 
@@ -63,10 +64,10 @@ struct load_options {
   /// load_aborted; an exception ends it, too.
   std::function<bool(const load_progress&)> progress = {};
   std::optional<int> threads = {};  ///< at least 1, with the calling one; empty: as many as the process may run on
-  /// Where weights are and engines compute: "cpu", "cuda" (that is "cuda:0"), "cuda:N", or "reference", which is
-  /// LibTorch in float32. On a GPU, weights and activations are bfloat16, or float16 if the file's weights are. Every
-  /// model runs on each. On a GPU, parts that models of Llama's shape do not have are LibTorch's operators; their speed
-  /// has not been measured.
+  /// Where weights are and engines compute: "cpu", "cuda" (that is "cuda:0", or of split models each rank's own GPU),
+  /// "cuda:N", or "reference", which is LibTorch in float32. On a GPU, weights and activations are bfloat16, or float16
+  /// if the file's weights are. Every model runs on each. On a GPU, parts that models of Llama's shape do not have are
+  /// LibTorch's operators; their speed has not been measured.
   std::string device = "cpu";
   cogen::device_weights device_weights = cogen::device_weights::whole;  ///< on a CPU only `whole`: the file's types
   /// Loads the model's layer for multi-token prediction, which mtp() drafts with. Its weights and its keys and values

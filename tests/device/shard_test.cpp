@@ -1,0 +1,113 @@
+// What shards of a part make adds up to what the whole part makes.
+#include "tested_backend.hpp"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/randint.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/zeros.h>
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace cogen::test {
+
+namespace {
+
+constexpr std::int64_t hidden = 64, inner = 32, rows = 37;
+
+at::TensorOptions numbers(at::ScalarType type = at::kFloat) {
+  return at::TensorOptions(tested_backend()->device()).dtype(type);
+}
+
+at::Tensor random(std::vector<std::int64_t> sizes, at::ScalarType type) {
+  return (at::randn(sizes, numbers()) / 8).to(type);
+}
+
+/// Experts [first, first + count) of all; all of them are no shard.
+device::mixture_of_experts experts_of(const std::vector<parts::mlp<device::tensors>>& all, std::int64_t first,
+                                      std::int64_t count) {
+  const auto experts = static_cast<std::int64_t>(all.size());
+  device::mixture_of_experts made{
+      .how = {.experts = experts, .top_k = 3}, .router = {}, .choice_bias = {}, .experts = {}};
+  if (count < experts) made.how.owned = {.first = first, .count = count, .all = experts};
+  made.experts.assign(all.begin() + first, all.begin() + first + count);
+  std::vector<device::projection*> up, down;
+  for (auto& each : made.experts) up.push_back(&each.up), down.push_back(&each.down);
+  made.up = device::tensors::stack(up);
+  made.down = device::tensors::stack(down);
+  return made;
+}
+
+/// Three experts of each row; the first rows have no expert behind the third.
+at::Tensor shares_of(std::int64_t experts) {
+  auto shares = at::zeros({rows, experts}, numbers());
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (const std::int64_t pick : {0, 1, 2})
+      shares.select(0, row)
+          .select(0, row < 5 ? pick : (row + 2 * pick) % experts)
+          .fill_(0.2 + 0.1 * static_cast<double>(pick));
+  return shares;
+}
+
+BOOST_AUTO_TEST_SUITE(device_shards, *boost::unit_test::precondition(the_tested_place()))
+
+BOOST_AUTO_TEST_CASE(vectors_of_shards_add_up_to_embeddings) {
+  constexpr std::int64_t vocabulary = 101;
+  const auto table = random({vocabulary, hidden}, at::kBFloat16);
+  const auto on = tested_backend()->make_operators();
+  device::step_rows step;
+  step.ids = at::randint(0, vocabulary, {rows}, numbers(at::kInt));
+  step.ids.narrow(0, 3, 2).fill_(-1);
+  step.slots = at::zeros({rows}, numbers(at::kInt));
+  step.slots.select(0, 3).fill_(1);
+  step.positions = at::zeros({rows}, numbers(at::kInt));
+  step.single = rows;
+  const auto last = at::tensor({7, 90}, at::kInt).to(numbers().device());
+  const device::embedding whole{.table = table, .width = hidden};
+  const auto expected = at::empty({rows, hidden}, numbers());
+  on->embed(whole, step, last, expected);
+  auto sum = at::zeros({rows, hidden}, numbers());
+  for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 50}, {50, 1}, {51, 50}}) {
+    const auto found = at::empty({rows, hidden}, numbers());
+    const device::embedding shard{.table = table.narrow(0, first, count),
+                                  .vocabulary = {.first = first, .count = count, .all = vocabulary},
+                                  .width = hidden};
+    on->find_vectors(shard, step, last, found);
+    sum.add_(found);
+  }
+  const auto made = at::empty({rows, hidden}, numbers());
+  on->finish_embedding(whole, step, sum, made);
+  BOOST_TEST(at::equal(made, expected));
+}
+
+/// Three of 7 experts: a rank has fewer than a row may choose, or more.
+BOOST_DATA_TEST_CASE(experts_of_shards_add_up_to_all, boost::unit_test::data::make({at::kFloat, at::kBFloat16}), type) {
+  constexpr std::int64_t experts = 7;
+  std::vector<parts::mlp<device::tensors>> all;
+  for (std::int64_t index = 0; index < experts; ++index)
+    all.push_back({.up = {random({2 * inner, hidden}, type), random({2 * inner}, type)},
+                   .activation = {},
+                   .intermediate = inner,
+                   .down = {random({hidden, inner}, type), random({hidden}, type)}});
+  const auto on = tested_backend()->make_operators();
+  const auto normed = at::randn({rows, hidden}, numbers());
+  const auto shares = shares_of(experts);
+  const auto expected = at::zeros({rows, hidden}, numbers()), sum = at::zeros({rows, hidden}, numbers());
+  on->add_experts(normed, shares, experts_of(all, 0, experts), {}, expected);
+  for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 4}, {4, 1}, {5, 2}})
+    on->add_experts(normed, shares, experts_of(all, first, count), {}, sum);
+  BOOST_TEST(at::allclose(sum, expected, 1e-2, type == at::kFloat ? 1e-5 : 1e-2));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+
+}  // namespace cogen::test

@@ -1,0 +1,139 @@
+// Models that are split over devices: what ranks read of quantized weights, and what their caches hold.
+#include "backend/backend.hpp"
+#include "backend/tensor_weights.hpp"
+#include "engine/model_engines.hpp"
+#include "engine_parts/rank_agreement.hpp"
+#include "nn/load_rank.hpp"
+#include "parallel/rank_group.hpp"
+#include "test_data.hpp"
+#include "thread_transport.hpp"
+
+#include <cogen/load/checkpoint.hpp>
+
+#include <ATen/TensorOperators.h>
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cogen::test {
+namespace {
+
+const std::vector<token> prompt{3, 1, 4, 1, 5, 9, 2, 6, 5};
+
+load_options on_reference(device_weights bits) { return {.threads = 1, .device = "reference", .device_weights = bits}; }
+
+std::string folder_of(const std::string& golden) { return test_data() + "/golden/" + golden; }
+
+at::Tensor logits_of(const model& model) {
+  auto cache = model.make_cache({.slots = 1, .max_sequence_length = 64});
+  return model.forward(prompt, cache).clone();
+}
+
+/// The greatest difference of a logit over two ranks from that of one process.
+float distance_when_split(const std::string& golden, device_weights bits) {
+  const auto whole = logits_of(*load_model(folder_of(golden), on_reference(bits)));
+  float distance = 0;
+  run_ranks(2, [&](auto by) {
+    const auto group = std::make_shared<parallel::rank_group>(std::move(by), 2, 1);
+    const auto split = logits_of(*nn::load_rank(folder_of(golden), on_reference(bits), group));
+    if (group->leads()) distance = (split - whole).abs().max().template item<float>();
+  });
+  return distance;
+}
+
+BOOST_AUTO_TEST_SUITE(split_over_devices)
+
+BOOST_AUTO_TEST_CASE(weights_are_split_before_they_are_quantized) {
+  BOOST_TEST(distance_when_split("llama_gguf", device_weights::whole) < 2e-4F);
+  BOOST_TEST(distance_when_split("llama_gguf", device_weights::int8) < 0.1F);  // each is nearer to the model
+}
+
+BOOST_AUTO_TEST_CASE(columns_of_4_bits_are_those_of_the_whole) {
+  const load::checkpoint files(folder_of("llama_gguf"));
+  const auto on = device::backend_named("reference")->make_operators();
+  device::stored_weights weights(files, at::TensorOptions().dtype(at::kFloat), {},
+                                 {.bits = device_weights::int4, .on = on.get()});
+  const auto columns = [&](std::int64_t first, std::int64_t count) {
+    const weights::named_rows rows{
+        .name = "model.layers.0.mlp.down_proj.weight", .rows = 96, .stored_inputs = 64, .first_input = first};
+    return weights.projection(std::span(&rows, 1), count);
+  };
+  const auto whole = columns(0, 64);
+  for (const std::int64_t half : {0, 1}) {
+    const auto part = columns(32 * half, 32);
+    BOOST_TEST(part.weights.equal(whole.weights.narrow(1, 32 * half, 32)));
+    BOOST_TEST(part.scales.equal(whole.scales.narrow(1, half, 1)));
+  }
+}
+
+// Of heads of 16 numbers, 3 have no whole groups.
+BOOST_AUTO_TEST_CASE(columns_without_whole_groups_are_refused_in_4_bits) {
+  try {
+    distance_when_split("llama_gguf", device_weights::int4);
+    BOOST_FAIL("not refused");
+  } catch (const std::invalid_argument& error) {
+    BOOST_TEST(std::string(error.what()).starts_with("rows of 48 numbers cannot be quantized in 4 bits"), error.what());
+  }
+}
+
+/// What ranks say, by their number, of which one makes an engine.
+std::vector<std::string> said_by(int count, const std::function<std::string(parallel::rank_group&)>& say) {
+  std::vector<std::string> said(static_cast<std::size_t>(count));
+  run_ranks(count, [&](auto by) {
+    parallel::rank_group group(std::move(by), count, 1);
+    auto& own = said[static_cast<std::size_t>(group.rank())];
+    try {
+      own = say(group);
+    } catch (const std::invalid_argument& error) {
+      own = error.what();
+    }
+  });
+  return said;
+}
+
+BOOST_AUTO_TEST_CASE(ranks_agree_on_the_least) {
+  const auto least_of = [](const std::vector<int>& found) {
+    return said_by(static_cast<int>(found.size()), [&](auto& group) {
+      return std::to_string(detail::agree_on_least(group, [&] {
+        const int own = found[static_cast<std::size_t>(group.rank())];
+        if (own == 0) throw std::invalid_argument("nothing fits");
+        return own;
+      }));
+    });
+  };
+  using all = std::vector<std::string>;
+  for (const auto& found : {std::vector{7, 5, 9}, {5, 7, 9}, {9, 7, 5}})
+    BOOST_TEST(least_of(found) == (all{"5", "5", "5"}), boost::test_tools::per_element());
+  for (const auto& found : {std::vector{0, 5}, {5, 0}, {0, 0}})
+    BOOST_TEST(least_of(found) == (all{"nothing fits", "nothing fits"}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(caches_that_do_not_fit_on_one_rank_are_refused_on_all) {
+  std::vector<std::string> said(2);
+  run_ranks(2, [&](auto by) {
+    const auto group = std::make_shared<parallel::rank_group>(std::move(by), 2, 1);
+    const auto model = nn::load_rank(folder_of("llama_default"), on_reference(device_weights::whole), group);
+    auto options = tiny_engine(*model);
+    options.kv.bytes = group->leads() ? 1 << 24 : 1 << 14;
+    try {
+      if (!group->leads()) return run_worker(model, options);
+      engine(model, options);
+    } catch (const std::invalid_argument& error) {
+      said[static_cast<std::size_t>(group->rank())] = error.what();
+    }
+  });
+  BOOST_TEST(said[0] == said[1]);
+  BOOST_TEST(said[0].starts_with("engine_options.limits.max_sequence_length is"), said[0]);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::test
