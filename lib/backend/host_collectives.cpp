@@ -11,7 +11,7 @@ namespace cogen::device {
 
 namespace {
 
-std::span<float> numbers_of(const at::Tensor& of) {
+std::span<float> floats_of(const at::Tensor& of) {
   return {of.mutable_data_ptr<float>(), static_cast<std::size_t>(of.numel())};
 }
 
@@ -20,13 +20,13 @@ class host_collectives final : public collectives {
   explicit host_collectives(std::shared_ptr<parallel::rank_group> ranks) : ranks_(std::move(ranks)) {}
 
   parallel::place place() const override { return ranks_->tensor(); }
-  void sum(const at::Tensor& numbers) override { ranks_->sum(numbers_of(numbers)); }
+  void sum(const at::Tensor& numbers) override { ranks_->sum(floats_of(numbers)); }
 
   void gather(const at::Tensor& part, const std::vector<at::Tensor>& parts) override {
     std::vector<std::span<float>> received;
     received.reserve(parts.size());
-    for (const auto& each : parts) received.push_back(numbers_of(each));
-    ranks_->gather(numbers_of(part), received);
+    for (const auto& each : parts) received.push_back(floats_of(each));
+    ranks_->gather(floats_of(part), received);
   }
   bool gathers() const override { return ranks_->gathers(); }
 
