@@ -172,7 +172,8 @@ double seen_tokens(const cell& what, const settings& wanted) {
 
 /// A decode step without an engine: what the device takes for it when the host asks for nothing else.
 double step_alone(const model& of, const cell& what) {
-  const auto& [where, network] = *of.on_device();
+  const auto& where = of.on_device()->backend;
+  const auto& network = of.on_device()->network;
   const auto operators = where->make_operators();
   const auto stream = where->make_stream();
   const cache::device_cache memory(network->kv_cache_specs(), {.device = network->device(),
