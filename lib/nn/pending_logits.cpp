@@ -28,7 +28,7 @@ pending_logits::pending_logits(parallel::rank_group& ranks, std::int64_t rows, s
     : ranks_(&ranks), whole_(at::empty({rows, vocabulary}, at::kFloat)) {}
 
 pending_logits::pending_logits(pending_logits&& other) noexcept
-    : ranks_(std::exchange(other.ranks_, nullptr)), whole_(std::move(other.whole_)), parts_(std::move(other.parts_)) {}
+    : ranks_(std::exchange(other.ranks_, nullptr)), last_(other.last_), whole_(std::move(other.whole_)), parts_(std::move(other.parts_)) {}
 
 pending_logits::~pending_logits() {
   if (ranks_) ranks_->forget_expected();
@@ -45,12 +45,12 @@ void pending_logits::expect(std::span<const int> rows) {
                                 : at::empty({count, columns_of(whole_.size(1), {rank, shards}).count}, at::kFloat));
   std::vector<std::span<float>> into;
   std::ranges::transform(received, std::back_inserter(into), floats_of);
-  ranks_->expect(into);
+  last_ = ranks_->expect(into);
   if (!in_place) parts_.push_back({{rows.begin(), rows.end()}, std::move(received)});
 }
 
 at::Tensor pending_logits::wait() {
-  ranks_->collect();
+  ranks_->collect(last_);
   ranks_ = nullptr;
   for (const auto& [rows, shards] : parts_)
     for (std::size_t rank = 0; rank < shards.size(); ++rank) {

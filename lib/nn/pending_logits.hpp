@@ -33,6 +33,7 @@ class pending_logits {
   };
 
   parallel::rank_group* ranks_;  // null: nothing is pending
+  std::uint64_t last_ = 0;       // of the numbers by which ranks_ know what is expected
   at::Tensor whole_;
   std::vector<part> parts_;  // those that are to be copied into it
 };

@@ -112,6 +112,7 @@ void rank_group::exchange_with_stages(std::span<const outgoing> out, std::span<c
   in_ = std::exchange(expected_, {});
   in_.insert(in_.end(), in.begin(), in.end());
   if (!out_.empty() || !in_.empty()) by_->exchange(out_, in_);
+  received_expectations_ = expectations_;
 }
 
 void rank_group::send_later(int to, std::span<const std::byte> bytes) {
@@ -134,12 +135,16 @@ void rank_group::gather(std::span<const float> part, std::span<const std::span<f
   if (!out_.empty() || !in_.empty()) by_->exchange(out_, in_);
 }
 
-void rank_group::expect(std::span<const std::span<float>> parts) {
+std::uint64_t rank_group::expect(std::span<const std::span<float>> parts) {
   int from = first_of_last_stage();
   for (const auto part : parts) expected_.push_back({from++, std::as_writable_bytes(part)});
+  return ++expectations_;
 }
 
-void rank_group::collect() { exchange_with_stages({}, {}); }
+void rank_group::collect(std::uint64_t number) {
+  if (failure_) throw rank_error(*failure_);
+  if (received_expectations_ < number) flush();
+}
 
 void rank_group::tell(std::span<const std::byte> message) {
   for (int to = 1; to < size(); ++to) tell(to, message);

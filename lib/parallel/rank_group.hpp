@@ -44,14 +44,17 @@ class rank_group {
   void gather_at_rank_0() { for_all_ = false; }
 
   /// The same for ranks of earlier stages that gather, which go on meanwhile: the parts are there when a later call has
-  /// sent rows to the next stage, or has returned from collect(). Parts are received in the order of calls, and are
-  /// valid until then, or until forget_expected().
-  void expect(std::span<const std::span<float>> parts);
-  void collect();
+  /// sent rows to the next stage, or when collect() has returned that was given the number of this call. Parts are
+  /// received in the order of calls, and have to be valid until then, or until forget_expected().
+  std::uint64_t expect(std::span<const std::span<float>> parts);
+  void collect(std::uint64_t number);
   void forget_expected() noexcept { expected_.clear(); }
 
+  /// Sends what later stages have been told, and receives all that is expected.
+  void flush() { exchange_with_stages({}, {}); }
+
   /// Rank 0's message to all others or to one, and what they answer. answers() has one of each, in order of ranks. What
-  /// later stages are told goes with the next rows that are sent, or with collect(), whichever comes first.
+  /// later stages are told goes with the next rows that are sent, or with flush(), whichever comes first.
   void tell(std::span<const std::byte> message);
   void tell(int rank, std::span<const std::byte> message);
   std::vector<std::byte> listen();
@@ -95,6 +98,7 @@ class rank_group {
   };
   std::vector<message> unsent_;
   std::vector<incoming> expected_;
+  std::uint64_t expectations_ = 0, received_expectations_ = 0;
 };
 
 }  // namespace cogen::parallel

@@ -78,7 +78,7 @@ leading_runner::~leading_runner() {
     attempt([&] {
       own_->finish();
       tell(rank_command::end);
-      ranks_.collect();
+      ranks_.flush();
     });
   } catch (const std::exception&) {  // the others have failed, or know now that this rank has
   }
@@ -115,7 +115,7 @@ void leading_runner::run(step& step) {
   write_step(step, to);
   ranks_.tell(message);
   own_->launch(step);
-  if (step.rows.empty()) ranks_.collect();
+  if (step.rows.empty()) ranks_.flush();
   swaps_.release(is_answered(step) ? take_failures(step) : std::vector<scheduler::swap_id>());
 }
 
@@ -164,7 +164,7 @@ void leading_runner::keep(scheduler::swap_id name, std::shared_ptr<const kv_snap
     to.add_bytes(whole->of_rank(rank));
     attempt([&] { ranks_.tell(rank, message); });
   }
-  attempt([&] { ranks_.collect(); });
+  attempt([&] { ranks_.flush(); });
   own_->keep(name, whole->own());
 }
 

@@ -90,8 +90,8 @@ BOOST_AUTO_TEST_CASE(parts_of_the_last_stage_are_gathered) {
       if (group.stage().is_last())
         group.gather(part_of(group.rank(), group.tensor().index == 0 ? 2 : 3), received);
       else
-        group.expect(received);
-      group.collect();
+        group.collect(group.expect(received));
+      group.flush();
       if (!group.gathers()) return;
       require(first == part_of(2, 2));
       require(second == part_of(3, 3));
@@ -133,12 +133,41 @@ BOOST_AUTO_TEST_CASE(stages_work_at_once) {
         group.expect(parts);
         if (batch == 6) require(group.answers() == std::vector(static_cast<std::size_t>(2 * stages - 1), told));
       }
-      group.collect();
+      group.flush();
       for (std::size_t batch = 0; batch < 16; ++batch)
         require(received[batch].front() == static_cast<float>(batch / 2 * 2) + all);
       group.tell(std::vector<std::byte>());
-      group.collect();
+      group.flush();
     });
+}
+
+BOOST_AUTO_TEST_CASE(what_has_come_is_not_waited_for) {
+  test::run_ranks(2, [](const transport& by) {
+    rank_group group(by, 1, 2);
+    group.gather_at_rank_0();
+    std::vector<float> first{1}, second{2};
+    if (group.leads()) {
+      const std::span<float> first_part[] = {first}, second_part[] = {second};
+      group.send_to_next_stage(first);
+      const auto first_one = group.expect(first_part);
+      group.send_to_next_stage(second);
+      const auto second_one = group.expect(second_part);
+      group.collect(first_one);  // while the other rank does not go on
+      require(first.front() == 11);
+      group.tell(bytes_of("go on"));
+      group.collect(second_one);
+      require(second.front() == 12);
+    } else {
+      for (auto* const row : {&first, &second}) {
+        group.receive_from_last_stage(*row);
+        if (row == &second) require(group.listen() == bytes_of("go on"));
+        row->front() += 10;
+        group.gather(*row, {});
+      }
+      group.listen();  // sends what was gathered
+    }
+    if (group.leads()) group.tell(bytes_of("the end")), group.flush();
+  });
 }
 
 BOOST_AUTO_TEST_CASE(rank_0_tells_and_is_answered) {
