@@ -28,7 +28,10 @@ pending_logits::pending_logits(parallel::rank_group& ranks, std::int64_t rows, s
     : ranks_(&ranks), whole_(at::empty({rows, vocabulary}, at::kFloat)) {}
 
 pending_logits::pending_logits(pending_logits&& other) noexcept
-    : ranks_(std::exchange(other.ranks_, nullptr)), last_(other.last_), whole_(std::move(other.whole_)), parts_(std::move(other.parts_)) {}
+    : ranks_(std::exchange(other.ranks_, nullptr)),
+      last_(other.last_),
+      whole_(std::move(other.whole_)),
+      parts_(std::move(other.parts_)) {}
 
 pending_logits::~pending_logits() {
   if (ranks_) ranks_->forget_expected();

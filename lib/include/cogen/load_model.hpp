@@ -49,9 +49,9 @@ struct parallel_options {
   /// batch-invariant, and differ from those of another number of ranks in rounding only. What cannot be split, such as
   /// mixers with a state, each rank computes.
   int tensor = 1;
-  /// Groups of such ranks that have some layers each, one group after the other: the same bits as without. Two steps are
-  /// in flight, each with half of the sequences that decode. On the CPU only, and not for models that make vectors of
-  /// texts.
+  /// Groups of such ranks that have some layers each, one group after the other: the same bits as without. Two steps
+  /// are in flight, each with half of the sequences that decode. On the CPU only, and not for models that make vectors
+  /// of texts.
   int pipeline = 1;
 };
 
