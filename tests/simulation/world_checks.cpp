@@ -183,7 +183,9 @@ void world::check_idle_timeout(const step& made, int tokens, sequence_id id, mir
   require(!made.empty(), text(id) + " could run, and nothing is planned");
   const bool hurried =
       within.target_step_latency != limits().target_step_latency && machine_.phase_of(id) == phase::prefilling;
-  require(tokens >= within.max_batched_tokens || seq.unserved <= 1 || (hurried && !made.rows.empty()),
+  const bool halved = within.depth == 2 && !within.run_ahead && machine_.phase_of(id) == phase::decoding;
+  const int most = halved ? 3 : 1;  // half of those that decode, half of the rest, and so on
+  require(tokens >= within.max_batched_tokens || seq.unserved <= most || (hurried && !made.rows.empty()),
           text(id) + " could run, and there is room in the plan");
   if (machine_.phase_of(id) != phase::decoding) return;
   const int rows = std::max(1, within.max_batched_tokens - std::max(1, within.max_batched_tokens / 8));
