@@ -99,4 +99,9 @@ shard vocabulary_shard(std::int64_t vocabulary, parallel::place rank) {
   return evenly(vocabulary, rank);
 }
 
+shard logits_columns(std::int64_t vocabulary, parallel::place rank) {
+  const auto own = vocabulary_shard(vocabulary, rank);
+  return own ? own : shard{.count = vocabulary};
+}
+
 }  // namespace cogen::models

@@ -20,4 +20,7 @@ model_spec shard_of(model_spec spec, std::int64_t vocabulary, parallel::place ra
 /// The rows of a vocabulary that one rank has; all of them if there are more ranks than tokens.
 shard vocabulary_shard(std::int64_t vocabulary, parallel::place rank);
 
+/// The columns of the logits that one rank computes: those of its rows of the vocabulary.
+shard logits_columns(std::int64_t vocabulary, parallel::place rank);
+
 }  // namespace cogen::models

@@ -16,12 +16,6 @@ std::span<float> floats_of(const at::Tensor& contiguous) {
   return {contiguous.mutable_data_ptr<float>(), static_cast<std::size_t>(contiguous.numel())};
 }
 
-/// Of a vocabulary with fewer tokens than ranks, each rank computes all.
-models::shard columns_of(std::int64_t vocabulary, parallel::place rank) {
-  const auto shard = models::vocabulary_shard(vocabulary, rank);
-  return shard ? shard : models::shard{.count = vocabulary};
-}
-
 }  // namespace
 
 pending_logits::pending_logits(parallel::rank_group& ranks, std::int64_t rows, std::int64_t vocabulary)
@@ -44,8 +38,9 @@ void pending_logits::expect(std::span<const int> rows) {
   const bool in_place = shards == 1 && rows.back() - rows.front() + 1 == count;
   std::vector<at::Tensor> received;
   for (int rank = 0; rank < shards; ++rank)
-    received.push_back(in_place ? whole_.narrow(0, rows.front(), count)
-                                : at::empty({count, columns_of(whole_.size(1), {rank, shards}).count}, at::kFloat));
+    received.push_back(
+        in_place ? whole_.narrow(0, rows.front(), count)
+                 : at::empty({count, models::logits_columns(whole_.size(1), {rank, shards}).count}, at::kFloat));
   std::vector<std::span<float>> into;
   std::ranges::transform(received, std::back_inserter(into), floats_of);
   last_ = ranks_->expect(into);
@@ -57,7 +52,8 @@ at::Tensor pending_logits::wait() {
   ranks_ = nullptr;
   for (const auto& [rows, shards] : parts_)
     for (std::size_t rank = 0; rank < shards.size(); ++rank) {
-      const auto columns = columns_of(whole_.size(1), {static_cast<int>(rank), static_cast<int>(shards.size())});
+      const auto columns =
+          models::logits_columns(whole_.size(1), {static_cast<int>(rank), static_cast<int>(shards.size())});
       for (std::size_t i = 0; i < rows.size(); ++i)
         whole_[rows[i]].narrow(0, columns.first, columns.count).copy_(shards[rank][static_cast<std::int64_t>(i)]);
     }

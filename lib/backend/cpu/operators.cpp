@@ -219,10 +219,7 @@ void operators::gather_logits(const activations& own, const activations& logits)
   const auto tensor = context_.ranks->tensor();
   std::vector<activations> parts;
   std::vector<std::span<float>> received;
-  const auto shard_of = [&](int rank) {
-    const auto shard = models::vocabulary_shard(logits.columns, {rank, tensor.count});
-    return shard ? shard : models::shard{.count = logits.columns};
-  };
+  const auto shard_of = [&](int rank) { return models::logits_columns(logits.columns, {rank, tensor.count}); };
   for (int rank = 0; context_.ranks->gathers() && rank < tensor.count; ++rank) {
     parts.push_back(context_.space.take(logits.rows, shard_of(rank).count));
     received.push_back(parts.back().numbers());
