@@ -92,7 +92,7 @@ class group_codec final : public codec {
   float element(const float* values, int head_dim, int row, int i) const { return values[index(head_dim, row, i)]; }
 
   std::size_t group_of(const group_layout& at, int row, int i) const {
-    return static_cast<std::size_t>(at.along_rows ? row * at.groups + i / format_.group
+    return static_cast<std::size_t>(at.along_rows ? i / format_.group * at.rows + row
                                                   : row / format_.group * at.padded + i);
   }
 
@@ -118,7 +118,8 @@ class group_codec final : public codec {
   }
 
   std::size_t byte_of(const group_layout& at, int row, int i) const {
-    return static_cast<std::size_t>(at.codes) + static_cast<std::size_t>(row * at.row_bytes + i % at.row_bytes);
+    return static_cast<std::size_t>(at.codes) +
+           static_cast<std::size_t>(row / 4 * 4 * at.row_bytes + 4 * (i % at.row_bytes) + row % 4);
   }
 
   void put(std::byte* block, const group_layout& at, int row, int i, int code) const {
@@ -169,7 +170,7 @@ group_layout::group_layout(const group_format& format, int head_dim) {
   const int scales = groups * (along_rows ? rows : padded);
   minimums = rounded_up(2 * scales, 64);
   codes = 2 * minimums;
-  bytes = codes + rounded_up(rows * row_bytes, 64);
+  bytes = codes + rounded_up(rows, 4) * row_bytes;
 }
 
 quantized_plane plane_of(const codec& how, int head_dim, row_order rows) {
@@ -184,7 +185,7 @@ quantized_plane plane_of(const codec& how, int head_dim, row_order rows) {
   plane.bits = format->bits;
   plane.along_rows = at.along_rows;
   plane.group = format->group;
-  plane.groups = at.groups;
+  plane.rows = at.rows;
   plane.row_bytes = at.row_bytes;
   plane.minimums = at.minimums;
   plane.codes = at.codes;

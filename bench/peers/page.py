@@ -6,7 +6,7 @@ import limits
 import model_shape
 from markdown import table
 
-OURS = ["cogen int8", "cogen float32"]
+OURS = ["cogen int8", "cogen int8, int8 cache", "cogen float32"]
 
 
 def shown(value):

@@ -148,6 +148,8 @@ MEDIUM = 1 << 16
 PASSIVE = (("OMP_WAIT_POLICY", "passive"),)
 MAKERS = {
     "cogen-int8": lambda given, key: cogen(given, key, "cogen int8", "--compute-type", "int8"),
+    "cogen-int8-cache": lambda given, key: cogen(given, key, "cogen int8, int8 cache", "--compute-type", "int8",
+                                                 "--kv-dtype", "int8"),
     "cogen-float32": lambda given, key: cogen(given, key, "cogen float32", "--compute-type", "float32"),
     "llama": lambda given, key: llama(given, key, "llama.cpp"),
     "llama-q4_0": lambda given, key: llama(given, key, "llama.cpp, Q4_0", "Q4_0", largest=MEDIUM),
@@ -172,8 +174,8 @@ MAKERS = {
 }
 
 
-BY_DEFAULT = ["cogen-int8", "cogen-float32", "llama", "llama-q4_0", "llama-passive", "openvino", "openvino-2048",
-              "openvino-q8_0", "openvino-f16", "transformers-bf16"]
+BY_DEFAULT = ["cogen-int8", "cogen-int8-cache", "cogen-float32", "llama", "llama-q4_0", "llama-passive", "openvino",
+              "openvino-2048", "openvino-q8_0", "openvino-f16", "transformers-bf16"]
 
 
 def made(given):

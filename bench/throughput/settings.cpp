@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <iostream>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 
@@ -30,12 +31,18 @@ cogen::compute_type compute_type_named(const std::string& name) {
   throw std::invalid_argument(fmt::format("--compute-type {}: there are float32 and int8", name));
 }
 
-std::optional<cogen::cache::scalar> cache_type_named(const std::string& name) {
-  if (name.empty()) return std::nullopt;
-  if (name == "f32") return cogen::cache::scalar::f32;
-  if (name == "f16") return cogen::cache::scalar::f16;
-  if (name == "bf16") return cogen::cache::scalar::bf16;
-  throw std::invalid_argument(fmt::format("--kv-dtype {}: there are f32, f16 and bf16", name));
+void set_cache(cogen::kv_options& kv, const std::string& name) {
+  namespace cache = cogen::cache;
+  static const std::map<std::string, cache::scalar> types{
+      {"f32", cache::scalar::f32}, {"f16", cache::scalar::f16}, {"bf16", cache::scalar::bf16}};
+  static const std::map<std::string, cache::quantization> codes{{"int8", cache::int8()}, {"int4", cache::int4()}};
+  if (name.empty()) return;
+  if (types.contains(name))
+    kv.dtype = types.at(name);
+  else if (codes.contains(name))
+    kv.quantization = codes.at(name);
+  else
+    throw std::invalid_argument(fmt::format("--kv-dtype {}: there are f32, f16, bf16, int8 and int4", name));
 }
 
 void check(const settings& wanted) {
@@ -68,7 +75,8 @@ std::optional<settings> parse(int argc, char** argv) {
   add("max-batched-tokens", po::value(&max_batched_tokens)->default_value(0), "tokens of a step; 0: the engine's own");
   add("max-buffered-tokens", po::value(&wanted.max_buffered_tokens)->default_value(-1),
       "tokens ahead of the reader; -1: all of them");
-  add("kv-dtype", po::value(&kv_dtype)->default_value(""), "f32, f16 or bf16; the model's own if not given");
+  add("kv-dtype", po::value(&kv_dtype)->default_value(""),
+      "f32, f16, bf16, int8 or int4; the model's own if not given");
   add("compute-type", po::value(&compute_type), "float32 or int8: how products are computed; the engine's own default");
   add("trace", po::value(&wanted.trace)->default_value(""),
       "a file for a trace of the last run, for chrome://tracing, ui.perfetto.dev and bench/timeline/plot.py");
@@ -91,7 +99,7 @@ std::optional<settings> parse(int argc, char** argv) {
   wanted.requests = numbers(requests);
   if (max_batched_tokens > 0) wanted.engine.batching.max_batched_tokens = max_batched_tokens;
   if (given.contains("compute-type")) wanted.engine.compute_type = compute_type_named(compute_type);
-  wanted.engine.kv.dtype = cache_type_named(kv_dtype);
+  set_cache(wanted.engine.kv, kv_dtype);
   check(wanted);
   return wanted;
 }

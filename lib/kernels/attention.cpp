@@ -171,11 +171,12 @@ class planner {
   plan& to_;
 };
 
-// Calls run(job) with this thread's scratch.
-template <class Run>
-void with_scratch(attention_job job, Run run) {
+// Calls attend(job) with this thread's scratch.
+template <class Attend>
+void with_scratch(attention_job job, instruction_set set, Attend attend) {
   job.scratch = working_memory.floats(attention_scratch_floats(job.cache->head_dim));
-  run(job);
+  job.multiply_codes = int8_kernels_of(set).multiply_codes;
+  attend(job);
 }
 
 }  // namespace
@@ -196,12 +197,13 @@ void attention(const execution& run, std::span<const token_rows> rows, const att
   };
   run.workers->parallel(pieces + whole, [&](std::int64_t task, int) {
     if (task < pieces)
-      with_scratch(with_partials(jobs.pieces[static_cast<std::size_t>(task)]), kernels.attention_partials);
+      with_scratch(with_partials(jobs.pieces[static_cast<std::size_t>(task)]), run.set, kernels.attention_partials);
     else
-      with_scratch(jobs.whole[static_cast<std::size_t>(task - pieces)], kernels.attention);
+      with_scratch(jobs.whole[static_cast<std::size_t>(task - pieces)], run.set, kernels.attention);
   });
   run.workers->parallel(static_cast<std::int64_t>(jobs.mergers.size()), [&](std::int64_t task, int) {
-    with_scratch(with_partials(jobs.mergers[static_cast<std::size_t>(task)]), kernels.merge_attention_partials);
+    with_scratch(with_partials(jobs.mergers[static_cast<std::size_t>(task)]), run.set,
+                 kernels.merge_attention_partials);
   });
 }
 

@@ -31,11 +31,10 @@ struct attention_scratch_layout {
   std::int64_t rows;
   std::int64_t dims;  // head_dim, rounded up to whole vectors of any set
   float* query;       // [rows, dims], scaled
+  float* largest;     // [rows], of magnitudes of a query's numbers, where keys are quantized
   float* sink_query;  // [rows, dims], scaled
   float* keys;        // [head_dim, 64] as float32
   float* tokens;      // [64, dims]: values as float32
-  float* scales;      // [4 * dims], of quantized groups of at least 16 numbers
-  float* minimums;    // likewise
   float* scores;      // [rows, 64]
   float* old_weight;  // [rows]
   float* new_weight;  // [rows]
@@ -51,11 +50,10 @@ struct attention_scratch_layout {
       return taken;
     };
     query = take(rows * dims);
+    largest = take(rows);
     sink_query = take(rows * dims);
     keys = take(dims * attention_block);
     tokens = take(dims * attention_block);
-    scales = take(dims * attention_block / largest_lanes);
-    minimums = take(dims * attention_block / largest_lanes);
     scores = take(rows * attention_block);
     old_weight = take(rows);
     new_weight = take(rows);
@@ -107,8 +105,21 @@ void scale_queries(const attention_job& job, const float* q, std::int64_t stride
     }
 }
 
+// at.largest
+void measure_queries(const attention_scratch_layout& at, int head_dim) {
+  for (std::int64_t row = 0; row < at.rows; ++row) {
+    simd::f largest = simd::zero();
+    for (int dim = 0; dim < head_dim; dim += simd::width) {
+      const simd::f numbers = simd::load_first(at.query + row * at.dims + dim, head_dim - dim);
+      largest = simd::max(largest, simd::from_bits(simd::and_bits(simd::bits(numbers), simd::set_bits(0x7fffffff))));
+    }
+    at.largest[row] = simd::largest(largest);
+  }
+}
+
 void scale_queries(const attention_job& job, const attention_scratch_layout& at) {
   scale_queries(job, job.q, job.q_stride, at.query, at.dims);
+  if (job.cache->quantized.keys.how) measure_queries(at, job.cache->head_dim);
   if (job.cache->span.sinks) scale_queries(job, job.sink_q, job.sink_q_stride, at.sink_query, at.dims);
 }
 
@@ -352,67 +363,61 @@ stored_quantized values_at(const cache::quantized_view& view, const std::byte* h
 }
 
 // at.scores of some rows with a whole quantized block.
-void score_quantized_rows(const attention_scratch_layout& at, const stored_quantized& block, int head_dim,
+void score_quantized_rows(const attention_job& job, const attention_scratch_layout& at, const stored_quantized& keys,
                           row_range rows) {
-  const cache::quantized_plane& form = block.form;
-  if (form.bits == 0) {
-    form.dequantize(*form.how, block.head, head_dim, at.tokens);
-    for (int token = 0; token < attention_block; ++token)
-      for (int dim = 0; dim < head_dim; ++dim)
-        at.keys[dim * attention_block + token] = at.tokens[token * head_dim + dim];
-    return score_rows(at, at.query, unquantized(at.keys, attention_block), head_dim, attention_block, rows);
-  }
-  const quantized_rows keys = quantized_rows_of(block, head_dim, at.scales, at.minimums);
-  if (rows.last - rows.first <= most_direct_rows)
-    return multiply_quantized(
-        {at.query + rows.first * at.dims, at.dims, keys, at.scores + rows.first * attention_block, attention_block},
-        rows.last - rows.first, attention_block);
-  dequantize_rows(keys, attention_block, at.keys, attention_block);
+  const int head_dim = job.cache->head_dim;
+  if (keys.form.bits > 0)
+    return job.multiply_codes(code_job_of(keys, {.depth = head_dim,
+                                                 .columns = attention_block,
+                                                 .a = at.query + rows.first * at.dims,
+                                                 .a_stride = at.dims,
+                                                 .largest = at.largest + rows.first,
+                                                 .c = at.scores + rows.first * attention_block,
+                                                 .c_stride = attention_block,
+                                                 .rows = rows.last - rows.first}));
+  keys.form.dequantize(*keys.form.how, keys.head, head_dim, at.tokens);
+  for (int token = 0; token < attention_block; ++token)
+    for (int dim = 0; dim < head_dim; ++dim) at.keys[dim * attention_block + token] = at.tokens[token * head_dim + dim];
   score_rows(at, at.query, unquantized(at.keys, attention_block), head_dim, attention_block, rows);
 }
 
 // at.block of some rows: the weighted sums of the values of a whole quantized block, of which no query sees the first
 // `skipped`.
-void sum_quantized_values(const attention_scratch_layout& at, const stored_quantized& block, int head_dim,
+void sum_quantized_values(const attention_job& job, const attention_scratch_layout& at, const stored_quantized& values,
                           std::int64_t skipped, row_range rows) {
-  const cache::quantized_plane& form = block.form;
-  if (form.bits == 0) {
-    form.dequantize(*form.how, block.head, head_dim, at.keys);
-    return sum_values(at, unquantized(at.keys, head_dim), head_dim, skipped, attention_block, rows);
-  }
-  const quantized_rows values = quantized_rows_of(block, attention_block, at.scales, at.minimums);
-  const auto columns = static_cast<int>(rounded_up(head_dim, simd::width));
-  if (rows.last - rows.first <= most_direct_rows)
-    return multiply_quantized({at.scores + rows.first * attention_block, attention_block, values,
-                               at.block.values + rows.first * at.dims, at.dims},
-                              rows.last - rows.first, columns);
-  dequantize_rows(values, columns, at.tokens, at.dims);
-  sum_values(at, unquantized(at.tokens, at.dims), columns, skipped, attention_block, rows);
+  const int head_dim = job.cache->head_dim;
+  if (values.form.bits > 0)
+    return job.multiply_codes(code_job_of(values, {.depth = attention_block,
+                                                   .columns = static_cast<int>(rounded_up(head_dim, simd::width)),
+                                                   .a = at.scores + rows.first * attention_block,
+                                                   .a_stride = attention_block,
+                                                   .c = at.block.values + rows.first * at.dims,
+                                                   .c_stride = at.dims,
+                                                   .rows = rows.last - rows.first}));
+  values.form.dequantize(*values.form.how, values.head, head_dim, at.keys);
+  sum_values(at, unquantized(at.keys, head_dim), head_dim, skipped, attention_block, rows);
 }
 
 // The same where values are the first `width` dimensions of quantized keys.
 void sum_quantized_latents(const attention_scratch_layout& at, const cache::kv_view& view, const stored_quantized& keys,
                            std::int64_t skipped, row_range rows) {
-  const cache::quantized_plane& form = keys.form;
-  if (form.bits == 0) {
-    form.dequantize(*form.how, keys.head, view.head_dim, at.keys);
-    return sum_values(at, unquantized(at.keys, view.head_dim), view.latent_dim, skipped, attention_block, rows);
+  if (keys.form.bits > 0) {
+    dequantize_rows(keys, view.latent_dim, attention_block, at.keys);
+    return sum_latents(at, at.keys, view.latent_dim, skipped, attention_block, rows);
   }
-  dequantize_rows(quantized_rows_of(keys, view.latent_dim, at.scales, at.minimums), attention_block, at.keys,
-                  attention_block);
-  sum_latents(at, at.keys, view.latent_dim, skipped, attention_block, rows);
+  keys.form.dequantize(*keys.form.how, keys.head, view.head_dim, at.keys);
+  sum_values(at, unquantized(at.keys, view.head_dim), view.latent_dim, skipped, attention_block, rows);
 }
 
 void attend_quantized_rows(const attention_job& job, const attention_scratch_layout& at, std::int64_t start,
                            visible_tokens seen, row_range rows) {
   const cache::quantized_view& quantized = job.cache->quantized;
-  const int head_dim = job.cache->head_dim;
   const std::byte* block = block_data(quantized.range, quantized.ranges, quantized.block_stride, start);
   const std::byte* head = block + job.kv_head * quantized.key_bytes;
   const std::int64_t values_from_keys =
       quantized.value_offset + job.kv_head * (quantized.value_bytes - quantized.key_bytes);
   const stored_quantized keys = keys_at(quantized, head, values_from_keys);
-  score_quantized_rows(at, keys, head_dim, rows);
+  score_quantized_rows(job, at, keys, rows);
   adjust_scores(job, at, start, attention_block, rows);
   weigh_rows(
       job, at, attention_block, rows, [&](std::int64_t position) __attribute__((always_inline)) {
@@ -420,7 +425,7 @@ void attend_quantized_rows(const attention_job& job, const attention_scratch_lay
       });
   const std::int64_t skipped = seen.first - start;
   if (job.cache->latent_dim > 0) return sum_quantized_latents(at, *job.cache, keys, skipped, rows);
-  sum_quantized_values(at, values_at(quantized, head, values_from_keys), head_dim, skipped, rows);
+  sum_quantized_values(job, at, values_at(quantized, head, values_from_keys), skipped, rows);
 }
 
 // The first row whose query reads the block at `start` quantized.

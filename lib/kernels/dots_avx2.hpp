@@ -16,6 +16,14 @@ struct dots {
   // Rows of the register tiles: 4 vectors of outputs wide, and 2.
   static constexpr int wide_rows = 1;
   static constexpr int narrow_rows = 2;
+  // Of the register tiles of code_products_body.hpp.
+  static constexpr int code_rows = 3;
+  static constexpr int code_vectors = 2;
+
+  // store_quads() takes numbers as the sum with 1.5 * 2^23 has them in its low bits.
+  struct quad {
+    std::int32_t first, second;
+  };
 
   static i four(const std::int8_t* codes) {
     std::int32_t all;
@@ -55,6 +63,30 @@ struct dots {
 
   template <int Bits>
   using sums_of = std::conditional_t<(Bits > 6), bytes, std::conditional_t<(Bits > 4), small_bytes, nibbles>>;
+
+  // The first and the third of four numbers, and the second and the fourth.
+  static void store_quads(quad* to, i numbers) {
+    const i later = _mm256_slli_epi32(_mm256_shuffle_epi32(numbers, 0xee), 16);
+    const i packed = _mm256_permute4x64_epi64(_mm256_blend_epi16(numbers, later, 0xaa), 0x08);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(packed));
+  }
+
+  struct spread_codes {
+    i first, second;
+  };
+  static spread_codes spread(i codes) {
+    return {_mm256_and_si256(codes, _mm256_set1_epi32(0xff00ff)), _mm256_srli_epi16(codes, 8)};
+  }
+
+  struct code_sum {
+    i sum = _mm256_setzero_si256();
+
+    void add(spread_codes codes, const quad& numbers) {
+      sum = _mm256_add_epi32(sum, _mm256_madd_epi16(codes.first, _mm256_set1_epi32(numbers.first)));
+      sum = _mm256_add_epi32(sum, _mm256_madd_epi16(codes.second, _mm256_set1_epi32(numbers.second)));
+    }
+    f value() const { return _mm256_cvtepi32_ps(sum); }
+  };
 };
 
 }  // namespace

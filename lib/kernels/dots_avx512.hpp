@@ -16,6 +16,14 @@ struct dots {
   // Rows of the register tiles: 4 vectors of outputs wide, and 2.
   static constexpr int wide_rows = 2;
   static constexpr int narrow_rows = 6;
+  // Of the register tiles of code_products_body.hpp.
+  static constexpr int code_rows = 3;
+  static constexpr int code_vectors = 4;
+
+  // store_quads() takes numbers as the sum with 1.5 * 2^23 has them in its low bits.
+  struct quad {
+    std::int32_t first, second;
+  };
 
   static i four(const std::int8_t* codes) {
     std::int32_t all;
@@ -32,6 +40,29 @@ struct dots {
   };
   template <int Bits>
   using sums_of = bytes;
+
+  // The upper 8 bits of four numbers, and their 7 lower ones.
+  static void store_quads(quad* to, i numbers) {
+    const i upper = _mm512_and_si512(_mm512_slli_epi32(numbers, 1), _mm512_set1_epi32(0xff00));
+    const i both = _mm512_ternarylogic_epi32(numbers, _mm512_set1_epi32(127), upper, 0xea);
+    const __m128i order = _mm_setr_epi8(1, 5, 9, 13, 0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0);
+    const i quads = _mm512_shuffle_epi8(both, _mm512_broadcast_i32x4(order));
+    const i packed = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 0, 2, 4, 6), quads);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(packed));
+  }
+
+  using spread_codes = i;
+  static spread_codes spread(i codes) { return codes; }
+
+  struct code_sum {
+    i first = _mm512_setzero_si512(), second = _mm512_setzero_si512();
+
+    void add(spread_codes codes, const quad& numbers) {
+      first = _mm512_dpbusd_epi32(first, codes, _mm512_set1_epi32(numbers.first));
+      second = _mm512_dpbusd_epi32(second, codes, _mm512_set1_epi32(numbers.second));
+    }
+    f value() const { return _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_slli_epi32(first, 7), second)); }
+  };
 #else
   // Two sums of 16 bits a lane: 8 times two products of at most 15 * 127 fit.
   struct nibbles {
@@ -66,6 +97,31 @@ struct dots {
 
   template <int Bits>
   using sums_of = std::conditional_t<(Bits > 6), bytes, std::conditional_t<(Bits > 4), small_bytes, nibbles>>;
+
+  // The first and the third of four numbers, and the second and the fourth.
+  static void store_quads(quad* to, i numbers) {
+    const i later = _mm512_slli_epi32(_mm512_shuffle_epi32(numbers, _MM_PERM_DCDC), 16);
+    const i pairs = _mm512_mask_blend_epi16(0xaaaaaaaa, numbers, later);
+    const i packed = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 0, 2, 4, 6), pairs);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(packed));
+  }
+
+  struct spread_codes {
+    i first, second;
+  };
+  static spread_codes spread(i codes) {
+    return {_mm512_and_si512(codes, _mm512_set1_epi32(0xff00ff)), _mm512_srli_epi16(codes, 8)};
+  }
+
+  struct code_sum {
+    i sum = _mm512_setzero_si512();
+
+    void add(spread_codes codes, const quad& numbers) {
+      sum = _mm512_add_epi32(sum, _mm512_madd_epi16(codes.first, _mm512_set1_epi32(numbers.first)));
+      sum = _mm512_add_epi32(sum, _mm512_madd_epi16(codes.second, _mm512_set1_epi32(numbers.second)));
+    }
+    f value() const { return _mm512_cvtepi32_ps(sum); }
+  };
 #endif
 };
 

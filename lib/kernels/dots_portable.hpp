@@ -17,6 +17,14 @@ struct dots {
   // Rows of the register tiles: 4 vectors of outputs wide, and 2.
   static constexpr int wide_rows = simd::width == 16 ? 2 : 1;
   static constexpr int narrow_rows = simd::width == 16 ? 6 : 2;
+  // Of the register tiles of code_products_body.hpp.
+  static constexpr int code_rows = 3;
+  static constexpr int code_vectors = 2;
+
+  // store_quads() takes numbers as the sum with 1.5 * 2^23 has them in its low bits.
+  struct quad {
+    std::int32_t numbers[4];
+  };
 
   static i four(const std::int8_t* codes) {
     std::int32_t all;
@@ -25,6 +33,24 @@ struct dots {
   }
   // Fused, as on processors that have it.
   static f fma(f a, f b, f c) { return simd::fused(a, b, c); }
+
+  static void store_quads(quad* to, i numbers) {
+    numbers -= sum_start;
+    __builtin_memcpy(to, &numbers, sizeof numbers);
+  }
+
+  using spread_codes = i;
+  static spread_codes spread(i codes) { return codes; }
+
+  struct code_sum {
+    i sum{};
+
+    void add(spread_codes codes, const quad& from) {
+      for (int byte = 0; byte < 4; ++byte)
+        sum += reinterpret_cast<i>((reinterpret_cast<u>(codes) >> (8 * byte)) & 255U) * from.numbers[byte];
+    }
+    f value() const { return __builtin_convertvector(sum, f); }
+  };
 
 #if defined(COGEN_EMULATED_PAIRS)
   // Sums of 16 bits, as dots_avx2.hpp and dots_avx512.hpp without VNNI form them: products of a pair of bytes

@@ -1,3 +1,4 @@
+#include "kernels/code_products_body.hpp"
 #include "kernels/int8_body.hpp"
 #include "kernels/int8_table.hpp"
 #include "kernels/quantize_body.hpp"
@@ -10,6 +11,7 @@ const int8_table COGEN_KERNEL_TABLE = {
     .round = round_row,
     .multiply = multiply_int8,
     .multiply_bf16 = nullptr,
+    .multiply_codes = multiply_codes,
 };
 
 }  // namespace cogen::kernels

@@ -5,8 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 
-// What the files of one instruction set offer for compute_type::int8; as in kernel_table.hpp, nothing of the standard
-// library.
+namespace cogen::cache {
+struct quantized_plane;
+}
+
+// What the files of one instruction set offer for products of integers: compute_type::int8, and quantized caches. As in
+// kernel_table.hpp, nothing of the standard library.
 namespace cogen::kernels {
 
 /// Sums of integers are counted from here: the bits of sum_start + n, |n| < 2^22, are the float 1.5 * 2^23 + n, which
@@ -46,6 +50,23 @@ struct int8_job {
 
 constexpr int max_int8_rows = 128;
 
+/// c [rows, columns] = a [rows, depth] b, of b's numbers [depth, columns] quantized as `form` says. A row of c depends
+/// on its row of a alone.
+struct code_job {
+  const cache::quantized_plane* form;
+  const std::byte* block;  // one head's
+  std::int64_t next;       // bytes from there to what is read next
+  std::int64_t after;      // and to what is read after that
+  int depth;               // at most max_head_dim
+  int columns;             // whole vectors of any set
+  const float* a;
+  std::int64_t a_stride;
+  const float* largest;  // [rows], magnitudes that a's do not exceed; null: 1. Measured where groups go along rows
+  float* c;
+  std::int64_t c_stride;
+  std::int64_t rows;
+};
+
 struct int8_table {
   /// x [inputs] to groups [inputs / 32].
   void (*quantize)(const float* x, std::int64_t inputs, activation_group* groups);
@@ -55,6 +76,8 @@ struct int8_table {
   void (*multiply)(const int8_job& job);
   /// Tiles of bf16; null where the processor has no such products.
   void (*multiply_bf16)(const int8_job& job);
+  /// Keys or values of a cache.
+  void (*multiply_codes)(const code_job& job);
 };
 
 extern const int8_table portable_int8;

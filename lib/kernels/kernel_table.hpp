@@ -12,6 +12,8 @@
 // of the standard library, so that no inline function compiled for a newer processor can replace a portable one.
 namespace cogen::kernels {
 
+struct code_job;
+
 /// y = x W^T (+ bias) (+ y) for `rows` rows and the outputs of lanes [first_lane, last_lane) of one tile.
 struct linear_job {
   const std::byte* tile;
@@ -101,6 +103,7 @@ struct attention_job {
   std::int64_t out_stride;
   float* partials;  // for each span partial_floats(queries * heads, head_dim)
   float* scratch;   // attention_scratch_floats(head_dim), aligned to 64 bytes
+  void (*multiply_codes)(const code_job& job);
 };
 
 /// Some channels of one sequence's new tokens.
@@ -209,12 +212,11 @@ static constexpr std::int64_t partial_floats(std::int64_t rows, std::int64_t hea
   return rows * rounded_up(head_dim, largest_lanes) + 2 * rounded_up(rows, largest_lanes);
 }
 
-/// Floats of scratch that an attention job needs: queries, keys, tokens, quantized groups' scales and minimums, scores,
-/// weights and three partial results.
+/// Floats of scratch that an attention job needs: queries and their magnitudes, keys, tokens, scores, weights and three
+/// partial results.
 static constexpr std::int64_t attention_scratch_floats(std::int64_t head_dim) {
-  return (2 * max_attention_rows + 2 * attention_block + 2 * attention_block / largest_lanes) *
-             rounded_up(head_dim, largest_lanes) +
-         max_attention_rows * (attention_block + 2) + 3 * partial_floats(max_attention_rows, head_dim);
+  return (2 * max_attention_rows + 2 * attention_block) * rounded_up(head_dim, largest_lanes) +
+         max_attention_rows * (attention_block + 3) + 3 * partial_floats(max_attention_rows, head_dim);
 }
 
 struct kernel_table {

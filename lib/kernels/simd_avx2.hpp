@@ -115,6 +115,7 @@ struct simd {
   static f byte(i v) {
     return _mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(v, 8 * Input), _mm256_set1_epi32(255)));
   }
+  static f number(i v) { return _mm256_cvtepi32_ps(v); }
   static f signed_bytes(const void* from) {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from))));
   }

@@ -123,6 +123,7 @@ struct simd {
     return from_bits(
         _mm512_ternarylogic_epi32(moved, _mm512_set1_epi32(0x7f8000), _mm512_set1_epi32(0x3f800000), 0xea));
   }
+  static f number(i v) { return _mm512_cvtepi32_ps(v); }
   static f signed_bytes(const void* from) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from))));
   }

@@ -136,6 +136,7 @@ struct simd {
     if constexpr (width == 16) return reinterpret_cast<f>((value << 15) | 0x3f800000U);
     return number(value);
   }
+  static f number(i v) { return __builtin_convertvector(v, f); }
   static f signed_bytes(const void* from) {
     using bytes = std::int8_t __attribute__((vector_size(width)));
     return __builtin_convertvector(read<bytes>(from), f);
@@ -174,7 +175,7 @@ struct simd {
     const halves low = __builtin_convertvector(v, halves);
     __builtin_memcpy(to, &low, sizeof low);
   }
-  static f number(u v) { return __builtin_convertvector(reinterpret_cast<i>(v), f); }
+  static f number(u v) { return number(reinterpret_cast<i>(v)); }
 
   static f f16_to_float(u half) {
     const u sign = (half & 0x8000U) << 16;

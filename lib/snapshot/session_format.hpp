@@ -60,7 +60,7 @@ struct session_limits {
 
 struct session_preamble {
   std::array<char, 8> magic{'\x89', 'c', 'o', 'g', 'e', 'n', '\r', '\n'};
-  std::uint32_t version = 3;
+  std::uint32_t version = 4;
   std::uint32_t marks = 0;
   std::uint64_t head_bytes = 0;
   std::uint64_t head_sum = 0;

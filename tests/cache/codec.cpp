@@ -139,14 +139,14 @@ class reader_of_the_documentation {
 
   int row_bytes() const { return elements_ * format_.bits / 8; }
   int codes() const { return 2 * up(2 * scales_, 64); }
-  int bytes() const { return codes() + up(rows_ * row_bytes(), 64); }
+  int bytes() const { return codes() + up(rows_, 4) * row_bytes(); }
   int rows() const { return rows_; }
   int length() const { return length_; }
   int elements() const { return elements_; }
 
   int code(const std::byte* block, int row, int i) const {
     const int places = elements_ / (8 / format_.bits);
-    const int byte = std::to_integer<int>(block[codes() + row * row_bytes() + i % places]);
+    const int byte = std::to_integer<int>(block[codes() + row / 4 * 4 * row_bytes() + i % places * 4 + row % 4]);
     return byte >> (format_.bits * (i / places)) & ((1 << format_.bits) - 1);
   }
 
@@ -154,7 +154,7 @@ class reader_of_the_documentation {
     const bool token_rows = format_.order == row_order::token;
     const int row = token_rows ? token : dimension;
     const int i = token_rows ? dimension : token;
-    const int group = along_ ? row * groups_of_a_row_ + i / format_.group : row / format_.group * elements_ + i;
+    const int group = along_ ? i / format_.group * rows_ + row : row / format_.group * elements_ + i;
     const float scale = half_in(block + 2 * group);
     return half_in(block + up(2 * scales_, 64) + 2 * group) + static_cast<float>(code(block, row, i)) * scale;
   }

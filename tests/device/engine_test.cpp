@@ -1,4 +1,5 @@
 // Engines whose model is on a device say what loops on the processor say.
+#include "../engine/dequantizing_codec.hpp"
 #include "../engine/model_engines.hpp"
 #include "../engine/session_files.hpp"
 #include "../test_data.hpp"
@@ -311,6 +312,7 @@ BOOST_DATA_TEST_CASE(quantized_caches_say_what_those_of_the_processor_say, data:
     options->batching.slots = 2;
     options->policies.idle_timeout = std::chrono::milliseconds(0);
   }
+  here.kv.quantization = dequantizing(*here.kv.quantization);
   const auto prompts = prompts_for(*reference, 6);
   engine running(model, there);
   engine other(reference, here);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "dequantizing_codec.hpp"
 #include "model_engines.hpp"
 
 #include <functional>
@@ -32,6 +33,12 @@ struct kept_engine {
   engine_options options() const {
     auto wanted = tiny_engine(*golden_model(golden));
     keep(wanted);
+    return wanted;
+  }
+
+  /// What the model on the CPU needs to say the same as the engine's with these.
+  engine_options by_hand(engine_options wanted) const {
+    if (device != "cpu" && wanted.kv.quantization) wanted.kv.quantization = dequantizing(*wanted.kv.quantization);
     return wanted;
   }
 };

@@ -44,7 +44,7 @@ BOOST_DATA_TEST_CASE(a_batch_says_what_loops_over_forward_say, data::make(kept_e
     BOOST_REQUIRE(received[i]);
     std::vector<token> ids;
     for (const auto& choice : received[i]->tokens) ids.push_back(choice.id);
-    BOOST_TEST(ids == loop_by_hand(*model, options, prompts[i], 40, static_cast<unsigned>(i)),
+    BOOST_TEST(ids == loop_by_hand(*model, each.by_hand(options), prompts[i], 40, static_cast<unsigned>(i)),
                boost::test_tools::per_element());
   }
   BOOST_TEST(running.stats().free_slots == options.batching.slots);

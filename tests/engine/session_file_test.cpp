@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(every_part_says_what_is_wrong_with_it) {
     return s.refusal(changed);
   };
   BOOST_TEST(has(with(0, 'x'), "it is no session of cogen"));
-  BOOST_TEST(has(with(8, 2), "it is of version 2; this program reads version 3"));
+  BOOST_TEST(has(with(8, 2), "it is of version 2; this program reads version 4"));
   BOOST_TEST(has(with(44, '?'), "its beginning is damaged"));
   BOOST_TEST(has(with(70, '?'), "its head is damaged"));
   BOOST_TEST(has(with(s.whole.size() - 9, '?'), "its body is damaged"));

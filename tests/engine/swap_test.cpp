@@ -101,7 +101,7 @@ BOOST_DATA_TEST_CASE(many_conversations_take_turns_at_few_slots,
   const auto options = two_slots(each, preempted);
   engine running(each.model(), options);
   const auto held = conversations(running, *model, options.external_stepping);
-  for (unsigned i = 0; i < held.size(); ++i) check_alone(*model, options, held[i], i);
+  for (unsigned i = 0; i < held.size(); ++i) check_alone(*model, each.by_hand(options), held[i], i);
   const auto stats = running.stats();
   BOOST_TEST(stats.preempted > 0u);
   BOOST_TEST((stats.swapped_out > 0u) == (preempted != fate::dropped));

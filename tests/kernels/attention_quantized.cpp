@@ -1,5 +1,5 @@
-// Attention over quantized caches: against an oracle over the dequantized numbers, and bit by bit against attention
-// over those numbers in full precision.
+// Attention over quantized caches: against an oracle over the dequantized numbers, and where the codec is a user's own
+// bit by bit against attention over those numbers in full precision.
 #include "attention_oracle.hpp"
 #include "kernels/attention.hpp"
 #include "kv_storage.hpp"
@@ -181,11 +181,13 @@ void check(const quantized_case& each, std::int64_t length, std::span<worker_poo
     BOOST_TEST_CONTEXT(each.name << ", residual " << each.how.residual << ", " << each.heads << " heads of "
                                  << each.shape.head_dim << ", " << name_of(runs[i].set)) {
       const std::int64_t count = std::ssize(whole[i]), last = (length - 1) * sequence.width();
-      BOOST_TEST(error_of(whole[i], expected) < 4e-6);
+      // Where codes are multiplied as they are, queries and weights have 15 bits.
+      BOOST_TEST(error_of(whole[i], expected) < (each.how.keys->format() ? 1e-3 : 4e-6));
       BOOST_TEST(same_bits(one_by_one[i].data(), whole[i].data(), count));
       BOOST_TEST(same_bits(some[i].data(), whole[i].data(), count));
       BOOST_TEST(same_bits(blocks[i].data(), whole[i].data(), count));
-      BOOST_TEST(same_bits(sequence.attend_unquantized(runs[i]).data(), whole[i].data() + last, count - last));
+      if (!each.how.keys->format())
+        BOOST_TEST(same_bits(sequence.attend_unquantized(runs[i]).data(), whole[i].data() + last, count - last));
       BOOST_TEST(same_bits(whole[i].data(), whole[i % tested_instruction_sets().size()].data(), count));
     }
 }

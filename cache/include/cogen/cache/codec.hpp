@@ -58,10 +58,11 @@ class codec {
 /// std::invalid_argument, naming the field, for a format that group_format does not allow. head_dim may be 1 to 2^22.
 ///
 /// A row is all dimensions of one token, or the 64 tokens of one dimension. One head's block holds the groups' scales,
-/// then their minimums, both float16, then the rows of codes; each of the three is rounded up to 64 bytes. Groups along
-/// rows are numbered [row][group]; groups across them [group][element of the row]. A row's length is rounded up to a
-/// multiple of 128 / bits elements, padded with 0. With n codes to a byte, element i is in byte i % (elements / n) of
-/// its row, at bit bits * (i / (elements / n)).
+/// then their minimums, both float16 and rounded up to 64 bytes, then the rows of codes. Groups along rows are numbered
+/// [group][row]; groups across them [group][element of the row]. A row's length is rounded up to a multiple of 128 /
+/// bits elements, and the number of rows to a multiple of 4, padded with 0. Four rows lie together, as integer products
+/// of bytes take them: with n codes to a byte, element i of row r is in byte 4 * (i % (elements / n)) + r % 4 of those
+/// of its four rows, at bit bits * (i / (elements / n)).
 std::shared_ptr<const codec> make_group_codec(const group_format& format);
 
 /// How a cache quantizes all but the newest tokens of layers of full, sliding and chunked attention.

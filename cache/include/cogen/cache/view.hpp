@@ -49,8 +49,8 @@ constexpr std::int64_t quantized_tokens(std::int64_t length, std::int64_t residu
 }
 
 /// How to read the quantized keys, or values, of one head's block: by `dequantize`, or, if `bits` is not 0, directly as
-/// rows of codes (a row is one dimension of keys, or one token of values), `number = minimum + code * scale`. Scales
-/// are at the block's start, minimums and codes at these offsets; codec.hpp has the details.
+/// rows of codes, four together (a row is one dimension of keys, or one token of values), `number = minimum + code *
+/// scale`. Scales are at the block's start, minimums and codes at these offsets; codec.hpp has the details.
 struct quantized_plane {
   const codec* how = nullptr;
   /// Writes the numbers of one head's block, [64, head_dim], to `values`.
@@ -59,7 +59,7 @@ struct quantized_plane {
   int bits = 0;
   bool along_rows = false;  ///< groups go along rows, not across them
   int group = 0;
-  int groups = 0;  ///< in one row
+  int rows = 0;
   int row_bytes = 0;
   std::int64_t minimums = 0;
   std::int64_t codes = 0;

@@ -1,0 +1,252 @@
+#pragma once
+
+#include "kernels/dots.hpp"
+#include "kernels/int8_table.hpp"
+#include "kernels/quantize_body.hpp"
+
+#include <cogen/cache/view.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+// Products of some rows with quantized keys or values where they lie, `number = minimum + code * scale`. For every 64
+// rows of codes a row is rounded to 15 bits, so that products with codes of at most 8 can be summed in integers: codes
+// are never made numbers, and each instruction set comes to the same sums.
+namespace cogen::kernels {
+namespace {
+
+constexpr int code_span_rows = 64;
+constexpr int most_code_rows = 1024;
+constexpr int most_code_spans = 64;  // of as many rows, in groups of 16
+constexpr float most_steps = 127 * 128;
+constexpr float smallest_rounded = 0x1p-100F;
+
+// Rows of codes that are summed together.
+struct code_span {
+  int first;
+  int count;
+};
+
+// Where groups go along rows, each row has a scale of its own for some columns, which becomes part of the numbers that
+// it is multiplied by. Otherwise each column has one, for a group of rows.
+COGEN_INLINE code_span span_from(const code_job& job, int first, bool along) {
+  std::int64_t end = first + code_span_rows;
+  if (!along) {
+    const std::int64_t group_end = (first / job.form->group + std::int64_t{1}) * job.form->group;
+    if (group_end < end) end = group_end;
+  }
+  return {first, static_cast<int>((end < job.depth ? end : job.depth) - first)};
+}
+
+// The scales of rows for some columns, and their minimums.
+struct scales_of_rows {
+  float scale[most_code_rows];
+  float minimum[most_code_rows];
+
+  void load(const code_job& job, int group) {
+    const std::byte* scales = job.block + std::ptrdiff_t{2} * group * job.form->rows;
+    for (int at = 0; at < job.depth; at += simd::width) {
+      simd::store(scale + at, simd::load_f16(scales + std::ptrdiff_t{2} * at));
+      simd::store(minimum + at, simd::load_f16(scales + job.form->minimums + std::ptrdiff_t{2} * at));
+    }
+  }
+};
+
+// Numbers of a row, four to a quad, as `number = code * scale`, and what its products owe to minimums.
+struct rounded_span {
+  dots::quad quads[code_span_rows / 4];
+  float scale;
+  float offset;
+};
+
+// The largest magnitude of some numbers times the scales of their rows. Of tokens that no query sees these may be any,
+// and their weights are 0: no bound on the scales alone would do.
+COGEN_INLINE float largest_scaled(const float* a, code_span span, const scales_of_rows& of) {
+  simd::f largest = simd::zero();
+  for (int at = 0; at < span.count; at += simd::width) {
+    const simd::f given = simd::load_first(a + span.first + at, span.count - at);
+    const simd::f number = simd::mul(given, simd::load(of.scale + span.first + at));
+    largest = simd::max(largest, simd::from_bits(simd::and_bits(simd::bits(number), simd::set_bits(0x7fffffff))));
+  }
+  return simd::largest(largest);
+}
+
+// `largest` is what no magnitude exceeds, of a row's numbers or, where rows of codes have scales, of both. What is no
+// number makes the offset none; its codes do not matter then.
+template <bool Along>
+COGEN_INLINE void round_span(const float* a, code_span span, const scales_of_rows& of, float largest,
+                             rounded_span& to) {
+  const simd::f factor = simd::set(largest > smallest_rounded ? most_steps / largest : 0);
+  simd::f total = simd::zero();
+  for (int at = 0; at < span.count; at += simd::width) {
+    const simd::f given = simd::load_first(a + span.first + at, span.count - at);
+    const simd::f steps = Along ? simd::mul(factor, simd::load(of.scale + span.first + at)) : factor;
+    total = Along ? dots::fma(given, simd::load(of.minimum + span.first + at), total) : simd::add(total, given);
+    dots::store_quads(to.quads + at / 4, simd::bits(dots::fma(given, steps, simd::set(rounding))));
+  }
+  to.offset = simd::sum(total);
+  to.scale = largest * (1 / most_steps);
+}
+
+// What is read next comes into the nearest cache while this block is multiplied, and what comes after it on its way
+// there: some bytes with each step, so that memory is busy all the time, and no step waits for it.
+struct block_fetch {
+  const std::byte* line;
+  const std::byte* reached;
+  std::int64_t next;
+  std::int64_t after;
+  std::int64_t bytes;  // of a step
+
+  COGEN_INLINE void step(int steps = 1) {
+    constexpr int second_level = 2;
+    for (reached += steps * bytes; line < reached; line += 64) {
+      __builtin_prefetch(line + next);
+      __builtin_prefetch(line + after, 0, second_level);
+    }
+  }
+};
+
+constexpr int steps_of_rounding = 8;  // of a span of one row: more than its time, for then what comes next is early
+
+COGEN_INLINE std::int64_t divided_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
+
+block_fetch fetch_of(const code_job& job, bool along) {
+  const cache::quantized_plane& form = *job.form;
+  const std::int64_t groups = along ? divided_up(job.columns, form.group) : 1;
+  const std::int64_t tiles = divided_up(divided_up(job.columns, groups), dots::code_vectors * simd::width);
+  const std::int64_t quads = divided_up(job.depth, 4);
+  const std::int64_t of_rounding = job.rows * divided_up(job.depth, code_span_rows) * steps_of_rounding;
+  const std::int64_t of_products = divided_up(job.rows, dots::code_rows) * quads * tiles;
+  const std::int64_t steps = groups * (of_rounding + of_products);
+  return {job.block, job.block, job.next, job.after, divided_up(form.codes + 4 * quads * form.row_bytes, steps)};
+}
+
+// M rows and C vectors of neighboring columns.
+template <int Bits, bool Along, int M, int C>
+[[gnu::noinline]] void multiply_code_columns(const code_job& job, const rounded_span (*rows)[M], std::int64_t row,
+                                             int column, block_fetch& fetch) {
+  const cache::quantized_plane& form = *job.form;
+  const int quad_bytes = 4 * form.row_bytes;
+  const std::byte* at[C];  // of the rows at hand
+  int shift[C];
+  simd::f total[M][C];
+  COGEN_UNROLL
+  for (int c = 0; c < C; ++c) {
+    const int place = column + c * simd::width;
+    at[c] = job.block + form.codes + 4 * (place % form.row_bytes);
+    shift[c] = place / form.row_bytes * Bits;
+    COGEN_UNROLL
+    for (int m = 0; m < M; ++m) total[m][c] = simd::zero();
+  }
+  for (code_span span{0, 0}; span.first + span.count < job.depth; ++rows) {
+    span = span_from(job, span.first + span.count, Along);
+    dots::code_sum sums[M][C];
+    for (int quad = 0; 4 * quad < span.count; ++quad) {
+      fetch.step();
+      dots::spread_codes codes[C];
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) {
+        simd::i bytes = simd::load_bits(at[c]);
+        at[c] += quad_bytes;
+        if constexpr (Bits < 8)
+          bytes = simd::and_bits(simd::shift_right(bytes, shift[c]), simd::set_bits(((1 << Bits) - 1) * 0x01010101));
+        codes[c] = dots::spread(bytes);
+      }
+      COGEN_UNROLL
+      for (int m = 0; m < M; ++m) {
+        COGEN_UNROLL
+        for (int c = 0; c < C; ++c) sums[m][c].add(codes[c], (*rows)[m].quads[quad]);
+      }
+    }
+    const std::byte* scales =
+        job.block + 2 * (Along ? 0 : span.first / form.group * (form.row_bytes * 8 / Bits) + column);
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c) {
+      const std::byte* of_columns = scales + 2 * c * simd::width;
+      COGEN_UNROLL
+      for (int m = 0; m < M; ++m) {
+        const rounded_span& a = (*rows)[m];
+        const simd::f offset = simd::set(a.offset), scale = simd::set(a.scale);
+        if constexpr (Along) {
+          total[m][c] = dots::fma(sums[m][c].value(), scale, simd::add(total[m][c], offset));
+        } else {
+          total[m][c] = dots::fma(simd::load_f16(of_columns + form.minimums), offset, total[m][c]);
+          total[m][c] = dots::fma(simd::mul(sums[m][c].value(), scale), simd::load_f16(of_columns), total[m][c]);
+        }
+      }
+    }
+  }
+  COGEN_UNROLL
+  for (int m = 0; m < M; ++m) {
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c) simd::store(job.c + (row + m) * job.c_stride + column + c * simd::width, total[m][c]);
+  }
+}
+
+// Columns [first, last), which have the same scales of rows.
+struct column_group {
+  int first;
+  int last;
+  const scales_of_rows& scales;
+};
+
+template <int Bits, bool Along, int M>
+void multiply_code_group(const code_job& job, std::int64_t row, const column_group& group, block_fetch& fetch) {
+  rounded_span rows[most_code_spans][M];
+  for (int m = 0; m < M; ++m) {
+    const float* a = job.a + (row + m) * job.a_stride;
+    int at = 0;
+    for (code_span span{0, 0}; span.first + span.count < job.depth; ++at) {
+      span = span_from(job, span.first + span.count, Along);
+      fetch.step(steps_of_rounding);
+      const float largest = Along ? largest_scaled(a, span, group.scales) : job.largest ? job.largest[row + m] : 1;
+      round_span<Along>(a, span, group.scales, largest, rows[at][m]);
+    }
+  }
+  int column = group.first;
+  for (; column + 4 * simd::width <= group.last && dots::code_vectors == 4; column += 4 * simd::width)
+    multiply_code_columns<Bits, Along, M, dots::code_vectors>(job, rows, row, column, fetch);
+  for (; column + 2 * simd::width <= group.last; column += 2 * simd::width)
+    multiply_code_columns<Bits, Along, M, 2>(job, rows, row, column, fetch);
+  for (; column < group.last; column += simd::width)
+    multiply_code_columns<Bits, Along, M, 1>(job, rows, row, column, fetch);
+}
+
+template <int Bits, bool Along, int M>
+void multiply_code_rows(const code_job& job, std::int64_t row, std::int64_t rows, const column_group& group,
+                        block_fetch& fetch) {
+  if constexpr (M > 1)
+    if (rows < M) return multiply_code_rows<Bits, Along, M - 1>(job, row, rows, group, fetch);
+  multiply_code_group<Bits, Along, M>(job, row, group, fetch);
+}
+
+template <int Bits, bool Along>
+void multiply_codes(const code_job& job) {
+  const std::int64_t blocks = divided_up(job.rows, dots::code_rows);
+  block_fetch fetch = fetch_of(job, Along);
+  scales_of_rows scales;
+  for (int first = 0, last = 0, number = 0; first < job.columns; first = last, ++number) {
+    const std::int64_t end = first + std::int64_t{Along ? job.form->group : job.columns};
+    last = end < job.columns ? static_cast<int>(end) : job.columns;
+    if constexpr (Along) scales.load(job, number);
+    for (std::int64_t block = 0; block < blocks; ++block) {
+      const std::int64_t row = job.rows * block / blocks;
+      multiply_code_rows<Bits, Along, dots::code_rows>(job, row, job.rows * (block + 1) / blocks - row,
+                                                       {first, last, scales}, fetch);
+    }
+  }
+}
+
+template <int Bits>
+void multiply_codes(const code_job& job) {
+  job.form->along_rows ? multiply_codes<Bits, true>(job) : multiply_codes<Bits, false>(job);
+}
+
+void multiply_codes(const code_job& job) {
+  if (job.form->bits == 8) return multiply_codes<8>(job);
+  if (job.form->bits == 4) return multiply_codes<4>(job);
+  multiply_codes<2>(job);
+}
+
+}  // namespace
+}  // namespace cogen::kernels
