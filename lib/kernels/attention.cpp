@@ -55,8 +55,6 @@ thread_local scratch working_memory;
 thread_local scratch partial_memory;
 thread_local plan reused_plan;
 
-std::int64_t divided_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
-
 void check(const token_rows& row, const attention_operands& operands) {
   const int kv_heads = row.cache.kv_heads;
   if (kv_heads <= 0 || operands.heads <= 0 || operands.heads % kv_heads != 0)

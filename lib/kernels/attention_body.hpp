@@ -31,7 +31,7 @@ struct attention_scratch_layout {
   std::int64_t rows;
   std::int64_t dims;  // head_dim, rounded up to whole vectors of any set
   float* query;       // [rows, dims], scaled
-  float* largest;     // [rows], of magnitudes of a query's numbers, where keys are quantized
+  float* largest;     // [rows], of magnitudes of a query's numbers, where code_job asks for it
   float* sink_query;  // [rows, dims], scaled
   float* keys;        // [head_dim, 64] as float32
   float* tokens;      // [64, dims]: values as float32
@@ -111,7 +111,7 @@ void measure_queries(const attention_scratch_layout& at, int head_dim) {
     simd::f largest = simd::zero();
     for (int dim = 0; dim < head_dim; dim += simd::width) {
       const simd::f numbers = simd::load_first(at.query + row * at.dims + dim, head_dim - dim);
-      largest = simd::max(largest, simd::from_bits(simd::and_bits(simd::bits(numbers), simd::set_bits(0x7fffffff))));
+      largest = simd::max(largest, magnitude(numbers));
     }
     at.largest[row] = simd::largest(largest);
   }
@@ -119,7 +119,8 @@ void measure_queries(const attention_scratch_layout& at, int head_dim) {
 
 void scale_queries(const attention_job& job, const attention_scratch_layout& at) {
   scale_queries(job, job.q, job.q_stride, at.query, at.dims);
-  if (job.cache->quantized.keys.how) measure_queries(at, job.cache->head_dim);
+  const cache::quantized_plane& keys = job.cache->quantized.keys;
+  if (keys.bits > 0 && !keys.along_rows) measure_queries(at, job.cache->head_dim);
   if (job.cache->span.sinks) scale_queries(job, job.sink_q, job.sink_q_stride, at.sink_query, at.dims);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/elementwise_body.hpp"
+#include "kernels/fetch.hpp"
 #include "kernels/input_rows.hpp"
 #include "kernels/simd.hpp"
 
@@ -38,18 +39,6 @@ struct product {
   std::int64_t next;   // bytes from b to what is read after it
   std::int64_t after;  // and to what is read after that
 };
-
-// What is read next comes into the nearest cache, and what comes after it on its way there, so that memory is kept busy
-// while products are.
-template <int Bytes>
-COGEN_INLINE void fetch(const std::byte* next, const std::byte* after) {
-  constexpr int second_level = 2;
-  COGEN_UNROLL
-  for (int line = 0; line < Bytes; line += 64) {
-    __builtin_prefetch(next + line);
-    __builtin_prefetch(after + line, 0, second_level);
-  }
-}
 
 template <class Format, bool Fetch, int M, int C>
 void multiply_block(const product& p, std::int64_t row, std::int64_t column) {

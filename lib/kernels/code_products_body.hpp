@@ -1,7 +1,9 @@
 #pragma once
 
 #include "kernels/dots.hpp"
+#include "kernels/fetch.hpp"
 #include "kernels/int8_table.hpp"
+#include "kernels/kernel_table.hpp"
 #include "kernels/quantize_body.hpp"
 
 #include <cogen/cache/view.hpp>
@@ -16,8 +18,7 @@ namespace cogen::kernels {
 namespace {
 
 constexpr int code_span_rows = 64;
-constexpr int most_code_rows = 1024;
-constexpr int most_code_spans = 64;  // of as many rows, in groups of 16
+constexpr int most_code_spans = max_head_dim / 16;  // groups are no smaller
 constexpr float most_steps = 127 * 128;
 constexpr float smallest_rounded = 0x1p-100F;
 
@@ -40,8 +41,8 @@ COGEN_INLINE code_span span_from(const code_job& job, int first, bool along) {
 
 // The scales of rows for some columns, and their minimums.
 struct scales_of_rows {
-  float scale[most_code_rows];
-  float minimum[most_code_rows];
+  float scale[max_head_dim];
+  float minimum[max_head_dim];
 
   void load(const code_job& job, int group) {
     const std::byte* scales = job.block + std::ptrdiff_t{2} * group * job.form->rows;
@@ -66,7 +67,7 @@ COGEN_INLINE float largest_scaled(const float* a, code_span span, const scales_o
   for (int at = 0; at < span.count; at += simd::width) {
     const simd::f given = simd::load_first(a + span.first + at, span.count - at);
     const simd::f number = simd::mul(given, simd::load(of.scale + span.first + at));
-    largest = simd::max(largest, simd::from_bits(simd::and_bits(simd::bits(number), simd::set_bits(0x7fffffff))));
+    largest = simd::max(largest, magnitude(number));
   }
   return simd::largest(largest);
 }
@@ -98,17 +99,11 @@ struct block_fetch {
   std::int64_t bytes;  // of a step
 
   COGEN_INLINE void step(int steps = 1) {
-    constexpr int second_level = 2;
-    for (reached += steps * bytes; line < reached; line += 64) {
-      __builtin_prefetch(line + next);
-      __builtin_prefetch(line + after, 0, second_level);
-    }
+    for (reached += steps * bytes; line < reached; line += 64) fetch<64>(line + next, line + after);
   }
 };
 
 constexpr int steps_of_rounding = 8;  // of a span of one row: more than its time, for then what comes next is early
-
-COGEN_INLINE std::int64_t divided_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
 
 block_fetch fetch_of(const code_job& job, bool along) {
   const cache::quantized_plane& form = *job.form;

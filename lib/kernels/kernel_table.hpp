@@ -205,7 +205,8 @@ constexpr int max_attention_rows = 96;
 constexpr int max_head_dim = 1024;
 constexpr int largest_lanes = 16;  // of any instruction set
 
-static constexpr std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return (n + to - 1) / to * to; }
+static constexpr std::int64_t divided_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
+static constexpr std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return divided_up(n, to) * to; }
 
 /// Floats of one span's partial result: values, maximum and sum of each row.
 static constexpr std::int64_t partial_floats(std::int64_t rows, std::int64_t head_dim) {

@@ -16,8 +16,6 @@ constexpr std::int64_t task_bytes = 256 << 10;
 constexpr std::int64_t rows_worth_a_task = 48;
 static_assert(max_int8_rows == max_linear_rows);
 
-std::int64_t divided_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
-
 // How a product is cut into tasks: runs of whole tiles, then halves of those tiles that do not spread evenly over the
 // threads, times ranges of rows. It changes nothing but the speed.
 class partition {

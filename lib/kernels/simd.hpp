@@ -19,3 +19,13 @@
 #else
 #include "kernels/simd_portable.hpp"
 #endif
+
+namespace cogen::kernels {
+namespace {
+
+COGEN_INLINE simd::f magnitude(simd::f v) {
+  return simd::from_bits(simd::and_bits(simd::bits(v), simd::set_bits(0x7fffffff)));
+}
+
+}  // namespace
+}  // namespace cogen::kernels
