@@ -3,7 +3,9 @@
 #include <c10/util/Half.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <stdexcept>
 #include <vector>
@@ -42,10 +44,61 @@ scale_of_group scale_for(float least, float most, int bits) {
   return {static_cast<float>(c10::Half(std::min(step, largest_half))), low};
 }
 
-int code_of(float value, const scale_of_group& by, int bits) {
-  if (!(by.scale > 0) || std::isnan(value)) return 0;
-  const float code = std::nearbyint((value - by.minimum) / by.scale);
-  return static_cast<int>(std::clamp(code, 0.0F, static_cast<float>((1 << bits) - 1)));
+std::size_t as_size(int n) { return static_cast<std::size_t>(n); }
+
+// The columns of values [rows, columns], one after the other.
+std::vector<float> transposed(const float* values, int rows, int columns) {
+  std::vector<float> to(as_size(rows) * as_size(columns));
+  for (int row = 0; row < rows; ++row)
+    for (int column = 0; column < columns; ++column) to[as_size(column * rows + row)] = values[row * columns + column];
+  return to;
+}
+
+// What the numbers of groups lie between. What is no number is passed over.
+struct value_ranges {
+  explicit value_ranges(int groups) : least(as_size(groups), INFINITY), most(as_size(groups), -INFINITY) {}
+
+  // One number to each of some groups.
+  void add(int first, const float* values, int count) {
+    float* low = least.data() + first;
+    float* high = most.data() + first;
+    for (int i = 0; i < count; ++i) {
+      low[i] = std::min(low[i], values[i]);
+      high[i] = std::max(high[i], values[i]);
+    }
+  }
+
+  std::vector<float> least;
+  std::vector<float> most;
+};
+
+// Scales as a block has them, and what numbers are divided by: where a scale is 0, their codes are.
+struct group_scales {
+  group_scales(const value_ranges& ranges, int bits) : all(ranges.least.size(), {0, 0}) {
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (ranges.least[i] <= ranges.most[i]) all[i] = scale_for(ranges.least[i], ranges.most[i], bits);
+    for (const scale_of_group& each : all) {
+      minimums.push_back(each.minimum);
+      divisors.push_back(each.scale > 0 ? each.scale : INFINITY);
+    }
+  }
+
+  std::vector<scale_of_group> all;
+  std::vector<float> minimums;
+  std::vector<float> divisors;
+};
+
+// Adds the codes of some numbers to words, `shift` bits up.
+void add_codes(const float* values, const float* minimums, const float* divisors, int count, int bits, int shift,
+               std::uint32_t* words) {
+  constexpr float rounding = 0x1.8p23F;  // a sum with it has what it was rounded to in its lowest bits
+  const std::uint32_t most = (1U << bits) - 1;
+  const auto most_steps = static_cast<float>(most);
+  for (int i = 0; i < count; ++i) {
+    const float steps = (values[i] - minimums[i]) / divisors[i];
+    const float within = std::min(std::max(0.0F, steps), most_steps);  // and 0 where it is no number
+    words[i] |= (std::bit_cast<std::uint32_t>(within + rounding) & most) << shift;
+  }
 }
 
 class group_codec final : public codec {
@@ -61,14 +114,14 @@ class group_codec final : public codec {
 
   void quantize(const float* values, int head_dim, std::byte* into) const override {
     const group_layout at(format_, head_dim);
-    std::memset(into, 0, static_cast<std::size_t>(at.bytes));
-    std::vector<scale_of_group> scales = scales_of(values, head_dim, at);
-    for (int row = 0; row < at.rows; ++row)
-      for (int i = 0; i < at.length; ++i)
-        put(into, at, row, i, code_of(element(values, head_dim, row, i), scales[group_of(at, row, i)], format_.bits));
-    for (std::size_t group = 0; group < scales.size(); ++group) {
-      put_half(into, group, scales[group].scale);
-      put_half(into + at.minimums, group, scales[group].minimum);
+    std::memset(into, 0, as_size(static_cast<int>(at.bytes)));
+    const std::vector<float> by_channel = transposed(values, block_tokens, head_dim);
+    const bool token_groups = format_.axis == group_axis::token, token_rows = format_.order == row_order::token;
+    const group_scales scales(ranges_of(token_groups ? by_channel.data() : values, at), format_.bits);
+    put_codes(token_rows ? values : by_channel.data(), at, scales, into + at.codes);
+    for (std::size_t group = 0; group < scales.all.size(); ++group) {
+      put_half(into, group, scales.all[group].scale);
+      put_half(into + at.minimums, group, scales.all[group].minimum);
     }
   }
 
@@ -89,41 +142,50 @@ class group_codec final : public codec {
     return static_cast<std::size_t>(by_token ? row * head_dim + i : i * head_dim + row);
   }
 
-  float element(const float* values, int head_dim, int row, int i) const { return values[index(head_dim, row, i)]; }
-
   std::size_t group_of(const group_layout& at, int row, int i) const {
     return static_cast<std::size_t>(at.along_rows ? i / format_.group * at.rows + row
                                                   : row / format_.group * at.padded + i);
   }
 
-  std::vector<scale_of_group> scales_of(const float* values, int head_dim, const group_layout& at) const {
-    struct range {
-      float least = INFINITY;
-      float most = -INFINITY;
-    };
-    std::vector<range> ranges(static_cast<std::size_t>(at.groups) *
-                              static_cast<std::size_t>(at.along_rows ? at.rows : at.padded));
-    for (int row = 0; row < at.rows; ++row)
-      for (int i = 0; i < at.length; ++i) {
-        range& group = ranges[group_of(at, row, i)];
-        const float value = element(values, head_dim, row, i);
-        group.least = std::min(group.least, value);
-        group.most = std::max(group.most, value);
+  // Of values where one number of each group stands beside the next group's.
+  value_ranges ranges_of(const float* values, const group_layout& at) const {
+    const int lanes = at.along_rows ? at.rows : at.padded;
+    const int count = at.along_rows ? at.rows : at.length, depth = at.along_rows ? at.length : at.rows;
+    value_ranges ranges(at.groups * lanes);
+    for (int i = 0; i < depth; ++i) ranges.add(i / format_.group * lanes, values + i * count, count);
+    return ranges;
+  }
+
+  // Of values by rows; four rows are words of their own.
+  void put_codes(const float* values, const group_layout& at, const group_scales& scales, std::byte* codes) const {
+    std::vector<std::uint32_t> words(as_size(at.row_bytes));
+    std::vector<float> minimums, divisors;
+    for (int row = 0; row < at.rows; ++row) {
+      if (row % 4 == 0) std::ranges::fill(words, 0);
+      if (at.along_rows) {
+        spread(scales.minimums, at, row, minimums);
+        spread(scales.divisors, at, row, divisors);
       }
-    std::vector<scale_of_group> scales;
-    for (const range& group : ranges)
-      scales.push_back(group.least <= group.most ? scale_for(group.least, group.most, format_.bits)
-                                                 : scale_of_group{0, 0});
-    return scales;
+      const int group = row / format_.group * at.padded;
+      const float* minimum = at.along_rows ? minimums.data() : scales.minimums.data() + group;
+      const float* divisor = at.along_rows ? divisors.data() : scales.divisors.data() + group;
+      for (int first = 0, shift = row % 4 * 8; first < at.length; first += at.row_bytes, shift += format_.bits)
+        add_codes(values + row * at.length + first, minimum + first, divisor + first,
+                  std::min(at.row_bytes, at.length - first), format_.bits, shift, words.data());
+      std::memcpy(codes + std::ptrdiff_t{row / 4 * 4} * at.row_bytes, words.data(), words.size() * sizeof words[0]);
+    }
+  }
+
+  // To each number of a row what its group has.
+  void spread(const std::vector<float>& of_groups, const group_layout& at, int row, std::vector<float>& to) const {
+    to.clear();
+    for (int first = 0, group = row; first < at.length; first += format_.group, group += at.rows)
+      to.insert(to.end(), as_size(std::min(format_.group, at.length - first)), of_groups[as_size(group)]);
   }
 
   std::size_t byte_of(const group_layout& at, int row, int i) const {
     return static_cast<std::size_t>(at.codes) +
            static_cast<std::size_t>(row / 4 * 4 * at.row_bytes + 4 * (i % at.row_bytes) + row % 4);
-  }
-
-  void put(std::byte* block, const group_layout& at, int row, int i, int code) const {
-    block[byte_of(at, row, i)] |= std::byte(code << (format_.bits * (i / at.row_bytes)));
   }
 
   int code_at(const std::byte* block, const group_layout& at, int row, int i) const {
