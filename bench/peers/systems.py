@@ -150,6 +150,8 @@ MAKERS = {
     "cogen-int8": lambda given, key: cogen(given, key, "cogen int8", "--compute-type", "int8"),
     "cogen-int8-cache": lambda given, key: cogen(given, key, "cogen int8, int8 cache", "--compute-type", "int8",
                                                  "--kv-dtype", "int8"),
+    "cogen-int4-cache": lambda given, key: cogen(given, key, "cogen int8, int4 cache", "--compute-type", "int8",
+                                                 "--kv-dtype", "int4"),
     "cogen-float32": lambda given, key: cogen(given, key, "cogen float32", "--compute-type", "float32"),
     "llama": lambda given, key: llama(given, key, "llama.cpp"),
     "llama-q4_0": lambda given, key: llama(given, key, "llama.cpp, Q4_0", "Q4_0", largest=MEDIUM),

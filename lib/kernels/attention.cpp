@@ -173,7 +173,7 @@ class planner {
 template <class Attend>
 void with_scratch(attention_job job, instruction_set set, Attend attend) {
   job.scratch = working_memory.floats(attention_scratch_floats(job.cache->head_dim));
-  job.multiply_codes = int8_kernels_of(set).multiply_codes;
+  job.integers = &int8_kernels_of(set);
   attend(job);
 }
 

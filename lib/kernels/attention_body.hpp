@@ -31,7 +31,7 @@ struct attention_scratch_layout {
   std::int64_t rows;
   std::int64_t dims;  // head_dim, rounded up to whole vectors of any set
   float* query;       // [rows, dims], scaled
-  float* largest;     // [rows], of magnitudes of a query's numbers, where code_job asks for it
+  float* rounded;     // [rows], of queries, where quantized keys take them so; see code_job
   float* sink_query;  // [rows, dims], scaled
   float* keys;        // [head_dim, 64] as float32
   float* tokens;      // [64, dims]: values as float32
@@ -50,7 +50,7 @@ struct attention_scratch_layout {
       return taken;
     };
     query = take(rows * dims);
-    largest = take(rows);
+    rounded = take(rows * rounded_row_floats(head_dim));
     sink_query = take(rows * dims);
     keys = take(dims * attention_block);
     tokens = take(dims * attention_block);
@@ -105,30 +105,34 @@ void scale_queries(const attention_job& job, const float* q, std::int64_t stride
     }
 }
 
-// at.largest
-void measure_queries(const attention_scratch_layout& at, int head_dim) {
-  for (std::int64_t row = 0; row < at.rows; ++row) {
-    simd::f largest = simd::zero();
-    for (int dim = 0; dim < head_dim; dim += simd::width) {
-      const simd::f numbers = simd::load_first(at.query + row * at.dims + dim, head_dim - dim);
-      largest = simd::max(largest, magnitude(numbers));
-    }
-    at.largest[row] = simd::largest(largest);
-  }
-}
-
-void scale_queries(const attention_job& job, const attention_scratch_layout& at) {
-  scale_queries(job, job.q, job.q_stride, at.query, at.dims);
-  const cache::quantized_plane& keys = job.cache->quantized.keys;
-  if (keys.bits > 0 && !keys.along_rows) measure_queries(at, job.cache->head_dim);
-  if (job.cache->span.sinks) scale_queries(job, job.sink_q, job.sink_q_stride, at.sink_query, at.dims);
-}
-
 // Rows [first, last) of the job.
 struct row_range {
   std::int64_t first;
   std::int64_t last;
 };
+
+// Products of queries with quantized keys [head_dim, 64]. To round queries to 8 bits changes them as little as keys of 8
+// bits are; of fewer bits it would add to what is lost.
+code_job scoring_job(const attention_job& job, const attention_scratch_layout& at, row_range rows) {
+  const bool whole = !job.cache->quantized.keys.along_rows;
+  return {.form = &job.cache->quantized.keys,
+          .depth = job.cache->head_dim,
+          .columns = attention_block,
+          .a = at.query + rows.first * at.dims,
+          .a_stride = at.dims,
+          .a_bits = job.cache->quantized.keys.bits == 8 ? 8 : 15,
+          .c = at.scores + rows.first * attention_block,
+          .c_stride = attention_block,
+          .rows = rows.last - rows.first,
+          .rounded = whole ? at.rounded + rows.first * rounded_row_floats(job.cache->head_dim) : nullptr};
+}
+
+void scale_queries(const attention_job& job, const attention_scratch_layout& at) {
+  scale_queries(job, job.q, job.q_stride, at.query, at.dims);
+  const code_job scoring = scoring_job(job, at, {0, at.rows});
+  if (scoring.form->bits > 0 && scoring.rounded) job.integers->round_rows(scoring);
+  if (job.cache->span.sinks) scale_queries(job, job.sink_q, job.sink_q_stride, at.sink_query, at.dims);
+}
 
 // Scores of rows that see a whole block become weights e^(score - maximum): first all maxima, then all weights, so that
 // no row waits for the one before it.
@@ -366,16 +370,8 @@ stored_quantized values_at(const cache::quantized_view& view, const std::byte* h
 // at.scores of some rows with a whole quantized block.
 void score_quantized_rows(const attention_job& job, const attention_scratch_layout& at, const stored_quantized& keys,
                           row_range rows) {
+  if (keys.form.bits > 0) return job.integers->multiply_codes(code_job_of(keys, scoring_job(job, at, rows)));
   const int head_dim = job.cache->head_dim;
-  if (keys.form.bits > 0)
-    return job.multiply_codes(code_job_of(keys, {.depth = head_dim,
-                                                 .columns = attention_block,
-                                                 .a = at.query + rows.first * at.dims,
-                                                 .a_stride = at.dims,
-                                                 .largest = at.largest + rows.first,
-                                                 .c = at.scores + rows.first * attention_block,
-                                                 .c_stride = attention_block,
-                                                 .rows = rows.last - rows.first}));
   keys.form.dequantize(*keys.form.how, keys.head, head_dim, at.tokens);
   for (int token = 0; token < attention_block; ++token)
     for (int dim = 0; dim < head_dim; ++dim) at.keys[dim * attention_block + token] = at.tokens[token * head_dim + dim];
@@ -388,13 +384,15 @@ void sum_quantized_values(const attention_job& job, const attention_scratch_layo
                           std::int64_t skipped, row_range rows) {
   const int head_dim = job.cache->head_dim;
   if (values.form.bits > 0)
-    return job.multiply_codes(code_job_of(values, {.depth = attention_block,
-                                                   .columns = static_cast<int>(rounded_up(head_dim, simd::width)),
-                                                   .a = at.scores + rows.first * attention_block,
-                                                   .a_stride = attention_block,
-                                                   .c = at.block.values + rows.first * at.dims,
-                                                   .c_stride = at.dims,
-                                                   .rows = rows.last - rows.first}));
+    return job.integers->multiply_codes(
+        code_job_of(values, {.depth = attention_block,
+                             .columns = static_cast<int>(rounded_up(head_dim, simd::width)),
+                             .a = at.scores + rows.first * attention_block,
+                             .a_stride = attention_block,
+                             .a_bits = 15,
+                             .c = at.block.values + rows.first * at.dims,
+                             .c_stride = at.dims,
+                             .rows = rows.last - rows.first}));
   values.form.dequantize(*values.form.how, values.head, head_dim, at.keys);
   sum_values(at, unquantized(at.keys, head_dim), head_dim, skipped, attention_block, rows);
 }

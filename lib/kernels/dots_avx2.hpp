@@ -20,11 +20,6 @@ struct dots {
   static constexpr int code_rows = 3;
   static constexpr int code_vectors = 2;
 
-  // store_quads() takes numbers as the sum with 1.5 * 2^23 has them in its low bits.
-  struct quad {
-    std::int32_t first, second;
-  };
-
   static i four(const std::int8_t* codes) {
     std::int32_t all;
     __builtin_memcpy(&all, codes, sizeof all);
@@ -63,6 +58,13 @@ struct dots {
 
   template <int Bits>
   using sums_of = std::conditional_t<(Bits > 6), bytes, std::conditional_t<(Bits > 4), small_bytes, nibbles>>;
+
+  struct code_sum;
+  struct quad {
+    using sum = code_sum;
+    std::int32_t first, second;
+  };
+  using byte_quad = quad;
 
   // The first and the third of four numbers, and the second and the fourth.
   static void store_quads(quad* to, i numbers) {

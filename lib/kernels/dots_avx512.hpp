@@ -20,11 +20,6 @@ struct dots {
   static constexpr int code_rows = 3;
   static constexpr int code_vectors = 4;
 
-  // store_quads() takes numbers as the sum with 1.5 * 2^23 has them in its low bits.
-  struct quad {
-    std::int32_t first, second;
-  };
-
   static i four(const std::int8_t* codes) {
     std::int32_t all;
     __builtin_memcpy(&all, codes, sizeof all);
@@ -41,6 +36,20 @@ struct dots {
   template <int Bits>
   using sums_of = bytes;
 
+  using spread_codes = i;
+  static spread_codes spread(i codes) { return codes; }
+
+  struct code_sum;
+  struct quad {
+    using sum = code_sum;
+    std::int32_t first, second;
+  };
+  struct byte_sum;
+  struct byte_quad {
+    using sum = byte_sum;
+    std::int32_t numbers;
+  };
+
   // The upper 8 bits of four numbers, and their 7 lower ones.
   static void store_quads(quad* to, i numbers) {
     const i upper = _mm512_and_si512(_mm512_slli_epi32(numbers, 1), _mm512_set1_epi32(0xff00));
@@ -50,9 +59,9 @@ struct dots {
     const i packed = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 0, 2, 4, 6), quads);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(packed));
   }
-
-  using spread_codes = i;
-  static spread_codes spread(i codes) { return codes; }
+  static void store_quads(byte_quad* to, i numbers) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(numbers));
+  }
 
   struct code_sum {
     i first = _mm512_setzero_si512(), second = _mm512_setzero_si512();
@@ -62,6 +71,15 @@ struct dots {
       second = _mm512_dpbusd_epi32(second, codes, _mm512_set1_epi32(numbers.second));
     }
     f value() const { return _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_slli_epi32(first, 7), second)); }
+  };
+
+  struct byte_sum {
+    i sum = _mm512_setzero_si512();
+
+    void add(spread_codes codes, const byte_quad& from) {
+      sum = _mm512_dpbusd_epi32(sum, codes, _mm512_set1_epi32(from.numbers));
+    }
+    f value() const { return _mm512_cvtepi32_ps(sum); }
   };
 #else
   // Two sums of 16 bits a lane: 8 times two products of at most 15 * 127 fit.
@@ -97,6 +115,13 @@ struct dots {
 
   template <int Bits>
   using sums_of = std::conditional_t<(Bits > 6), bytes, std::conditional_t<(Bits > 4), small_bytes, nibbles>>;
+
+  struct code_sum;
+  struct quad {
+    using sum = code_sum;
+    std::int32_t first, second;
+  };
+  using byte_quad = quad;
 
   // The first and the third of four numbers, and the second and the fourth.
   static void store_quads(quad* to, i numbers) {

@@ -21,10 +21,12 @@ struct dots {
   static constexpr int code_rows = 3;
   static constexpr int code_vectors = 2;
 
-  // store_quads() takes numbers as the sum with 1.5 * 2^23 has them in its low bits.
+  struct code_sum;
   struct quad {
+    using sum = code_sum;
     std::int32_t numbers[4];
   };
+  using byte_quad = quad;
 
   static i four(const std::int8_t* codes) {
     std::int32_t all;

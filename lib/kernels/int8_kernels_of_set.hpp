@@ -11,6 +11,7 @@ const int8_table COGEN_KERNEL_TABLE = {
     .round = round_row,
     .multiply = multiply_int8,
     .multiply_bf16 = nullptr,
+    .round_rows = round_rows,
     .multiply_codes = multiply_codes,
 };
 

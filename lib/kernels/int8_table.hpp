@@ -61,10 +61,11 @@ struct code_job {
   int columns;             // whole vectors of any set
   const float* a;
   std::int64_t a_stride;
-  const float* largest;  // [rows], magnitudes that a's do not exceed; null: 1. Measured where groups go along rows
+  int a_bits;  // 8 or 15, to which a's numbers are rounded
   float* c;
   std::int64_t c_stride;
   std::int64_t rows;
+  float* rounded;  // [rows, rounded_row_floats(depth)] of round_rows(); null: a is rounded with what it multiplies
 };
 
 struct int8_table {
@@ -76,6 +77,8 @@ struct int8_table {
   void (*multiply)(const int8_job& job);
   /// Tiles of bf16; null where the processor has no such products.
   void (*multiply_bf16)(const int8_job& job);
+  /// Rounds a, where groups do not go along rows: once for many blocks.
+  void (*round_rows)(const code_job& job);
   /// Keys or values of a cache.
   void (*multiply_codes)(const code_job& job);
 };

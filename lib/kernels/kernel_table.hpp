@@ -12,7 +12,7 @@
 // of the standard library, so that no inline function compiled for a newer processor can replace a portable one.
 namespace cogen::kernels {
 
-struct code_job;
+struct int8_table;
 
 /// y = x W^T (+ bias) (+ y) for `rows` rows and the outputs of lanes [first_lane, last_lane) of one tile.
 struct linear_job {
@@ -103,7 +103,7 @@ struct attention_job {
   std::int64_t out_stride;
   float* partials;  // for each span partial_floats(queries * heads, head_dim)
   float* scratch;   // attention_scratch_floats(head_dim), aligned to 64 bytes
-  void (*multiply_codes)(const code_job& job);
+  const int8_table* integers;
 };
 
 /// Some channels of one sequence's new tokens.
@@ -213,11 +213,17 @@ static constexpr std::int64_t partial_floats(std::int64_t rows, std::int64_t hea
   return rows * rounded_up(head_dim, largest_lanes) + 2 * rounded_up(rows, largest_lanes);
 }
 
-/// Floats of scratch that an attention job needs: queries and their magnitudes, keys, tokens, scores, weights and three
-/// partial results.
+/// Floats that one row of integers takes, with scales for every 16 of them at most; see code_job.
+static constexpr std::int64_t rounded_row_floats(std::int64_t depth) {
+  return rounded_up(depth, attention_block) + 2 * divided_up(depth, largest_lanes);
+}
+
+/// Floats of scratch that an attention job needs: queries, as given and rounded, keys, tokens, scores, weights and
+/// three partial results.
 static constexpr std::int64_t attention_scratch_floats(std::int64_t head_dim) {
   return (2 * max_attention_rows + 2 * attention_block) * rounded_up(head_dim, largest_lanes) +
-         max_attention_rows * (attention_block + 3) + 3 * partial_floats(max_attention_rows, head_dim);
+         max_attention_rows * (rounded_row_floats(head_dim) + attention_block + 2) +
+         3 * partial_floats(max_attention_rows, head_dim);
 }
 
 struct kernel_table {

@@ -38,7 +38,7 @@ class sixteenths final : public cache::codec {
   static int reversed(int i, int head_dim) { return i / head_dim * head_dim + head_dim - 1 - i % head_dim; }
 };
 
-/// Whether attention multiplies codes as they are, which rounds queries and weights to 15 bits.
+/// Whether attention multiplies codes as they are, which rounds queries to 8 or 15 bits and weights to 15.
 bool multiplies_codes(const cache::codec& codec, cache::row_order rows) {
   const cache::group_format* format = codec.format();
   return format && format->order == rows && format->group % 16 == 0;
@@ -179,8 +179,9 @@ void check(const quantized_case& each, std::int64_t length, std::span<worker_poo
   std::vector<execution> runs;
   for (worker_pool* workers : pools)
     for (const instruction_set set : tested_instruction_sets()) runs.push_back({workers, set});
-  const bool rounds = multiplies_codes(*each.how.keys, cache::row_order::channel) ||
-                      multiplies_codes(*each.how.values, cache::row_order::token);
+  const bool rounds_queries = multiplies_codes(*each.how.keys, cache::row_order::channel);
+  const bool rounds = rounds_queries || multiplies_codes(*each.how.values, cache::row_order::token);
+  const bool coarse = rounds_queries && each.how.keys->format()->bits == 8;
   const at::Tensor expected = sequence.expected();
   const auto whole = sequence.attend(runs, static_cast<int>(length));
   const auto one_by_one = sequence.attend(runs, 1), some = sequence.attend(runs, 50),
@@ -189,7 +190,7 @@ void check(const quantized_case& each, std::int64_t length, std::span<worker_poo
     BOOST_TEST_CONTEXT(each.name << ", residual " << each.how.residual << ", " << each.heads << " heads of "
                                  << each.shape.head_dim << ", " << name_of(runs[i].set)) {
       const std::int64_t count = std::ssize(whole[i]), last = (length - 1) * sequence.width();
-      BOOST_TEST(error_of(whole[i], expected) < (rounds ? 1e-3 : 4e-6));
+      BOOST_TEST(error_of(whole[i], expected) < (coarse ? 1e-2 : rounds ? 1e-3 : 4e-6));
       BOOST_TEST(same_bits(one_by_one[i].data(), whole[i].data(), count));
       BOOST_TEST(same_bits(some[i].data(), whole[i].data(), count));
       BOOST_TEST(same_bits(blocks[i].data(), whole[i].data(), count));

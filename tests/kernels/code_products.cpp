@@ -1,5 +1,5 @@
 // Products with quantized keys and values: against sums in double over the dequantized numbers, within what rounding to
-// 15 bits may cost.
+// 8 or 15 bits may cost.
 #include "attention_oracle.hpp"
 #include "kernels/kernel_choice.hpp"
 #include "variants.hpp"
@@ -53,10 +53,11 @@ class stored_block {
     return all;
   }
 
-  /// What codes contribute to each of `numbers` beyond its minimum, at most.
-  double largest_part(bool values) const {
+  /// What one of `numbers`, or what codes contribute to it beyond its minimum, is at most.
+  double largest(bool values) const {
     const std::vector<double> all = numbers(values);
-    return *std::ranges::max_element(all) - *std::ranges::min_element(all);
+    const auto [least, most] = std::ranges::minmax(all);
+    return std::max({most - least, -least, most});
   }
 
  private:
@@ -75,41 +76,52 @@ std::vector<float> random_rows(int rows, int depth) {
   return all;
 }
 
+/// How rows are rounded: to so many bits, and once for all blocks where that can be.
+struct rounding_of_rows {
+  int bits;
+  bool before;
+};
+
 /// [rows, columns rounded up to 16]
 std::vector<float> product(const stored_block& block, bool values, const std::vector<float>& a, int first, int rows,
-                           instruction_set set) {
+                           const rounding_of_rows& how, instruction_set set) {
   const int depth = block.depth(values), columns = (block.columns(values) + 15) / 16 * 16;
-  std::vector<float> c(static_cast<std::size_t>(rows * columns)), largest(static_cast<std::size_t>(rows));
-  for (int row = 0; row < rows; ++row)
-    for (int k = 0; k < depth; ++k)
-      largest[static_cast<std::size_t>(row)] = std::fmax(
-          largest[static_cast<std::size_t>(row)], std::abs(a[static_cast<std::size_t>((first + row) * depth + k)]));
-  int8_kernels_of(set).multiply_codes({.form = &block.form(values),
-                                       .block = block.data(values),
-                                       .depth = depth,
-                                       .columns = columns,
-                                       .a = a.data() + first * depth,
-                                       .a_stride = depth,
-                                       .largest = largest.data(),
-                                       .c = c.data(),
-                                       .c_stride = columns,
-                                       .rows = rows});
+  std::vector<float> c(static_cast<std::size_t>(rows * columns));
+  std::vector<float> rounded(static_cast<std::size_t>(rows * rounded_row_floats(depth)));
+  const code_job job{.form = &block.form(values),
+                     .block = block.data(values),
+                     .next = 0,
+                     .after = 0,
+                     .depth = depth,
+                     .columns = columns,
+                     .a = a.data() + first * depth,
+                     .a_stride = depth,
+                     .a_bits = how.bits,
+                     .c = c.data(),
+                     .c_stride = columns,
+                     .rows = rows,
+                     .rounded = how.before ? rounded.data() : nullptr};
+  if (how.before) int8_kernels_of(set).round_rows(job);
+  int8_kernels_of(set).multiply_codes(job);
   return c;
 }
 
-void check_product(const stored_block& block, bool values, instruction_set set) {
+void check_product(const stored_block& block, bool values, int bits, instruction_set set) {
   constexpr int rows = 7;
   const int depth = block.depth(values), columns = block.columns(values), stride = (columns + 15) / 16 * 16;
   const std::vector<float> a = random_rows(rows, depth);
   const std::vector<double> b = block.numbers(values);
-  const std::vector<float> c = product(block, values, a, 0, rows, set);
+  const std::vector<float> c = product(block, values, a, 0, rows, {bits, false}, set);
+  if (!block.form(values).along_rows)
+    BOOST_TEST(product(block, values, a, 0, rows, {bits, true}, set) == c, boost::test_tools::per_element());
   for (int row = 0; row < rows; ++row) {
-    const std::vector<float> alone = product(block, values, a, row, 1, set);
+    const std::vector<float> alone = product(block, values, a, row, 1, {bits, false}, set);
     BOOST_TEST(std::equal(alone.begin(), alone.end(), c.begin() + row * stride));
     const auto of_row = [&](int k) { return static_cast<double>(a[static_cast<std::size_t>(row * depth + k)]); };
     double largest = 0;
     for (int k = 0; k < depth; ++k) largest = std::max(largest, std::abs(of_row(k)));
-    const double allowed = depth * (largest / 16256 / 2) * block.largest_part(values) + 1e-4;
+    const double step = largest / (bits == 8 ? 127 : 127 * 128);
+    const double allowed = depth * (step / 2) * block.largest(values) + 1e-4;
     double worst = 0;
     for (int column = 0; column < columns; ++column) {
       double sum = 0;
@@ -132,11 +144,13 @@ BOOST_AUTO_TEST_CASE(each_form_is_within_what_rounding_costs) {
         const stored_block block({.bits = bits, .axis = axis, .order = row_order::channel, .group = group},
                                  {.bits = bits, .axis = axis, .order = row_order::token, .group = group}, head_dim);
         for (const bool values : {false, true})
-          for (const instruction_set set : tested_instruction_sets())
-            BOOST_TEST_CONTEXT(bits << " bits, groups of " << group
-                                    << (axis == group_axis::token ? " by token" : " by channel") << ", " << head_dim
-                                    << (values ? " dimensions of values, " : " dimensions of keys, ") << name_of(set))
-        check_product(block, values, set);
+          for (const int row_bits : {8, 15})
+            for (const instruction_set set : tested_instruction_sets())
+              BOOST_TEST_CONTEXT(row_bits << " bits of rows, " << bits << " bits, groups of " << group
+                                          << (axis == group_axis::token ? " by token" : " by channel") << ", "
+                                          << head_dim << (values ? " dimensions of values, " : " dimensions of keys, ")
+                                          << name_of(set))
+        check_product(block, values, row_bits, set);
       }
 }
 
@@ -146,9 +160,9 @@ BOOST_AUTO_TEST_CASE(what_is_no_number_stays_in_its_row) {
     for (const float odd : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
       for (const instruction_set set : tested_instruction_sets()) {
         std::vector<float> a = random_rows(3, 64);
-        const std::vector<float> before = product(block, values, a, 0, 3, set);
+        const std::vector<float> before = product(block, values, a, 0, 3, {15, false}, set);
         a[64 + 10] = odd;
-        const std::vector<float> after = product(block, values, a, 0, 3, set);
+        const std::vector<float> after = product(block, values, a, 0, 3, {15, false}, set);
         for (std::size_t i = 0; i < after.size(); ++i)
           BOOST_TEST((i / 64 == 1 ? !std::isfinite(after[i]) : after[i] == before[i]));
       }
@@ -159,7 +173,7 @@ BOOST_AUTO_TEST_CASE(rows_of_zeros_and_of_the_smallest_numbers_are_zeros) {
   for (const bool values : {false, true})
     for (const float small : {0.0F, -0.0F, std::numeric_limits<float>::denorm_min(), 1e-37F})
       for (const instruction_set set : tested_instruction_sets()) {
-        const std::vector<float> c = product(block, values, std::vector<float>(64, small), 0, 1, set);
+        const std::vector<float> c = product(block, values, std::vector<float>(64, small), 0, 1, {15, false}, set);
         BOOST_TEST(std::ranges::all_of(c, [](float each) { return std::abs(each) < 1e-33F; }));
       }
 }
