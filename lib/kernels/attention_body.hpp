@@ -111,8 +111,8 @@ struct row_range {
   std::int64_t last;
 };
 
-// Products of queries with quantized keys [head_dim, 64]. To round queries to 8 bits changes them as little as keys of 8
-// bits are; of fewer bits it would add to what is lost.
+// Products of queries with quantized keys [head_dim, 64]. Rounded to 8 bits, queries lose as little as keys of 8 bits
+// have; beside keys of fewer bits it would add to what is lost.
 code_job scoring_job(const attention_job& job, const attention_scratch_layout& at, row_range rows) {
   const bool whole = !job.cache->quantized.keys.along_rows;
   return {.form = &job.cache->quantized.keys,
