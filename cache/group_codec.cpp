@@ -114,7 +114,7 @@ class group_codec final : public codec {
 
   void quantize(const float* values, int head_dim, std::byte* into) const override {
     const group_layout at(format_, head_dim);
-    std::memset(into, 0, as_size(static_cast<int>(at.bytes)));
+    std::memset(into, 0, static_cast<std::size_t>(at.bytes));
     const std::vector<float> by_channel = transposed(values, block_tokens, head_dim);
     const bool token_groups = format_.axis == group_axis::token, token_rows = format_.order == row_order::token;
     const group_scales scales(ranges_of(token_groups ? by_channel.data() : values, at), format_.bits);
