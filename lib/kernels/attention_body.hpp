@@ -112,7 +112,7 @@ struct row_range {
 };
 
 // Products of queries with quantized keys [head_dim, 64]. Rounded to 8 bits, queries lose as little as keys of 8 bits
-// have; beside keys of fewer bits it would add to what is lost.
+// have. Beside keys of fewer bits that would add to what is lost, and times scales along rows it would be more.
 code_job scoring_job(const attention_job& job, const attention_scratch_layout& at, row_range rows) {
   const bool whole = !job.cache->quantized.keys.along_rows;
   return {.form = &job.cache->quantized.keys,
@@ -120,7 +120,7 @@ code_job scoring_job(const attention_job& job, const attention_scratch_layout& a
           .columns = attention_block,
           .a = at.query + rows.first * at.dims,
           .a_stride = at.dims,
-          .a_bits = job.cache->quantized.keys.bits == 8 ? 8 : 15,
+          .a_bits = whole && job.cache->quantized.keys.bits == 8 ? 8 : 15,
           .c = at.scores + rows.first * attention_block,
           .c_stride = attention_block,
           .rows = rows.last - rows.first,
