@@ -72,31 +72,30 @@ struct value_ranges {
   std::vector<float> most;
 };
 
-// Scales as a block has them, and what numbers are divided by: where a scale is 0, their codes are.
+// Of each group; those without numbers have zeros.
 struct group_scales {
-  group_scales(const value_ranges& ranges, int bits) : all(ranges.least.size(), {0, 0}) {
-    for (std::size_t i = 0; i < all.size(); ++i)
-      if (ranges.least[i] <= ranges.most[i]) all[i] = scale_for(ranges.least[i], ranges.most[i], bits);
-    for (const scale_of_group& each : all) {
-      minimums.push_back(each.minimum);
-      divisors.push_back(each.scale > 0 ? each.scale : INFINITY);
+  group_scales(const value_ranges& ranges, int bits) : scales(ranges.least.size()), minimums(ranges.least.size()) {
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      if (!(ranges.least[i] <= ranges.most[i])) continue;
+      const auto [scale, minimum] = scale_for(ranges.least[i], ranges.most[i], bits);
+      scales[i] = scale;
+      minimums[i] = minimum;
     }
   }
 
-  std::vector<scale_of_group> all;
+  std::vector<float> scales;
   std::vector<float> minimums;
-  std::vector<float> divisors;
 };
 
 // Adds the codes of some numbers to words, `shift` bits up.
-void add_codes(const float* values, const float* minimums, const float* divisors, int count, int bits, int shift,
+void add_codes(const float* values, const float* minimums, const float* scales, int count, int bits, int shift,
                std::uint32_t* words) {
   constexpr float rounding = 0x1.8p23F;  // a sum with it has what it was rounded to in its lowest bits
   const std::uint32_t most = (1U << bits) - 1;
   const auto most_steps = static_cast<float>(most);
   for (int i = 0; i < count; ++i) {
-    const float steps = (values[i] - minimums[i]) / divisors[i];
-    const float within = std::min(std::max(0.0F, steps), most_steps);  // and 0 where it is no number
+    const float steps = (values[i] - minimums[i]) / (scales[i] > 0 ? scales[i] : INFINITY);
+    const float within = std::min(std::max(0.0F, steps), most_steps);  // and 0 where it is no number, or all are one
     words[i] |= (std::bit_cast<std::uint32_t>(within + rounding) & most) << shift;
   }
 }
@@ -117,11 +116,11 @@ class group_codec final : public codec {
     std::memset(into, 0, static_cast<std::size_t>(at.bytes));
     const std::vector<float> by_channel = transposed(values, block_tokens, head_dim);
     const bool token_groups = format_.axis == group_axis::token, token_rows = format_.order == row_order::token;
-    const group_scales scales(ranges_of(token_groups ? by_channel.data() : values, at), format_.bits);
-    put_codes(token_rows ? values : by_channel.data(), at, scales, into + at.codes);
-    for (std::size_t group = 0; group < scales.all.size(); ++group) {
-      put_half(into, group, scales.all[group].scale);
-      put_half(into + at.minimums, group, scales.all[group].minimum);
+    const group_scales groups(ranges_of(token_groups ? by_channel.data() : values, at), format_.bits);
+    put_codes(token_rows ? values : by_channel.data(), at, groups, into + at.codes);
+    for (std::size_t group = 0; group < groups.scales.size(); ++group) {
+      put_half(into, group, groups.scales[group]);
+      put_half(into + at.minimums, group, groups.minimums[group]);
     }
   }
 
@@ -157,20 +156,20 @@ class group_codec final : public codec {
   }
 
   // Of values by rows; four rows are words of their own.
-  void put_codes(const float* values, const group_layout& at, const group_scales& scales, std::byte* codes) const {
+  void put_codes(const float* values, const group_layout& at, const group_scales& groups, std::byte* codes) const {
     std::vector<std::uint32_t> words(as_size(at.row_bytes));
-    std::vector<float> minimums, divisors;
+    std::vector<float> minimums, scales;
     for (int row = 0; row < at.rows; ++row) {
       if (row % 4 == 0) std::ranges::fill(words, 0);
       if (at.along_rows) {
-        spread(scales.minimums, at, row, minimums);
-        spread(scales.divisors, at, row, divisors);
+        spread(groups.minimums, at, row, minimums);
+        spread(groups.scales, at, row, scales);
       }
       const int group = row / format_.group * at.padded;
-      const float* minimum = at.along_rows ? minimums.data() : scales.minimums.data() + group;
-      const float* divisor = at.along_rows ? divisors.data() : scales.divisors.data() + group;
+      const float* minimum = at.along_rows ? minimums.data() : groups.minimums.data() + group;
+      const float* scale = at.along_rows ? scales.data() : groups.scales.data() + group;
       for (int first = 0, shift = row % 4 * 8; first < at.length; first += at.row_bytes, shift += format_.bits)
-        add_codes(values + row * at.length + first, minimum + first, divisor + first,
+        add_codes(values + row * at.length + first, minimum + first, scale + first,
                   std::min(at.row_bytes, at.length - first), format_.bits, shift, words.data());
       std::memcpy(codes + std::ptrdiff_t{row / 4 * 4} * at.row_bytes, words.data(), words.size() * sizeof words[0]);
     }
