@@ -43,7 +43,7 @@ class stream {
   virtual void after(stream& other) = 0;
 
   /// Enqueues a copy of contiguous rows of the same length: [rows, …]. Tensors that are not on the device are in
-  /// memory of make_host().
+  /// memory of make_host(); if they are in pageable memory, the call may wait until the copy has ended.
   virtual void copy_rows(const at::Tensor& to, const at::Tensor& from) = 0;
 };
 

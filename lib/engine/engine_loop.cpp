@@ -360,6 +360,10 @@ void engine_loop::save_prefixes() noexcept try {
     wait_while([&] { return swap_completions_.empty() && !(step.is_done() && step.error()); });
     if (step.is_done() && step.error()) std::rethrow_exception(step.error());
     for (const auto& each : swap_completions_.take()) {
+      if (each.job) {
+        each.job();
+        continue;
+      }
       left -= std::ranges::count(copies, each.name, &scheduler::cached_prefix::name);
       if (each.error) std::erase_if(copies, [&](const auto& copy) { return copy.name == each.name; });
     }

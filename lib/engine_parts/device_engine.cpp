@@ -185,8 +185,9 @@ void put_on(const nn::device_model& place, engine_parts& parts, const model& mod
   if (model.has_encoder()) parts.encoder_inputs = {.start = *model.config().decoder_start, .longest = longest_input};
   if (options.kv.offload)
     layout.host = place.backend->make_host(layout.slots * cache::device_cache::slot_bytes(shapes, layout));
+  auto slots = std::make_shared<device_slots>(place.backend, shapes, layout, room.bytes);
   parts.runner =
-      std::make_unique<device_runner>(place.network, std::make_shared<device_slots>(place.backend, shapes, layout),
+      std::make_unique<device_runner>(place.network, std::move(slots),
                                       snapshot_format(layout, options.kv, place.backend->name()), std::move(room), how);
 }
 

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cogen::detail {
@@ -19,7 +20,7 @@ class caching_runner : public runner {
     swapped_.keep(name, std::move(what));
   }
   std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte> bytes, int encoder_input) const override {
-    return swapped_.make_snapshot(bytes, encoder_input);
+    return swapped_.make_snapshot(std::move(bytes), encoder_input);
   }
 
  protected:

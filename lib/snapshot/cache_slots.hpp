@@ -37,8 +37,13 @@ class cache_slots {
   /// Describes the bytes that copy_out() writes for a slot of `length` tokens.
   virtual std::vector<cache::exported_run> runs(int slot, int length) const = 0;
 
-  /// Memory that copy_out() can write and copy_in() can read. Any thread.
+  // Memory that copy_out() can write and copy_in() can read. Any thread.
+
+  /// May take long: not for the thread that launches steps.
   virtual host_bytes allocate(std::size_t bytes) const = 0;
+
+  /// Takes no time; null where allocate() might.
+  virtual host_bytes try_allocate(std::size_t bytes) const = 0;
 
   // Both begin a copy that ends with a job of `by`, which calls `done` as transfer::start() does. Until then the slot
   // and the bytes must neither change nor go away. If a member throws, `done` is not called.

@@ -33,6 +33,7 @@ class cpu_slots final : public cache_slots {
     return kv.exported_runs(length, kv.encoder_length(slot));
   }
   host_bytes allocate(std::size_t bytes) const override { return std::make_shared_for_overwrite<std::byte[]>(bytes); }
+  host_bytes try_allocate(std::size_t bytes) const override { return allocate(bytes); }
   void copy_out(int slot, int /*length*/, std::span<std::byte> to, cache::transfer& by,
                 cache::transfer::callback done) override {
     by.start(kv.begin_export(slot, to), std::move(done));

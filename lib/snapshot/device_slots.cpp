@@ -6,6 +6,17 @@
 
 namespace cogen::detail {
 
+namespace {
+
+host_memory_pool::allocator pinned_memory_of(std::shared_ptr<const device::backend> place) {
+  return [place = std::move(place)](std::size_t bytes) {
+    const auto held = std::make_shared<at::Tensor>(place->make_host(static_cast<std::int64_t>(bytes)));
+    return host_bytes(held, reinterpret_cast<std::byte*>(held->mutable_data_ptr<std::uint8_t>()));
+  };
+}
+
+}  // namespace
+
 cache::exported_run run_of(std::int64_t bytes, at::ScalarType type, int head_dim) {
   for (const auto each : {cache::scalar::f32, cache::scalar::f16, cache::scalar::bf16})
     if (cache::tensor_type(each) == type) return {.bytes = bytes, .type = each, .dims = head_dim};
@@ -13,8 +24,12 @@ cache::exported_run run_of(std::int64_t bytes, at::ScalarType type, int head_dim
 }
 
 device_slots::device_slots(std::shared_ptr<const device::backend> place, std::span<const cache::kv_cache_spec> shapes,
-                           const cache::device_options& options)
-    : where(std::move(place)), kv(shapes, options), work(where->make_stream()), copies_(where->make_stream()) {}
+                           const cache::device_options& options, std::int64_t swap_bytes)
+    : where(std::move(place)),
+      kv(shapes, options),
+      work(where->make_stream()),
+      memory_(pinned_memory_of(where), swap_bytes),
+      copies_(where->make_stream()) {}
 
 void device_slots::fork(int slot, const cache::fork_spec& origin) {
   if (kv.on_host()) work->wait();  // the host copies
@@ -39,11 +54,6 @@ std::vector<cache::exported_run> device_slots::runs(int slot, int length) const 
                   has_numbers ? run_of(bytes, part.scalar_type(), kv.head_dim()) : cache::exported_run{.bytes = bytes});
   }
   return runs;
-}
-
-host_bytes device_slots::allocate(std::size_t bytes) const {
-  const auto held = std::make_shared<at::Tensor>(where->make_host(static_cast<std::int64_t>(bytes)));
-  return {held, reinterpret_cast<std::byte*>(held->mutable_data_ptr<std::uint8_t>())};
 }
 
 void device_slots::copy_out(int slot, int length, std::span<std::byte> to, cache::transfer& by,

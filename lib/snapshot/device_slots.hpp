@@ -2,6 +2,7 @@
 
 #include "backend/backend.hpp"
 #include "snapshot/cache_slots.hpp"
+#include "snapshot/host_memory_pool.hpp"
 
 #include <cogen/cache/device_cache.hpp>
 
@@ -15,11 +16,11 @@ namespace cogen::detail {
 cache::exported_run run_of(std::int64_t bytes, at::ScalarType type, int head_dim);
 
 /// The slots of a cache on a device, and the stream of the steps that use it. A second stream copies, after all earlier
-/// work of the first.
+/// work of the first. The host memory of snapshots is pinned, and is kept for later ones within `swap_bytes`.
 class device_slots final : public cache_slots {
  public:
   device_slots(std::shared_ptr<const device::backend> where, std::span<const cache::kv_cache_spec> shapes,
-               const cache::device_options& options);
+               const cache::device_options& options, std::int64_t swap_bytes);
 
   int count() const noexcept override { return kv.slots(); }
   void clear(int slot) override { kv.clear(slot); }
@@ -29,7 +30,8 @@ class device_slots final : public cache_slots {
 
   int encoder_input(int slot) const override { return kv.encoder_length(slot); }
   std::vector<cache::exported_run> runs(int slot, int length) const override;
-  host_bytes allocate(std::size_t bytes) const override;
+  host_bytes allocate(std::size_t bytes) const override { return memory_.allocate(bytes); }
+  host_bytes try_allocate(std::size_t bytes) const override { return memory_.take(bytes); }
   void copy_out(int slot, int length, std::span<std::byte> to, cache::transfer& by,
                 cache::transfer::callback done) override;
   void copy_in(int slot, int length, std::span<const std::byte> from, int encoder_input, cache::transfer& by,
@@ -43,6 +45,7 @@ class device_slots final : public cache_slots {
   std::vector<at::Tensor> parts_of(int slot, int length) const;
   void end_with(cache::transfer& by, cache::transfer::callback done);
 
+  const host_memory_pool memory_;  // ends after the callbacks of the copies, which must free none of it
   const std::unique_ptr<device::stream> copies_;
 };
 

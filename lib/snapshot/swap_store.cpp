@@ -19,19 +19,41 @@ std::exception_ptr put_away(std::shared_ptr<stored_snapshot>& made,
   return std::current_exception();
 }
 
-std::exception_ptr copy(const kv_snapshot& from, stored_snapshot& to) noexcept try {
+void copy(const kv_snapshot& from, stored_snapshot& to) {
   auto rest = to.bytes();
   const auto read = from.read();
   for (auto piece = read(); !piece.empty(); piece = read()) {
     std::ranges::copy(piece, rest.begin());
     rest = rest.subspan(piece.size());
   }
+}
+
+/// The bytes of a session, which a device does not copy from where they are.
+class loaded_snapshot final : public kv_snapshot {
+ public:
+  loaded_snapshot(std::vector<std::byte> bytes, int encoder_input)
+      : bytes_(std::move(bytes)), encoder_input_(encoder_input) {}
+
+  std::size_t size() const noexcept override { return bytes_.size(); }
+  int encoder_input() const noexcept override { return encoder_input_; }
+  snapshot_reader read() const override {
+    return [rest = std::span(bytes_)]() mutable { return std::exchange(rest, {}); };
+  }
+
+ private:
+  const std::vector<std::byte> bytes_;
+  const int encoder_input_;
+};
+
+std::exception_ptr result_of(const std::function<std::shared_ptr<stored_snapshot>()>& make,
+                             std::shared_ptr<stored_snapshot>& into) noexcept try {
+  into = make();
   return nullptr;
 } catch (...) {
   return std::current_exception();
 }
 
-/// The snapshot's bytes; empty if they have to be read or decompressed first.
+/// The snapshot's bytes; empty if they have to be read, decompressed or copied first.
 std::span<const std::byte> bytes_in_memory(const kv_snapshot& of) {
   const auto* stored = dynamic_cast<const stored_snapshot*>(&of);
   return stored ? stored->bytes() : std::span<const std::byte>();
@@ -57,11 +79,11 @@ std::shared_ptr<stored_snapshot> swap_store::stored(std::size_t bytes, int encod
   return std::make_shared<stored_snapshot>(slots_.allocate(bytes), bytes, encoder_input);
 }
 
-std::shared_ptr<const kv_snapshot> swap_store::make_snapshot(std::span<const std::byte> bytes,
-                                                             int encoder_input) const {
-  auto made = stored(bytes.size(), encoder_input);
-  std::ranges::copy(bytes, made->bytes().begin());
-  return made;
+std::shared_ptr<const kv_snapshot> swap_store::make_snapshot(std::vector<std::byte> bytes, int encoder_input) const {
+  auto memory = slots_.try_allocate(bytes.size());
+  if (!memory) return std::make_shared<loaded_snapshot>(std::move(bytes), encoder_input);
+  std::ranges::copy(bytes, memory.get());
+  return std::make_shared<stored_snapshot>(std::move(memory), bytes.size(), encoder_input);
 }
 
 void swap_store::find_room(stored_snapshot& made) const {
@@ -72,14 +94,24 @@ void swap_store::find_room(stored_snapshot& made) const {
   made.reserve(room_.file, *begin);
 }
 
-/// The copies made for copy_out() are exact in every format.
 void swap_store::begin(const scheduler::swapping_out& what, swap_listener& listener) noexcept try {
   const int encoder_input = slots_.encoder_input(what.slot);
-  auto runs = slots_.runs(what.slot, what.length);
-  auto made = stored(total_bytes(runs), encoder_input);
+  const auto size = total_bytes(slots_.runs(what.slot, what.length));
+  if (auto memory = slots_.try_allocate(size))
+    return copy_out(what, std::make_shared<stored_snapshot>(std::move(memory), size, encoder_input), listener);
+  make_first(
+      what.name, [this, size, encoder_input] { return stored(size, encoder_input); },
+      [this, what, &listener](auto made) { copy_out(what, std::move(made), listener); }, listener);
+} catch (...) {
+  listener.transferred(what.name, std::current_exception());
+}
+
+/// The copies made for runner::copy_out() are exact in every format.
+void swap_store::copy_out(const scheduler::swapping_out& what, std::shared_ptr<stored_snapshot> made,
+                          swap_listener& listener) noexcept try {
   std::shared_ptr<compressed_snapshot> compressed;
   if (!what.beside && room_.format != swap_format::exact)
-    compressed = std::make_shared<compressed_snapshot>(std::move(runs), encoder_input);
+    compressed = std::make_shared<compressed_snapshot>(slots_.runs(what.slot, what.length), made->encoder_input());
   if (!what.beside) find_room(compressed ? compressed->kept() : *made);
   kept_[what.name] = compressed ? std::shared_ptr<const kv_snapshot>(compressed) : made;
   const auto to = made->bytes();
@@ -106,15 +138,27 @@ void swap_store::begin(const scheduler::swapping_in& what, swap_listener& listen
   }
 }
 
-/// Reads the snapshot into memory, then continues on the thread that changes the cache, where some layers import their
-/// bytes immediately.
+/// Reads the snapshot into memory first.
 void swap_store::read_first(const scheduler::swapping_in& what, std::shared_ptr<const kv_snapshot> held,
                             swap_listener& listener) {
-  auto read = stored(held->size(), held->encoder_input());
-  std::function<void()> next = [this, what, read, &listener] { fill(what, read, read->bytes(), listener); };
+  const auto read = [this, held = std::move(held)] {
+    auto made = stored(held->size(), held->encoder_input());
+    copy(*held, *made);
+    return made;
+  };
+  const auto next = [this, what, &listener](const auto& made) { fill(what, made, made->bytes(), listener); };
+  make_first(what.name, read, next, listener);
+}
+
+/// Calls `make` in a job of the transfer, then `use` on the thread that changes the cache, where some layers import
+/// their bytes immediately.
+void swap_store::make_first(scheduler::swap_id name, const snapshot_maker& make, const snapshot_user& use,
+                            swap_listener& listener) {
+  const auto made = std::make_shared<std::shared_ptr<stored_snapshot>>();
+  std::function<void()> next = [use, made] { use(std::move(*made)); };
   transfer([&](cache::transfer& by) {
-    by.start({}, [this, held, read, next, name = what.name, &listener](std::exception_ptr error) mutable {
-      if (!error) error = copy(*held, *read);
+    by.start({}, [this, make, made, next, name, &listener](std::exception_ptr error) mutable {
+      if (!error) error = result_of(make, *made);
       if (error) return ended({name, -1}, std::move(error), listener);
       listener.go_on(std::move(next));
       const std::lock_guard lock(mutex_);

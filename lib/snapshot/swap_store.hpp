@@ -23,7 +23,8 @@ struct swap_room {
 };
 
 /// Swaps slots of a cache out and back in, and keeps the snapshots. Only the thread that changes the cache may use it.
-/// A swap that fails, or finds no memory, is reported to the listener and leaves nothing behind.
+/// A swap that fails, or finds no memory, is reported to the listener and leaves nothing behind. One whose memory takes
+/// long to allocate waits until a job of the transfer has done so, and goes on before a later step.
 class swap_store {
  public:
   /// The slots must outlive this object.
@@ -40,7 +41,7 @@ class swap_store {
   std::shared_ptr<const kv_snapshot> snapshot(scheduler::swap_id name) const;
 
   /// A snapshot of these bytes, which begin() can swap in.
-  std::shared_ptr<const kv_snapshot> make_snapshot(std::span<const std::byte> bytes, int encoder_input) const;
+  std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte> bytes, int encoder_input) const;
 
   /// Keeps a snapshot as if it had been swapped out. It is neither compressed nor moved to the file.
   void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) { kept_[name] = std::move(what); }
@@ -50,6 +51,9 @@ class swap_store {
   void clear_lost();
 
  private:
+  using snapshot_maker = std::function<std::shared_ptr<stored_snapshot>()>;
+  using snapshot_user = std::function<void(std::shared_ptr<stored_snapshot>)>;
+
   struct loss {
     scheduler::swap_id name;
     int slot;  ///< to clear; -1: none
@@ -57,6 +61,10 @@ class swap_store {
 
   std::shared_ptr<stored_snapshot> stored(std::size_t bytes, int encoder_input) const;
   void find_room(stored_snapshot& made) const;
+  void copy_out(const scheduler::swapping_out& what, std::shared_ptr<stored_snapshot> made,
+                swap_listener& listener) noexcept;
+  void make_first(scheduler::swap_id name, const snapshot_maker& make, const snapshot_user& use,
+                  swap_listener& listener);
   void read_first(const scheduler::swapping_in& what, std::shared_ptr<const kv_snapshot> held, swap_listener& listener);
   void fill(const scheduler::swapping_in& what, std::shared_ptr<const kv_snapshot> held,
             std::span<const std::byte> bytes, swap_listener& listener);

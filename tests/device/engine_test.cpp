@@ -278,13 +278,13 @@ BOOST_DATA_TEST_CASE(a_swap_that_fails_anywhere_is_computed_again,
   const auto model = golden_model_on(where, name);
   int failing = 1;
   while (swaps_survive(*where, model, *golden_model(name), on_a_file, failing)) ++failing;
-  BOOST_TEST(failing > 7);  // two copies out and one in, with memory for each, and what was read
+  BOOST_TEST(failing > 5);  // memory, two copies out and one in, and what was read
 }
 
 BOOST_AUTO_TEST_CASE(a_slot_takes_the_bytes_of_its_tokens_and_no_others) {
   const auto where = std::make_shared<plain_backend>();
   const std::vector<cache::kv_cache_spec> shapes(2, {.kv_heads = 1, .head_dim = 4});
-  detail::device_slots slots(where, shapes, {.type = at::kFloat, .slots = 1, .max_sequence_length = 8});
+  detail::device_slots slots(where, shapes, {.type = at::kFloat, .slots = 1, .max_sequence_length = 8}, 0);
   cache::immediate_transfer by;
   std::vector<std::byte> bytes(2 * 2 * 3 * 4 * sizeof(float));
   const auto copy_in = [&](std::size_t count) {

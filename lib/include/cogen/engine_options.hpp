@@ -94,8 +94,8 @@ struct swap_options {
   std::int64_t file_bytes = std::int64_t{16} << 30;  ///< the size limit of that file
   /// After a swap with q8, `usage.exact` and `sequence::exact()` are false, and the sequence's prefix is not shared.
   swap_format format = swap_format::exact;
-  /// Copies and writes while steps go on; a GPU copies by itself. Its jobs must not depend on the engine thread. Empty:
-  /// an own thread; with external_stepping, the thread that steps.
+  /// Copies and writes while steps go on; a GPU copies by itself, to memory that a job allocates. Its jobs must not
+  /// depend on the engine thread. Empty: an own thread; with external_stepping, the thread that steps.
   std::shared_ptr<cache::transfer> transfer = {};
 };
 
