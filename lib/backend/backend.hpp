@@ -36,7 +36,8 @@ class backend {
     return make_host_collectives(std::move(ranks));
   }
 
-  /// Pinned host memory, uint8: copies between it and the device are asynchronous.
+  /// Pinned host memory, uint8: copies between it and the device are asynchronous. Allocating it may take long, and so
+  /// may its end, which must not be in a callback of stream::then(). Throws std::bad_alloc where it is refused.
   virtual at::Tensor make_host(std::int64_t bytes) const = 0;
 
   /// Unallocated bytes of the device.

@@ -40,7 +40,7 @@ class cuda_backend final : public backend {
 
   at::Tensor make_host(std::int64_t bytes) const override {
     const c10::cuda::CUDAGuard guard(number_);
-    return host_memory_.take(static_cast<std::size_t>(bytes));
+    return pinned_memory(static_cast<std::size_t>(bytes));
   }
 
   /// What the allocator caches is free, too.
@@ -62,7 +62,6 @@ class cuda_backend final : public backend {
 
  private:
   const c10::DeviceIndex number_;
-  mutable cuda_host_memory host_memory_;
 };
 
 }  // namespace
