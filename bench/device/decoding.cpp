@@ -1,0 +1,215 @@
+#include "decoding.hpp"
+
+#include "engine_on_device.hpp"
+#include "nn/device_layout.hpp"
+#include "nn/network_on_device.hpp"
+#include "statistics.hpp"
+
+#include <cogen/sequence.hpp>
+#include <cogen/token_stream.hpp>
+
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ones.h>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <optional>
+
+namespace cogen::bench {
+
+namespace {
+
+namespace net = boost::asio;
+using seconds = std::chrono::duration<double>;
+using time_point = std::chrono::steady_clock::time_point;
+
+/// What one run came to.
+struct measurement {
+  double decode = 0;       // tokens per second while all requests decode
+  double prefill = 0;      // prompt tokens per second
+  double first_token = 0;  // seconds, median
+  double turns = 0;        // of swapping_clients
+};
+
+std::vector<token> prompt(int request, int length, std::int64_t vocabulary) {
+  std::vector<token> ids;
+  for (std::int64_t j = 0; j < length; ++j)
+    ids.push_back(static_cast<token>((std::int64_t{request} * 1009 + j * 131 + 17) % (vocabulary - 64) + 32));
+  return ids;
+}
+
+net::awaitable<void> read(token_stream stream, std::vector<time_point>& into) {
+  while (auto piece = co_await stream.async_next())
+    into.insert(into.end(), piece->tokens.size(), std::chrono::steady_clock::now());
+}
+
+/// Sequences that share one slot: each feeds a token in its turn, for which the one before it is swapped out, and it is
+/// restored, while streams go on. Until there are none left.
+net::awaitable<void> take_turns(std::vector<sequence>& swapping_clients, const int& streams, int& turns) {
+  std::size_t next = 0;
+  while (streams > 0) {
+    co_await swapping_clients[next].async_forward({5});
+    next = (next + 1) % swapping_clients.size();
+    ++turns;
+  }
+}
+
+net::awaitable<void> arrive(engine& running, const cell& what, const settings& wanted, std::int64_t vocabulary,
+                            std::vector<sequence>& swapping_clients) {
+  for (int i = 0; i < wanted.swapping_clients; ++i) {
+    swapping_clients.push_back(running.open());
+    co_await swapping_clients.back().async_forward(prompt(1000 + i, what.context, vocabulary));
+  }
+}
+
+void rethrow(const std::exception_ptr& error) {
+  if (error) std::rethrow_exception(error);
+}
+
+std::vector<std::vector<time_point>> run(engine& running, std::int64_t vocabulary, const cell& what,
+                                         const settings& wanted, int& turns) {
+  std::vector<sequence> swapping_clients;
+  net::io_context context;
+  net::co_spawn(context, arrive(running, what, wanted, vocabulary, swapping_clients), rethrow);
+  context.run();
+  context.restart();
+  int streams = what.requests;
+  std::vector<std::vector<time_point>> seen(static_cast<std::size_t>(what.requests));
+  for (int i = 0; i < what.requests; ++i) {
+    cogen::request request{.prompt = prompt(wanted.apart ? i : 0, what.context, vocabulary),
+                           .max_tokens = wanted.new_tokens,
+                           .sampling = sampling_of(wanted, i),
+                           .ignore_eos = true,
+                           .max_buffered_tokens = wanted.new_tokens};
+    net::co_spawn(context, read(running.generate(std::move(request)), seen[static_cast<std::size_t>(i)]),
+                  [&streams](const std::exception_ptr& error) {
+                    --streams;
+                    rethrow(error);
+                  });
+  }
+  if (!swapping_clients.empty()) net::co_spawn(context, take_turns(swapping_clients, streams, turns), rethrow);
+  context.run();
+  return seen;
+}
+
+std::int64_t token_bytes(const model& of) {
+  std::int64_t bytes = 0;
+  for (const auto& layer : of.kv_cache_specs()) bytes += std::int64_t{2} * 2 * layer.kv_heads * layer.head_dim;
+  return bytes;
+}
+
+/// By one query, in the middle of what is generated.
+double seen_tokens(const cell& what, const settings& wanted) {
+  const double held = what.context + wanted.new_tokens / 2.0;
+  const auto& sinks = wanted.engine.kv.sinks;
+  return sinks ? std::min<double>(held, sinks->sinks + sinks->window) : held;
+}
+
+/// A cache like the engine's, on the device even if the engine's is offloaded.
+cache::device_options cache_of(const nn::device_model& model, const cell& what, const settings& wanted) {
+  auto layout = nn::device_layout(model, {.slots = what.requests,
+                                          .max_sequence_length = what.context + wanted.new_tokens,
+                                          .kv_quantization = wanted.engine.kv.quantization,
+                                          .sinks = wanted.engine.kv.sinks});
+  layout.type = wanted.engine.kv.dtype ? cache::tensor_type(*wanted.engine.kv.dtype) : model.network->type();
+  return layout;
+}
+
+/// Seconds of a decode step without an engine: what the device takes for it when the host asks for nothing else.
+double step_alone(const model& of, const cell& what, const settings& wanted) {
+  const auto& where = of.on_device()->backend;
+  const auto& network = of.on_device()->network;
+  const auto operators = where->make_operators();
+  const auto stream = where->make_stream();
+  double took = 0;
+  stream->run_on_stream([&] {
+    const auto layout = cache_of(*of.on_device(), what, wanted);
+    const cache::device_cache memory(network->kv_cache_specs(), layout);
+    const auto like = at::TensorOptions(network->device());
+    const auto scratch = network->make_scratch(what.requests, layout.sinks.has_value());
+    const auto logits = at::empty({what.requests, of.config().vocabulary}, like.dtype(at::kFloat));
+    const auto last = at::ones({what.requests}, like.dtype(at::kInt));
+    const auto position = static_cast<std::int64_t>(what.context) + wanted.new_tokens / 2;
+    const device::step_rows rows{.ids = at::ones({what.requests}, like.dtype(at::kInt)),
+                                 .slots = at::arange(what.requests, like.dtype(at::kInt)),
+                                 .positions = at::full({what.requests}, position, like.dtype(at::kInt)),
+                                 .single = what.requests};
+    const auto step = [&] {
+      network->score(*operators, network->forward(*operators, rows, last, {}, {memory}, scratch), logits);
+    };
+    step();
+    const auto recorded = stream->record(step);
+    const auto replay = [&] { recorded ? recorded->replay() : step(); };
+    replay();
+    stream->wait();
+    const int times = where->device().is_cpu() ? 3 : 50;
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < times; ++i) replay();
+    stream->wait();
+    took = seconds(std::chrono::steady_clock::now() - begin).count() / times;
+  });
+  return took;
+}
+
+measurement measure(const std::shared_ptr<const model>& of, const cell& what, const settings& wanted) {
+  auto running =
+      make_engine(of, what.requests + (wanted.swapping_clients > 0 ? 1 : 0), what.context + wanted.new_tokens, wanted);
+  measurement result;
+  int turns = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto seen = run(running, of->config().vocabulary, what, wanted, turns);
+  result.turns = turns;
+  std::vector<double> first;
+  time_point all_begun = begin, first_end = time_point::max();
+  for (const auto& each : seen) {
+    first.push_back(seconds(each.front() - begin).count());
+    all_begun = std::max(all_begun, each.front());
+    first_end = std::min(first_end, each.back());
+  }
+  double decoded = 0;
+  for (const auto& each : seen)
+    decoded += static_cast<double>(
+        std::ranges::count_if(each, [&](auto time) { return time > all_begun && time <= first_end; }));
+  result.decode = decoded / std::max(1e-9, seconds(first_end - all_begun).count());
+  const auto read =
+      static_cast<double>(running.stats().tokens) - static_cast<double>(what.requests) * wanted.new_tokens;
+  result.prefill = read / std::max(1e-9, seconds(all_begun - begin).count());
+  result.first_token = quantile(first, 0.5);
+  return result;
+}
+
+}  // namespace
+
+void measure_decoding(const std::shared_ptr<const model>& of, const cell& what, const settings& wanted,
+                      double bandwidth) {
+  std::vector<measurement> runs;
+  for (int i = 0; i < wanted.repeat; ++i) runs.push_back(measure(of, what, wanted));
+  const double alone = step_alone(*of, what, wanted);  // after the engines: both caches would not fit
+  const auto decode = over(runs, &measurement::decode), first = over(runs, &measurement::first_token);
+  const double steps = decode.median / what.requests;
+  const double step_bytes = static_cast<double>(of->weight_bytes()) +
+                            static_cast<double>(token_bytes(*of)) * what.requests * seen_tokens(what, wanted);
+  const double share = steps * step_bytes / bandwidth;
+  const double prefill = over(runs, &measurement::prefill).median;
+  if (wanted.json)
+    fmt::print(
+        "{{\"requests\": {}, \"context\": {}, \"decode_tokens_per_second\": {:.1f}, "
+        "\"decode_tokens_per_second_range\": [{:.1f}, {:.1f}], \"steps_per_second\": {:.2f}, \"step_ms\": {:.3f}, "
+        "\"step_alone_ms\": {:.3f}, \"share_of_bandwidth\": {:.3f}, \"prefill_tokens_per_second\": {:.0f}, "
+        "\"first_token_ms\": {:.2f}, \"turns\": {}}}\n",
+        what.requests, what.context, decode.median, decode.least, decode.most, steps, 1000 / steps, 1000 * alone, share,
+        prefill, first.median * 1000, over(runs, &measurement::turns).median);
+  else
+    fmt::print("{:>8}  {:>7}  {:>10.1f} ({:.1f}-{:.1f})  {:>7.2f}  {:>8.2f}  {:>15.1f} %  {:>13.0f}  {:>16.1f}\n",
+               what.requests, what.context, decode.median, decode.least, decode.most, 1000 / steps, 1000 * alone,
+               100 * share, prefill, first.median * 1000);
+  std::fflush(stdout);
+}
+
+}  // namespace cogen::bench
