@@ -202,10 +202,10 @@ std::uint64_t suspend_often(const watched_device& device, engine& running) {
 }
 
 BOOST_AUTO_TEST_CASE(memory_is_allocated_once_for_swaps_of_the_same_size) {
+  int allocations = 0;
   const watched_device device;
   engine running(device.on_device, two_slots(*device.on_device, true));
   suspend_often(device, running);
-  int allocations = 0;
   device.place->before = [&](std::string_view what) { allocations += what == "host memory"; };
   engine another(device.on_device, two_slots(*device.on_device, true));
   another.poll_one();
