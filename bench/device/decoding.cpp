@@ -4,6 +4,7 @@
 #include "nn/device_layout.hpp"
 #include "nn/network_on_device.hpp"
 #include "statistics.hpp"
+#include "throughput/job.hpp"
 
 #include <cogen/sequence.hpp>
 #include <cogen/token_stream.hpp>
@@ -26,6 +27,7 @@ namespace cogen::bench {
 namespace {
 
 namespace net = boost::asio;
+using throughput::prompt;
 using seconds = std::chrono::duration<double>;
 using time_point = std::chrono::steady_clock::time_point;
 
@@ -36,13 +38,6 @@ struct measurement {
   double first_token = 0;  // seconds, median
   double turns = 0;        // of swapping_clients
 };
-
-std::vector<token> prompt(int request, int length, std::int64_t vocabulary) {
-  std::vector<token> ids;
-  for (std::int64_t j = 0; j < length; ++j)
-    ids.push_back(static_cast<token>((std::int64_t{request} * 1009 + j * 131 + 17) % (vocabulary - 64) + 32));
-  return ids;
-}
 
 net::awaitable<void> read(token_stream stream, std::vector<time_point>& into) {
   while (auto piece = co_await stream.async_next())

@@ -14,14 +14,6 @@ namespace {
 namespace net = boost::asio;
 using clock = std::chrono::steady_clock;
 
-/// The same ids as bench/peers uses, so that every system reads the same prompts.
-std::vector<cogen::token> prompt(std::int64_t number, int length, std::int64_t vocabulary) {
-  std::vector<cogen::token> ids;
-  for (std::int64_t j = 0; j < length; ++j)
-    ids.push_back(static_cast<cogen::token>((number * 1009 + j * 131 + 17) % (vocabulary - 64) + 32));
-  return ids;
-}
-
 cogen::chat_messages question(std::int64_t number) {
   return {
       {.role = "user", .content = fmt::format("Tell me a long story about {} friends and a lost key.", number + 2)}};
@@ -53,6 +45,13 @@ net::awaitable<void> read(cogen::engine& engine, cogen::request request, clock::
 }
 
 }  // namespace
+
+std::vector<cogen::token> prompt(std::int64_t number, int length, std::int64_t vocabulary) {
+  std::vector<cogen::token> ids;
+  for (std::int64_t j = 0; j < length; ++j)
+    ids.push_back(static_cast<cogen::token>((number * 1009 + j * 131 + 17) % (vocabulary - 64) + 32));
+  return ids;
+}
 
 job together(int requests, int prompt_tokens, int new_tokens, int max_buffered_tokens) {
   return {0,

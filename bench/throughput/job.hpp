@@ -22,6 +22,9 @@ struct job {
   bool chats = false;  ///< prompts are questions in a chat, whose answers are text; otherwise ids without a meaning
 };
 
+/// The same ids as bench/peers uses, so that every system reads the same prompts.
+std::vector<cogen::token> prompt(std::int64_t number, int length, std::int64_t vocabulary);
+
 /// `requests` that arrive at once and run at the same time.
 job together(int requests, int prompt_tokens, int new_tokens, int max_buffered_tokens);
 
