@@ -25,6 +25,17 @@ __device__ inline void trigger_launch_completion() {
 #endif
 }
 
+/// In a kernel: the block's memory of launch_shape::shared_bytes.
+template <class T>
+__device__ T* shared_memory() {
+#ifdef __CUDACC__
+  extern __shared__ uint4 memory[];
+  return reinterpret_cast<T*>(memory);
+#else
+  return reinterpret_cast<T*>(emulated_cuda::shared_memory());
+#endif
+}
+
 struct launch_shape {
   dim3 grid;
   int threads = 0;

@@ -415,7 +415,7 @@ __device__ void finish(const linear_job& job, range group, const tile_sums<Rows>
 
 template <class Weights, int Rows>
 __global__ void __launch_bounds__(threads, 1) linear_kernel(const __grid_constant__ linear_job job) {
-  extern __shared__ words<4> memory[];
+  words<4>* const memory = shared_memory<words<4>>();
   __shared__ float squares[Rows][warps], scales[Rows];
   constexpr int stream_words = stream_bytes<Weights, Rows> / 16;
   constexpr int sum_words = group_tiles * warps * tile_sums<Rows>::size / 4;

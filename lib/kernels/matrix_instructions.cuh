@@ -4,7 +4,6 @@
 
 #include <cstdint>
 
-// Single machine instructions that C++ has no name for.
 namespace cogen::kernels::cuda {
 
 /// N words in a row, read and written at once.
@@ -12,6 +11,14 @@ template <int N>
 struct alignas(4 * N) words {
   std::uint32_t at[N];
 };
+
+}  // namespace cogen::kernels::cuda
+
+#ifndef __CUDACC__
+#include "matrix_instructions.hpp"  // of tests/emulated_cuda: the same in plain C++
+#else
+// Single machine instructions that C++ has no name for.
+namespace cogen::kernels::cuda {
 
 /// Reads memory that is not worth keeping in the nearest cache, as it will not be read again. Where it is not `wanted`,
 /// nothing is read and all words are 0.
@@ -125,3 +132,4 @@ __device__ inline void multiply_add<f16>(float (&c)[4], const words<4>& a, std::
 }
 
 }  // namespace cogen::kernels::cuda
+#endif

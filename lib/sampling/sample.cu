@@ -637,10 +637,11 @@ static_assert(std::is_trivially_copyable_v<sampling_batch> && std::is_trivially_
 cudaError_t sample(const sampling_batch& batch, cudaStream_t stream) {
   if (batch.rows < 0 || batch.vocabulary < 1 || batch.vocabulary > max_sampled_vocabulary) return cudaErrorInvalidValue;
   if (batch.rows == 0) return cudaSuccess;
-  sampling_batch copy = batch;
-  void* arguments[] = {&copy};
-  const dim3 blocks(static_cast<unsigned>(batch.rows));
-  return cudaLaunchKernel(reinterpret_cast<const void*>(&sample_rows), blocks, dim3(threads), arguments, 0, stream);
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(batch.rows));
+  config.blockDim = dim3(threads);
+  config.stream = stream;
+  return cudaLaunchKernelEx(&config, sample_rows, batch);
 }
 
 }  // namespace cogen::cuda

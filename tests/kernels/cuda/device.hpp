@@ -31,6 +31,15 @@ inline boost::test_tools::assertion_result on_device(boost::unit_test::test_unit
   return result;
 }
 
+/// A precondition of what looks for kernels that begin before others have ended.
+inline boost::test_tools::assertion_result kernels_overlap(boost::unit_test::test_unit_id) {
+  int concurrent = 0;
+  require(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentKernels, 0));
+  boost::test_tools::assertion_result result(concurrent != 0);
+  result.message() << "the device runs one kernel at a time";
+  return result;
+}
+
 /// Device memory between two guards, every byte of it 0xff at first: NaN in all formats.
 class device_bytes {
  public:
