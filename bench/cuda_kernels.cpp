@@ -204,6 +204,7 @@ void measure_attention(stopwatch& watch, const cache& kept, int rows, int contex
   constexpr int width = (heads + 2 * kv_heads) * head_dim;
   const buffer q(std::size_t{slots} * width * 2), out(std::size_t{slots} * heads * head_dim * 2);
   const buffer workspace(decode_workspace_bytes(rows, heads, head_dim, splits) + 16);
+  const buffer counters(std::vector<std::int32_t>(static_cast<std::size_t>(rows) * heads));
   const buffer ids(counted(slots)), positions(std::vector<std::int32_t>(slots, context - 1));
   const double seconds = watch.seconds(std::max(4, slots / rows), [&](int i, cudaStream_t stream) {
     const int first = i * rows % slots;
@@ -214,6 +215,7 @@ void measure_attention(stopwatch& watch, const cache& kept, int rows, int contex
                       .scale = 0.088F,
                       .out = out.data(),
                       .workspace = workspace.data(),
+                      .counters = counters.integers(),
                       .splits = splits},
                      stream);
   });

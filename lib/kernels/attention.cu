@@ -10,7 +10,6 @@ namespace cogen::kernels::cuda {
 namespace {
 
 constexpr int most_heads = 16;  // that one thread block serves
-constexpr int merge_threads = 128;
 
 constexpr int divided_up(int n, int by) { return (n + by - 1) / by; }
 
@@ -50,66 +49,7 @@ __global__ void __launch_bounds__(block_shape<D, Rows>::threads, blocks_at_once<
   __syncthreads();
   publish<form>(state, place.heads, memory);
   __syncthreads();
-  finish<T>(job, place, memory);
-}
-
-// One head of one row: each warp adds up every fourth split, and the warps' sums are added in order.
-template <class T>
-__global__ void __launch_bounds__(merge_threads) merge_splits_kernel(const __grid_constant__ decode_job job) {
-  constexpr int warps = merge_threads / 32;
-  constexpr int most_dims = 256;
-  __shared__ float4 sums[warps][most_dims / 4];
-  __shared__ float weights[warps];
-  trigger_launch_completion();
-  grid_dependency_synchronize();
-  const int head = static_cast<int>(blockIdx.x), row = static_cast<int>(blockIdx.y);
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const int head_dim = job.layer.head_dim;
-  T* out = static_cast<T*>(job.operands.out) + (std::int64_t{row} * job.operands.heads + head) * head_dim;
-  if (job.step.slots[row] < 0) {
-    for (int dim = static_cast<int>(threadIdx.x); dim < head_dim; dim += merge_threads) out[dim] = T(0.0F);
-    return;
-  }
-  const int splits = row_cut(job.layer, job.step.positions[row], job.operands.splits).splits;
-  const partials from(job);
-  const partial* totals = from.totals + partials::index(job, row, head, 0);
-  const float* values = from.sums + partials::index(job, row, head, 0) * head_dim;
-
-  float most = -INFINITY;
-  for (int split = lane; split < splits; split += 32) most = fmaxf(most, totals[split].most);
-  for (int lanes = 16; lanes > 0; lanes /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffff, most, lanes));
-
-  float4 sum[2] = {};
-  float weight = 0.0F;
-#pragma unroll 4
-  for (int split = warp; split < splits; split += warps) {
-    const float share = share_of(totals[split], most);
-    weight = fmaf(totals[split].sum, share, weight);
-#pragma unroll
-    for (int part = 0; part < 2; ++part) {
-      const int dim = (part * 32 + lane) * 4;
-      if (dim >= head_dim) continue;
-      const float4 value = *reinterpret_cast<const float4*>(values + std::int64_t{split} * head_dim + dim);
-      sum[part].x = fmaf(value.x, share, sum[part].x);
-      sum[part].y = fmaf(value.y, share, sum[part].y);
-      sum[part].z = fmaf(value.z, share, sum[part].z);
-      sum[part].w = fmaf(value.w, share, sum[part].w);
-    }
-  }
-#pragma unroll
-  for (int part = 0; part < 2; ++part) sums[warp][part * 32 + lane] = sum[part];
-  if (lane == 0) weights[warp] = weight;
-  __syncthreads();
-
-  for (int dim = static_cast<int>(threadIdx.x); dim < head_dim; dim += merge_threads) {
-    float value = 0.0F, all = 0.0F;
-#pragma unroll
-    for (int each = 0; each < warps; ++each) {
-      value += reinterpret_cast<const float*>(sums[each])[dim];
-      all += weights[each];
-    }
-    out[dim] = T(value / all);
-  }
+  finish<T>(job, place, cut.splits, memory);
 }
 
 template <class T, class Stored, int D, int Rows>
@@ -151,7 +91,8 @@ void check(const kv_layer& layer, const new_tokens& step, const decode_operands&
   constexpr int most_in_grid = 65535;
   if (operands.splits < 1 || operands.splits > most_in_grid || step.count > most_in_grid)
     refuse("rows and splits may be up to 65,535");
-  if (operands.splits > 1 && operands.workspace == nullptr) refuse("splits need a workspace");
+  if (operands.splits > 1 && (operands.workspace == nullptr || operands.counters == nullptr))
+    refuse("splits need a workspace and counters");
   if (operands.q_stride % 8 != 0) refuse("the queries' stride is not a multiple of 8");
   if (layer.ring != 0 && layer.ring < tile_keys) refuse("a ring has at least 16 places");
   if (layer.sinks > 0 && (operands.sink_q == nullptr || layer.window <= 0))
@@ -159,15 +100,6 @@ void check(const kv_layer& layer, const new_tokens& step, const decode_operands&
 }
 
 }  // namespace
-
-void merge_splits(const decode_job& job, cudaStream_t stream) {
-  with_half_type(job.operands.type, [&](auto type) {
-    launch("decode_attention's merge", merge_splits_kernel<decltype(type)>,
-           launch_shape{dim3(static_cast<unsigned>(job.operands.heads), static_cast<unsigned>(job.step.count)),
-                        merge_threads, 0, true},
-           stream, job);
-  });
-}
 
 bool supports_decode_attention(const kv_layer& layer, number type, int heads) {
   const int dim = layer.head_dim;
@@ -195,7 +127,6 @@ void decode_attention(const kv_layer& layer, const new_tokens& step, const decod
   const int group = operands.heads / layer.kv_heads, passes = divided_up(group, most_heads);
   const decode_job job{layer, step, operands, group, divided_up(group, passes), passes};
   attend_splits(job, stream);
-  if (operands.splits > 1) merge_splits(job, stream);
 }
 
 }  // namespace cogen::kernels::cuda

@@ -19,8 +19,9 @@ struct decode_operands {
 
   const void* sink_q = nullptr;  // [rows, heads, head_dim]; needed where the layer has sinks
 
-  void* workspace = nullptr;  // decode_workspace_bytes(); may be null for one split
-  int splits = 1;             // into how many parts, at most, a row's keys are cut
+  void* workspace = nullptr;         // decode_workspace_bytes(); may be null for one split
+  std::int32_t* counters = nullptr;  // [rows * heads], 0 before and after; may be null for one split
+  int splits = 1;                    // into how many parts, at most, a row's keys are cut
 };
 
 /// Whether decode_attention() can read such a layer: head_dim 64, 96, 128 or 256, keys and values in the queries' type
@@ -38,7 +39,8 @@ int suggested_splits(int rows, int kv_heads, std::int64_t length, int multiproce
 ///
 /// The launch depends on the counts alone: lengths and slots are read on the device. A row's keys are cut into blocks
 /// of 64 positions from position 0 on, and the blocks that it attends to into at most `splits` equal parts. So its
-/// result is bitwise independent of the other rows, for the same `splits`. Scores and sums are float32;
+/// result is bitwise independent of the other rows, for the same `splits`. One kernel does it all: of the thread blocks
+/// that read a row's parts, the last to end puts them together, in their order. Scores and sums are float32;
 /// probabilities are rounded to the numbers' type (f16 for fp8 or quantized keys and values) before they are multiplied
 /// by values; quantized numbers are rounded to f16.
 ///

@@ -298,7 +298,7 @@ __global__ void __launch_bounds__(block_shape<D, Rows>::threads, D <= 64 ? 3 : 2
   __syncthreads();
   publish<newest>(state, place.heads, memory);
   __syncthreads();
-  finish<T>(job, place, memory);
+  finish<T>(job, place, cut.splits, memory);
 }
 
 template <class T, class Packing, int D>

@@ -22,9 +22,6 @@ struct decode_job {
   int passes;    // thread blocks to a key head
 };
 
-/// Adds up the splits of every row.
-void merge_splits(const decode_job& job, cudaStream_t stream);
-
 /// decode_attention() over a layer with quantized tokens.
 void attend_quantized_splits(const decode_job& job, cudaStream_t stream);
 
@@ -106,12 +103,12 @@ __device__ inline const T* queries_of(const decode_job& job, const split_place& 
          place.first_head * job.layer.head_dim;
 }
 
-/// A padding row has no keys. With one split, its result is written here.
+/// A padding row has no keys: its result is written here.
 template <class T>
 __device__ inline bool skip_padding(const decode_job& job, const split_place& place) {
   if (job.step.slots[place.row] >= 0) return false;
   T* out = out_of<T>(job, place);
-  if (job.operands.splits == 1)
+  if (place.split == 0)
     for (int at = static_cast<int>(threadIdx.x) * 8; at < place.heads * job.layer.head_dim;
          at += static_cast<int>(blockDim.x) * 8)
       store_eight(out + at, eight{});
@@ -184,9 +181,11 @@ __device__ inline void publish(gathered<D, Rows>& state, int heads, block_memory
   }
 }
 
-/// Merges what the warps have published, in their order: into the output, or into this split's partial result.
+/// Merges what the warps have published, in their order: into the output where there is one split, else into this
+/// split's partial result.
 template <class T, int D, int Rows>
-__device__ inline void finish(const decode_job& job, const split_place& place, const block_memory<D, Rows>& memory) {
+__device__ inline void merge_warps(const decode_job& job, const split_place& place, int splits,
+                                   const block_memory<D, Rows>& memory) {
   constexpr int warps = block_shape<D, Rows>::warps;
   T* out = out_of<T>(job, place);
   const partials to(job);
@@ -202,7 +201,7 @@ __device__ inline void finish(const decode_job& job, const split_place& place, c
       sum = fmaf(total.sum, share, sum);
       value = fmaf(memory.results.sums[warp][head][dim], share, value);
     }
-    if (job.operands.splits == 1) {
+    if (splits == 1) {
       out[i] = T(value / sum);
     } else {
       const std::int64_t index = partials::index(job, place.row, place.first_head + head, place.split);
@@ -210,6 +209,76 @@ __device__ inline void finish(const decode_job& job, const split_place& place, c
       if (dim == 0) to.totals[index] = {most, sum};
     }
   }
+}
+
+/// Whether all other splits of the row and of these heads have written their partial results, which can then be read.
+/// The counter is 0 again afterwards. (CUDA C++ Programming Guide, "Memory Fence Functions".)
+__device__ inline bool ends_last(const decode_job& job, int row, int splits) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    std::int32_t& ended = job.operands.counters[row * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x)];
+    last = atomicAdd(&ended, 1) == splits - 1;
+    if (last) ended = 0;
+  }
+  __syncthreads();
+  __threadfence();
+  return last;
+}
+
+/// Merges the splits of the row, in their order, into the output: one warp a head.
+template <class T, int D, int Rows>
+__device__ inline void merge_splits(const decode_job& job, const split_place& place, int splits) {
+  constexpr int parts = (D + 127) / 128;  // a lane takes four neighboring dims of each
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  const partials from(job);
+  for (int head = warp; head < place.heads; head += block_shape<D, Rows>::warps) {
+    const std::int64_t index = partials::index(job, place.row, place.first_head + head, 0);
+    const auto total_of = [&](int split) {
+      const float2 total = __ldcg(reinterpret_cast<const float2*>(from.totals + index + split));
+      return partial{total.x, total.y};
+    };
+    float most = -INFINITY;
+    for (int split = lane; split < splits; split += 32) most = fmaxf(most, total_of(split).most);
+    for (int lanes = 16; lanes > 0; lanes /= 2) most = fmaxf(most, __shfl_xor_sync(0xffffffff, most, lanes));
+
+    float4 sums[parts] = {};
+    float weight = 0.0F;
+#pragma unroll 4
+    for (int split = 0; split < splits; ++split) {
+      const partial total = total_of(split);
+      const float share = share_of(total, most);
+      weight = fmaf(total.sum, share, weight);
+#pragma unroll
+      for (int part = 0; part < parts; ++part) {
+        const int dim = (part * 32 + lane) * 4;
+        if (dim >= D) continue;
+        const float4 value = __ldcg(reinterpret_cast<const float4*>(from.sums + (index + split) * D + dim));
+        sums[part].x = fmaf(value.x, share, sums[part].x);
+        sums[part].y = fmaf(value.y, share, sums[part].y);
+        sums[part].z = fmaf(value.z, share, sums[part].z);
+        sums[part].w = fmaf(value.w, share, sums[part].w);
+      }
+    }
+    T* const out = out_of<T>(job, place) + head * D;
+#pragma unroll
+    for (int part = 0; part < parts; ++part) {
+      const int dim = (part * 32 + lane) * 4;
+      if (dim >= D) continue;
+      const float4 sum = sums[part];
+      *reinterpret_cast<words<2>*>(out + dim) = {
+          {word_of<T>(sum.x / weight, sum.y / weight), word_of<T>(sum.z / weight, sum.w / weight)}};
+    }
+  }
+}
+
+/// Puts together what the warps have published, and where this block ends last of its row's, the splits.
+template <class T, int D, int Rows>
+__device__ inline void finish(const decode_job& job, const split_place& place, int splits,
+                              const block_memory<D, Rows>& memory) {
+  merge_warps<T>(job, place, splits, memory);
+  if (splits > 1 && ends_last(job, place.row, splits)) merge_splits<T, D, Rows>(job, place, splits);
 }
 
 /// The grid of a launch: neighboring blocks read neighboring heads.

@@ -70,7 +70,7 @@ const c10::RegistrationHandleRAII registered[] = {runs_without_numbers("aten::in
                                                   runs_without_numbers("aten::relu", "", relu),
                                                   runs_without_numbers("aten::_grouped_mm", "", grouped_mm)};
 
-class operators_without_numbers final : public device::tensor_operators {
+class operators_without_numbers : public device::tensor_operators {
  public:
   std::int64_t quantized_head_bytes(const cache::group_format&, const cache::group_format&, std::int64_t) override {
     throw std::invalid_argument("nothing is quantized here");
@@ -137,12 +137,57 @@ struct golden_network {
   std::int64_t vocabulary;
 };
 
-/// Why what a device_runner records cannot run; empty if it can.
-std::string why_not(const golden_network& of, const cache::device_options& options) {
+/// Writes down what a network calls, not what operators call of each other.
+class noted_operators final : public operators_without_numbers {
+ public:
+  std::vector<std::string> calls;
+
+  void norm_linear(const at::Tensor& x, const device::norm& before, const device::projection& by,
+                   const at::Tensor& y) override {
+    note("norm_linear", [&] { operators_without_numbers::norm_linear(x, before, by, y); });
+  }
+  void norm_activated(const at::Tensor& x, const device::norm& before, const device::projection& by,
+                      const parts::activation& how, const at::Tensor& y) override {
+    note("norm_activated", [&] { operators_without_numbers::norm_activated(x, before, by, how, y); });
+  }
+  void linear_add(const at::Tensor& y, const device::projection& by, const device::residual& how,
+                  const at::Tensor& x) override {
+    note("linear_add", [&] { operators_without_numbers::linear_add(y, by, how, x); });
+  }
+  void add_rows(const at::Tensor& rows, const device::residual& how, const at::Tensor& x) override {
+    note("add_rows", [&] { operators_without_numbers::add_rows(rows, how, x); });
+  }
+  void rotate_and_append(const device::qkv_rows& numbers, const device::attention_shape& shape,
+                         const device::rotation& turn, const device::step_rows& rows,
+                         const cache::device_layer& layer) override {
+    note("rotate_and_append", [&] { operators_without_numbers::rotate_and_append(numbers, shape, turn, rows, layer); });
+  }
+  void attend(const device::qkv_rows& numbers, const device::attention_shape& shape, const device::step_rows& rows,
+              const cache::device_layer& layer, const at::Tensor& out) override {
+    note("attend", [&] { operators_without_numbers::attend(numbers, shape, rows, layer, out); });
+  }
+  void score(const at::Tensor& x, const device::norm& before, const device::head& by,
+             const at::Tensor& logits) override {
+    note("score", [&] { operators_without_numbers::score(x, before, by, logits); });
+  }
+
+ private:
+  template <class Call>
+  void note(const char* name, Call call) {
+    if (depth_++ == 0) calls.emplace_back(name);
+    call();
+    --depth_;
+  }
+
+  int depth_ = 0;
+};
+
+/// Why what a device_runner records cannot run with these operators; empty if it can.
+std::string why_not(const golden_network& of, const cache::device_options& options,
+                    const std::shared_ptr<device::operators>& operators = backend_without_numbers().make_operators()) {
   constexpr std::int64_t rows = 3;
   const backend_without_numbers where;
   const auto on_device = at::TensorOptions(where.device());
-  const auto operators = where.make_operators();
   const cache::device_cache memory(of.network->kv_cache_specs(), options);
   const nn::step_block step(where, rows);
   const auto last = at::zeros({options.slots}, on_device.dtype(at::kInt));
@@ -203,6 +248,23 @@ BOOST_AUTO_TEST_CASE(what_ranks_do_is_recorded_with_a_step) {
     BOOST_TEST(why_not(of, options) == "");
     BOOST_TEST(ranks->sums == 1 + 2 * static_cast<int>(of.network->kv_cache_specs().size()), golden);
     BOOST_TEST(ranks->gathered == 2);
+  }
+}
+
+// Each of these is one kernel on a GPU, in steps of up to 16 rows.
+BOOST_AUTO_TEST_CASE(a_layer_is_six_operators) {
+  const std::vector<std::string> layer{"norm_linear", "rotate_and_append", "attend",
+                                       "linear_add",  "norm_activated",    "linear_add"};
+  for (const auto* golden : {"llama_default", "mistral_window", "qwen2_published", "llama_bfloat16"}) {
+    const golden_network of(golden);
+    const auto noted = std::make_shared<noted_operators>();
+    BOOST_TEST(why_not(of, {.device = at::kMeta, .type = of.network->type(), .slots = 4, .max_sequence_length = 96},
+                       noted) == "");
+    std::vector<std::string> expected;
+    for (std::size_t i = 0; i < of.network->kv_cache_specs().size(); ++i)
+      expected.insert(expected.end(), layer.begin(), layer.end());
+    expected.emplace_back("score");
+    BOOST_TEST(noted->calls == expected, boost::test_tools::per_element());
   }
 }
 

@@ -78,6 +78,14 @@ T atomicAdd(T* at, U value) {
   return before;
 }
 
+/// As blocks take turns, all that was written can be seen.
+inline void __threadfence() {}
+
+template <class T>
+T __ldcg(const T* from) {
+  return *from;
+}
+
 inline void __syncthreads() { emulated_cuda::synchronize(false); }
 inline int __syncthreads_or(int value) { return emulated_cuda::synchronize(value != 0) ? 1 : 0; }
 

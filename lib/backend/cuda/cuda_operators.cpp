@@ -508,6 +508,7 @@ class cuda_operators final : public tensor_operators {
                             .out = of(out).mutable_data_ptr(),
                             .sink_q = layer.span.sinks > 0 ? of(numbers.sink_q).const_data_ptr() : nullptr,
                             .workspace = workspace(cuda::decode_workspace_bytes(count, heads, keys.head_dim, splits)),
+                            .counters = splits > 1 ? counters(which.count * heads) : nullptr,
                             .splits = splits},
                            current_stream());
   }
@@ -583,9 +584,17 @@ class cuda_operators final : public tensor_operators {
     return workspaces_.back().mutable_data_ptr();
   }
 
+  /// 0 between kernels.
+  std::int32_t* counters(std::int64_t count) {
+    if (counters_.empty() || counters_.back().numel() < count)
+      counters_.push_back(at::zeros({count}, at::TensorOptions(at::kCUDA).dtype(at::kInt)));
+    return counters_.back().mutable_data_ptr<std::int32_t>();
+  }
+
   const int processors_;
   const int generation_;
   std::vector<at::Tensor> workspaces_;
+  std::vector<at::Tensor> counters_;
 };
 
 }  // namespace

@@ -49,6 +49,7 @@ class attention_setup {
         device_sink_q_(c.type, sink_q_),
         out_(c.type, static_cast<std::size_t>(c.rows() * c.width())),
         workspace_(decode_workspace_bytes(c.rows(), c.heads, c.wish.head_dim, c.splits)),
+        counters_(no_counts(c.rows() * c.heads)),
         slots_(c.slots),
         positions_(c.positions) {
     random_source random(602);
@@ -88,6 +89,7 @@ class attention_setup {
     BOOST_TEST((device_q_.read() == q_));
     BOOST_TEST((device_sink_q_.read() == sink_q_));
     workspace_.read();  // its guards
+    BOOST_TEST((counters_.read() == no_counts(case_.rows() * case_.heads)));
   }
 
  private:
@@ -133,6 +135,7 @@ class attention_setup {
                       .out = out_.data() + row * case_.width() * size,
                       .sink_q = device_sink_q_.data() + row * case_.width() * size,
                       .workspace = workspace_.data(),
+                      .counters = counters_.data(),
                       .splits = case_.splits},
                      stream);
   }
@@ -167,6 +170,7 @@ class attention_setup {
   std::vector<float> q_, sink_q_;
   device_numbers device_q_, device_sink_q_, out_;
   device_bytes workspace_;
+  device_array<std::int32_t> counters_;
   device_array<std::int32_t> slots_, positions_;
 };
 

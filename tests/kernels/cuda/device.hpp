@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <cuda_runtime_api.h>
 #include <iostream>
 #include <stdexcept>
@@ -95,10 +97,21 @@ class device_array {
     const auto* from = reinterpret_cast<const std::byte*>(values.data());
     bytes_.write({from, from + values.size() * sizeof(T)});
   }
+  std::vector<T> read() const {
+    const std::vector<std::byte> bytes = bytes_.read();
+    std::vector<T> values(bytes.size() / sizeof(T));
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  }
 
  private:
   device_bytes bytes_;
 };
+
+/// decode_operands::counters before and after a launch.
+inline std::vector<std::int32_t> no_counts(int count) {
+  return std::vector<std::int32_t>(static_cast<std::size_t>(count));
+}
 
 class device_stream {
  public:

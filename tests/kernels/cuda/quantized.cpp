@@ -125,7 +125,8 @@ class repeated_step {
         positions_({0, 0}),
         qkv_(c.type, static_cast<std::size_t>(2 * c.width())),
         out_(c.type, static_cast<std::size_t>(2 * c.heads * c.head_dim)),
-        workspace_(decode_workspace_bytes(2, c.heads, c.head_dim, splits)) {}
+        workspace_(decode_workspace_bytes(2, c.heads, c.head_dim, splits)),
+        counters_(no_counts(2 * c.heads)) {}
 
   void steer(std::int32_t position, const std::vector<float>& qkv) {
     slots_.write({position % 3 == 0 ? -1 : 0, 1});
@@ -145,6 +146,7 @@ class repeated_step {
                       .scale = 0.1F,
                       .out = out_.data(),
                       .workspace = workspace_.data(),
+                      .counters = counters_.data(),
                       .splits = splits},
                      stream);
   }
@@ -159,6 +161,7 @@ class repeated_step {
   device_array<std::int32_t> slots_, positions_;
   device_numbers qkv_, out_;
   device_bytes workspace_;
+  device_array<std::int32_t> counters_;
 };
 
 BOOST_AUTO_TEST_CASE(a_replayed_graph_appends_packs_and_attends_as_single_launches_do) {

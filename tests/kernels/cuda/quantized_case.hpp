@@ -173,6 +173,7 @@ class quantized_setup {
     const device_array<std::int32_t> on_slots(slots), on_positions(positions);
     const device_numbers on_q(case_.type, q), out(case_.type, q.size());
     const device_bytes workspace(decode_workspace_bytes(rows, case_.heads, case_.head_dim, splits));
+    const device_array<std::int32_t> counters(no_counts(rows * case_.heads));
     decode_attention(layer(), {on_slots.data(), on_positions.data(), rows},
                      {.q = on_q.data(),
                       .q_stride = case_.heads * case_.head_dim,
@@ -181,10 +182,12 @@ class quantized_setup {
                       .scale = scale(),
                       .out = out.data(),
                       .workspace = workspace.data(),
+                      .counters = counters.data(),
                       .splits = splits},
                      stream);
     const std::vector<float> values = out.read();
     workspace.read();
+    BOOST_TEST((counters.read() == no_counts(rows * case_.heads)));
     for (int row = 0; row < rows; ++row) BOOST_TEST_CONTEXT("position " << positions[static_cast<std::size_t>(row)]) {
         const auto from = values.begin() + std::ptrdiff_t{row} * case_.heads * case_.head_dim;
         BOOST_TEST(error_of({from, from + case_.heads * case_.head_dim},
