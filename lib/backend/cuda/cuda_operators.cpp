@@ -23,6 +23,7 @@
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/rms_norm.h>
+#include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAException.h>
 
 #include <optional>
