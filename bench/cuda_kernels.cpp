@@ -215,7 +215,7 @@ void measure_attention(stopwatch& watch, const cache& kept, int rows, int contex
                       .scale = 0.088F,
                       .out = out.data(),
                       .workspace = workspace.data(),
-                      .counters = counters.integers(),
+                      .counters = static_cast<std::int32_t*>(counters.data()),
                       .splits = splits},
                      stream);
   });

@@ -79,6 +79,8 @@ timing measure(const cogen::sampling_params& how, int rows, int vocabulary) {
   const device_array<std::uint64_t> masks(lists.masks);
   const device_array<cogen::token> last(count), tokens(count);
   const device_array<cogen::sampling_status> statuses(count);
+  const device_array<float> logprobs(count), raw_biased(lists.biases.size()), raw_counted(lists.counts.size());
+  const device_array<cogen::token_logprob> top(lists.top_logprobs);
   const cogen::test::device_stream stream;
   const cogen::test::device_graph graph(stream, [&] {
     check(cogen::cuda::sample({.logits = logits.data(),
@@ -89,9 +91,13 @@ timing measure(const cogen::sampling_params& how, int rows, int vocabulary) {
                                .biases = biases.data(),
                                .counts = counts.data(),
                                .masks = masks.data(),
+                               .raw_biased = raw_biased.data(),
+                               .raw_counted = raw_counted.data(),
                                .last_tokens = last.data(),
                                .tokens = tokens.data(),
-                               .statuses = statuses.data()},
+                               .statuses = statuses.data(),
+                               .logprobs = logprobs.data(),
+                               .top = top.data()},
                               stream));
   });
   stopwatch watch;
@@ -115,7 +121,9 @@ int main() try {
       {"top_p 0.999", {.temperature = 1, .top_p = 0.999}},
       {"min_p 0.05", {.temperature = 1, .min_p = 0.05}},
       {"top_k 50, top_p 0.9", {.temperature = 1, .top_k = 50, .top_p = 0.9}},
-      {"top_k 2000, top_p 0.9", {.temperature = 1, .top_k = 2000, .top_p = 0.9}}};
+      {"top_k 2000, top_p 0.9", {.temperature = 1, .top_k = 2000, .top_p = 0.9}},
+      {"logprobs 20", {.logprobs = 20}},
+      {"logprobs 20, processed", {.temperature = 1, .logprobs = 20, .logprobs_mode = cogen::logprobs_mode::processed}}};
   fmt::print("{:<24}{:>6}{:>12}{:>8}{:>8}{:>8}\n", "sampling", "rows", "vocabulary", "5 %", "median", "95 % us");
   for (const int vocabulary : {49152, 128256})
     for (const int rows : {1, 64})

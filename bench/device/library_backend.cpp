@@ -112,8 +112,8 @@ class library_operators final : public device::tensor_operators {
   }
 
   void sample(const at::Tensor& logits, const device::step_sampling& how, const at::Tensor& last,
-              const at::Tensor& tokens, const at::Tensor& statuses) override {
-    own_->sample(logits, how, last, tokens, statuses);
+              const device::step_samples& samples) override {
+    own_->sample(logits, how, last, samples);
   }
 
  private:

@@ -57,6 +57,15 @@ struct step_sampling {
   at::Tensor biases;  ///< sampling_lists::biases, in bytes
   at::Tensor counts;  ///< sampling_lists::counts, in bytes
   at::Tensor masks;   ///< sampling_lists::masks, in bytes
+  at::Tensor raw;     ///< [biases + counts] float32: room for these tokens' logits as they came
+};
+
+/// What sampling them returns, on the device.
+struct step_samples {
+  at::Tensor tokens;    ///< [rows] int32
+  at::Tensor statuses;  ///< [rows] uint8 (sampling_status)
+  at::Tensor logprobs;  ///< [rows] float32, of the tokens; of rows that ask for them
+  at::Tensor top;       ///< [sampling_lists::top_logprobs * sizeof(token_logprob)] bytes
 };
 
 /// The operators of networks on one kind of device. Results are written to tensors that the caller owns; calls only
@@ -183,11 +192,10 @@ class operators {
   virtual void mix_channels(const at::Tensor& x, const norm& before, const channel_mix& by, const step_rows& rows,
                             const cache::device_layer& layer, const at::Tensor& out) = 0;
 
-  /// Samples the token after each row of `logits` [rows, vocabulary] float32, and modifies them: writes `tokens` [rows]
-  /// int32, `statuses` [rows] uint8 (sampling_status), and in `last` the token of the row's slot. Rows sampled on the
-  /// host are skipped.
+  /// Samples the token after each row of `logits` [rows, vocabulary] float32, and modifies them: writes `samples`, and
+  /// in `last` the token of the row's slot. Rows sampled on the host are skipped.
   virtual void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last,
-                      const at::Tensor& tokens, const at::Tensor& statuses) = 0;
+                      const step_samples& samples) = 0;
 };
 
 }  // namespace cogen::device

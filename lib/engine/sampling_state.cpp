@@ -36,8 +36,12 @@ bool row_sampler::describe(bool /*chained*/, sampling_row& /*row*/, sampling_lis
   return false;
 }
 
-row_output device_outcome(sampling_status status, token chosen) noexcept try {
-  auto outcome = outcome_of({.status = status, .id = chosen, .top = {}, .message = explain(status)});
+row_output device_outcome(sampling_status status, sampled_token chosen) noexcept try {
+  auto outcome = outcome_of({.status = status,
+                             .id = chosen.id,
+                             .logprob = chosen.logprob,
+                             .top = std::move(chosen.top),
+                             .message = explain(status)});
   outcome.by_device = true;
   return outcome;
 } catch (...) {

@@ -317,15 +317,18 @@ void device_runner::finish_on_device(step& step) {
   });
 }
 
+row_output device_runner::outcome_of(std::size_t turn, std::int64_t sample) const noexcept try {
+  return device_outcome(sampling_.status(turn, sample), sampling_.sampled(turn, sample));
+} catch (...) {
+  return {.error = diagnostics_of(std::current_exception()), .by_device = true};
+}
+
 void device_runner::take_sampled(step& step, std::size_t turn) {
-  const auto outcome = [&](std::int64_t sample) {
-    return device_outcome(sampling_.status(turn, sample), sampling_.sampled(turn, sample));
-  };
   for (const auto& each : wanted_by_turn_[turn]) {
     const auto index = static_cast<std::size_t>(each.row);
     if (each.by != sampled_by::device || step.rows[index].failed) continue;
-    step.set_output(index, outcome(each.first));
-    for (int i = 1; i < each.described; ++i) step.set_output_after(index, i - 1, outcome(each.first + i));
+    step.set_output(index, outcome_of(turn, each.first));
+    for (int i = 1; i < each.described; ++i) step.set_output_after(index, i - 1, outcome_of(turn, each.first + i));
   }
 }
 

@@ -34,7 +34,8 @@ std::int64_t step_tokens(int slots, const device_runner_options& options);
 
 /// Executes steps on a network and a cache on a device. launch() only enqueues a step's work, and the device reports
 /// its end, so a step may be launched before the previous one has ended. If the host needs logits of a step (for rows
-/// that return them, and for samples with callbacks or log-probabilities), the step has ended when launch() returns.
+/// that return them, for log-probabilities of prompts, and for samples with callbacks), the step has ended when
+/// launch() returns.
 ///
 /// Each rank of a split model has one. Rank 0 alone samples, and tells the others the tokens last sampled; their steps
 /// have no samplers. Where another rank fails, launch() throws parallel::rank_error, or the step ends with it.
@@ -94,6 +95,7 @@ class device_runner final : public caching_runner {
   void show_to_host(step& step, const at::Tensor& hidden, std::int64_t total);
   void sample(step& step, std::size_t row, std::span<float> scores);
   void score_prompt(step& step, std::size_t row, int first, std::span<const float> scores);
+  row_output outcome_of(std::size_t turn, std::int64_t sample) const noexcept;
   void take_sampled(step& step, std::size_t turn);
   std::int32_t kept_in(const scheduler::row& row, std::int64_t sample) const;
   void warm_up(std::int64_t single, std::int64_t prompt);

@@ -3,6 +3,7 @@
 #include "backend/backend.hpp"
 
 #include <cogen/extend/sampling_row.hpp>
+#include <cogen/sampling_params.hpp>
 
 #include <ATen/core/Tensor.h>
 
@@ -13,8 +14,8 @@
 
 namespace cogen::detail {
 
-/// The sampling metadata of a step's rows, copied to a device, and the sampled tokens, copied back. Both have two
-/// buffers on the host, so that a step can be written while the previous one is still running.
+/// The sampling metadata of a step's rows, copied to a device, and the samples, copied back. Both have two buffers on
+/// the host, so that a step can be written while the previous one is still running.
 class sampling_block {
  public:
   /// For at most `rows` rows in a step.
@@ -23,7 +24,7 @@ class sampling_block {
   /// Begins a step of `rows` rows, none of which samples yet.
   void begin(std::int64_t rows);
 
-  sampling_row& row(std::int64_t index) { return sampling_[static_cast<std::size_t>(index)]; }
+  sampling_row& row(std::int64_t index) { return rows_[turn_][static_cast<std::size_t>(index)]; }
   sampling_lists& lists() noexcept { return lists_; }
 
   /// Enqueues sampling from `logits` [rows, vocabulary] and the copy of the results to the host. `last` [slots] on the
@@ -34,26 +35,23 @@ class sampling_block {
   std::size_t turn() const noexcept { return turn_; }
 
   /// The results of a row in a step that has ended.
-  token sampled(std::size_t turn, std::int64_t row) const {
-    return tokens_in(host_sampled_[turn]).const_data_ptr<token>()[row];
-  }
-  sampling_status status(std::size_t turn, std::int64_t row) const {
-    return static_cast<sampling_status>(statuses_in(host_sampled_[turn]).const_data_ptr<std::uint8_t>()[row]);
-  }
+  sampling_status status(std::size_t turn, std::int64_t row) const;
+  sampled_token sampled(std::size_t turn, std::int64_t row) const;
 
  private:
-  at::Tensor tokens_in(const at::Tensor& sampled) const { return sampled.narrow(0, 0, 4 * most_).view(at::kInt); }
-  at::Tensor statuses_in(const at::Tensor& sampled) const { return sampled.narrow(0, 4 * most_, most_); }
+  device::step_samples samples_in(const at::Tensor& sampled, std::int64_t rows) const;
 
   const device::backend& where_;
-  std::vector<sampling_row> sampling_;
+  std::array<std::vector<sampling_row>, 2> rows_;
   sampling_lists lists_;
   std::size_t turn_ = 0;
   std::array<at::Tensor, 2> host_;  // bytes
   at::Tensor device_;
   std::int64_t most_;   // rows
-  at::Tensor sampled_;  // [most * 5] bytes: tokens int32, then statuses
+  at::Tensor sampled_;  // bytes: tokens and log-probabilities, then statuses
   std::array<at::Tensor, 2> host_sampled_;
+  at::Tensor top_;  // bytes: the most probable tokens, as many as a step asked for
+  std::array<at::Tensor, 2> host_top_;
 };
 
 }  // namespace cogen::detail

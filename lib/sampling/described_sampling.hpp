@@ -4,6 +4,7 @@
 #include "sampling/softmax.hpp"
 
 #include <cogen/extend/sampling_row.hpp>
+#include <cogen/sampling_params.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -20,24 +21,63 @@ class described_sampling {
  public:
   described_sampling(const sampling_row& how, const sampling_lists& lists) : how_(how), lists_(lists) {}
 
-  std::pair<sampling_status, token> operator()(std::vector<float> logits, token last) const {
+  std::pair<sampling_status, sampled_token> operator()(std::vector<float> logits, token last) const {
+    const auto as_they_came = logits;
     process(logits, last);
-    if (!std::ranges::all_of(logits, [](float each) { return each < infinity; }))
-      return {sampling_status::not_finite, 0};
+    if (const auto status = status_of(logits); status != sampling_status::ok) return {status, {}};
     auto ranked = candidates_of(logits);
-    if (ranked.empty()) return {sampling_status::nothing_left, 0};
-    if (how_.greedy) return {sampling_status::ok, ranked.front().id};
-    double total = 0;
-    for (auto& each : ranked)
-      total += each.weight = weight_of(each.logit, {ranked.front().logit, how_.inverse_temperature});
+    if (how_.greedy) ranked.resize(1);
+    const softmax_scale scale{ranked.front().logit, how_.inverse_temperature};
+    double total = weigh(ranked, scale);
     keep_top_k(ranked, total);
     keep_top_p(ranked, how_.top_p * total);
     std::erase_if(ranked, [&](const candidate& each) { return each.weight < how_.min_p; });
-    return {sampling_status::ok, sample_from(std::move(ranked))};
+    const token chosen = how_.greedy ? ranked.front().id : sample_from(ranked);
+    switch (how_.logprobs) {
+      case sampled_logprobs::none:
+        return {sampling_status::ok, {.id = chosen}};
+      case sampled_logprobs::raw:
+        return with_raw_logprobs(as_they_came, chosen);
+      case sampled_logprobs::processed:
+        std::erase_if(ranked, [](const candidate& each) { return each.weight <= 0; });
+        return with_logprobs(chosen, ranked, [&, total = std::log(total_weight(ranked))](const candidate& each) {
+          return (each.logit - scale.largest) * scale.inverse_temperature - total;
+        });
+    }
+    return {};
   }
 
  private:
   static constexpr float infinity = std::numeric_limits<float>::infinity();
+
+  static sampling_status status_of(const std::vector<float>& logits) {
+    if (!std::ranges::all_of(logits, [](float each) { return each < infinity; })) return sampling_status::not_finite;
+    return std::ranges::max(logits) == -infinity ? sampling_status::nothing_left : sampling_status::ok;
+  }
+
+  static double weigh(std::vector<candidate>& ranked, const softmax_scale& scale) {
+    double total = 0;
+    for (auto& each : ranked) total += each.weight = weight_of(each.logit, scale);
+    return total;
+  }
+
+  std::pair<sampling_status, sampled_token> with_raw_logprobs(const std::vector<float>& logits, token chosen) const {
+    if (const auto status = status_of(logits); status != sampling_status::ok) return {status, {}};
+    auto ranked = candidates_of(logits);
+    const double log_total = ranked.front().logit + std::log(weigh(ranked, {ranked.front().logit}));
+    return with_logprobs(chosen, ranked, [&](const candidate& each) { return each.logit - log_total; });
+  }
+
+  template <class LogprobOf>
+  std::pair<sampling_status, sampled_token> with_logprobs(token chosen, const std::vector<candidate>& ranked,
+                                                          LogprobOf logprob_of) const {
+    sampled_token made{.id = chosen};
+    const auto logprob = [&](const candidate& each) { return static_cast<float>(logprob_of(each)); };
+    made.logprob = logprob(*std::ranges::find(ranked, chosen, &candidate::id));
+    for (const auto& each : std::span(ranked).first(std::min<std::size_t>(how_.top.count, ranked.size())))
+      made.top.push_back({each.id, logprob(each)});
+    return {sampling_status::ok, std::move(made)};
+  }
 
   void process(std::vector<float>& logits, token last) const {
     const auto biases = std::span(lists_.biases);

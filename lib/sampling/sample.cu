@@ -82,7 +82,8 @@ struct workspace {
   token ids[list_room];
   float logits[list_room];
   token ordered[list_room];
-  int kept;  // entries of `ordered`
+  int kept;  // entries of `ordered`, or of `top`
+  rank_key top[max_top_logprobs];
   // Results that one thread shares with the others.
   double total;
   double sum;
@@ -91,6 +92,8 @@ struct workspace {
   std::uint64_t rest;
   std::uint64_t found;
   token chosen;
+  float raw;
+  float raw_last;  // logit of the slot's kept token, before the row is processed
 };
 
 /// The entry of a list at which a running sum reaches what was looked for.
@@ -597,10 +600,11 @@ __device__ bool filter_top_p(const row& of, const sampling_row& how, weigher& we
   return false;
 }
 
-__device__ token choose(const row& of, const sampling_row& how, rank_key best, workspace& work) {
+/// Leaves in `weight_at` what may be sampled; nothing where the choice is greedy.
+__device__ token choose(const row& of, const sampling_row& how, rank_key best, weigher& weight_at, workspace& work) {
   if (how.greedy) return id_of(best);
   const float largest = logit_of(static_cast<logit_key>(best >> 32));
-  weigher weight_at{{largest, how.inverse_temperature}, {}};
+  weight_at = {{largest, how.inverse_temperature}, {}};
   bool listed = false;
   if (how.top_k > 0 && how.top_k < static_cast<std::uint32_t>(of.vocabulary))
     listed = filter_top_k(of, how, weight_at, work);
@@ -611,23 +615,153 @@ __device__ token choose(const row& of, const sampling_row& how, rank_key best, w
   return listed ? sample_from_list(weight_at, u, work) : sample_from(of, weight_at, u, work);
 }
 
+// Log-probabilities
+
+/// Of the entries that `weight_at` keeps, where `total` is the sum of their weights.
+struct logprobs {
+  weigher weight_at;
+  double total;
+  bool raw;  ///< rounded as row_logprobs does, else as kept_logprobs
+
+  __device__ float of(float logit) const {
+    const softmax_scale& scale = weight_at.scale;
+    if (raw) return static_cast<float>(logit - (scale.largest + log(total)));
+    return static_cast<float>((logit - scale.largest) * scale.inverse_temperature - log(total));
+  }
+};
+
+/// Writes the `count` entries that are first in rank, of those with a weight; id -1 for the rest.
+template <typename Entries>
+__device__ void write_top_of(const Entries& entries, const logprobs& from, std::uint32_t count, token_logprob* to,
+                             workspace& work) {
+  const auto one = [&](token id, float logit) {
+    return logit > -infinity && (from.raw || from.weight_at(id, logit) > 0) ? std::uint32_t{1} : 0;
+  };
+  const rank_key last = select(entries, one, {0, count, 0}, 64, 0, work).rank;
+  if (threadIdx.x == 0) work.kept = 0;
+  __syncthreads();
+  entries.each([&](token id, float logit) {
+    if (one(id, logit) != 0 && rank_of(id, logit) >= last) work.top[atomicAdd(&work.kept, 1)] = rank_of(id, logit);
+  });
+  __syncthreads();
+  if (threadIdx.x >= count) return;
+  const int self = static_cast<int>(threadIdx.x), kept = work.kept;
+  if (self >= kept) {
+    to[self] = {-1, 0};
+    return;
+  }
+  int before = 0;
+  for (int i = 0; i < kept; ++i) before += work.top[i] > work.top[self] ? 1 : 0;
+  to[before] = {id_of(work.top[self]), from.of(logit_of(static_cast<logit_key>(work.top[self] >> 32)))};
+}
+
+/// The same, by way of the list; needs scan_row().
+__device__ void write_top(const row& of, const logprobs& from, std::uint32_t count, token_logprob* to,
+                          workspace& work) {
+  if (count == 0) return;
+  const logit_key at_least = about_largest(count, work);
+  fill_list(
+      of, at_least, [](token, float) {}, [](int) {}, work);
+  if (work.listed <= list_room)
+    write_top_of(list{work}, from, count, to, work);
+  else
+    write_top_of(of, from, count, to, work);
+  __syncthreads();
+}
+
+/// The sum of the weights that `weight_at` keeps.
+__device__ double total_weight(const row& of, const weigher& weight_at, workspace& work) {
+  segment_sum sums{work};
+  of.each([&](token id, float logit) { sums.add(weight_at(id, logit)); }, [&](int which) { sums.end(which); });
+  __syncthreads();
+  const double total = total_of_segments(of, work);
+  __syncthreads();
+  return total;
+}
+
+__device__ float largest_of(const scan& seen) { return logit_of(static_cast<logit_key>(seen.best >> 32)); }
+
+__device__ sampling_status status_of(const scan& seen) {
+  if (!seen.finite) return sampling_status::not_finite;
+  return largest_of(seen) == -infinity ? sampling_status::nothing_left : sampling_status::ok;
+}
+
+/// Before a row is processed: what is most probable, and the logits that will be changed.
+__device__ sampling_status report_raw(const sampling_batch& batch, const sampling_row& how, const row& of,
+                                      logprobs& from, workspace& work) {
+  for (auto i = threadIdx.x; i < how.biases.count; i += threads)
+    if (const token id = batch.biases[how.biases.begin + i].id; inside(id, of))
+      batch.raw_biased[how.biases.begin + i] = of.logits[id];
+  for (auto i = threadIdx.x; i < how.counts.count; i += threads)
+    if (const token id = batch.counts[how.counts.begin + i].id; inside(id, of))
+      batch.raw_counted[how.counts.begin + i] = of.logits[id];
+  if (const token last = how.unknown_last ? batch.last_tokens[how.slot] : -1; threadIdx.x == 0 && inside(last, of))
+    work.raw_last = of.logits[last];
+  const scan seen = scan_row(of, work);
+  if (status_of(seen) != sampling_status::ok) return status_of(seen);
+  from = {{{largest_of(seen)}, {}}, 0, true};
+  from.total = total_weight(of, from.weight_at, work);
+  write_top(of, from, how.top.count, batch.top + how.top.begin, work);
+  return sampling_status::ok;
+}
+
+/// A token's logit before the row was processed.
+__device__ float raw_logit(const sampling_batch& batch, const sampling_row& how, const row& of, token id,
+                           workspace& work) {
+  if (threadIdx.x == 0)
+    work.raw = how.unknown_last && id == batch.last_tokens[how.slot] ? work.raw_last : of.logits[id];
+  __syncthreads();
+  for (auto i = threadIdx.x; i < how.biases.count; i += threads)
+    if (batch.biases[how.biases.begin + i].id == id) work.raw = batch.raw_biased[how.biases.begin + i];
+  for (auto i = threadIdx.x; i < how.counts.count; i += threads)
+    if (batch.counts[how.counts.begin + i].id == id) work.raw = batch.raw_counted[how.counts.begin + i];
+  __syncthreads();
+  return work.raw;
+}
+
+/// After the choice.
+__device__ float report_processed(const sampling_batch& batch, const sampling_row& how, const row& of, token chosen,
+                                  weigher weight_at, rank_key best, workspace& work) {
+  if (how.greedy) weight_at = {{largest_of({best, true})}, {best, 0}};
+  const logprobs from{weight_at, total_weight(of, weight_at, work), false};
+  write_top(of, from, how.top.count, batch.top + how.top.begin, work);
+  return from.of(of.logits[chosen]);
+}
+
+__device__ void report_nothing(const sampling_batch& batch, const sampling_row& how) {
+  for (auto i = threadIdx.x; i < how.top.count; i += threads) batch.top[how.top.begin + i] = {-1, 0};
+}
+
+// The whole
+
 __global__ void __launch_bounds__(threads) sample_rows(sampling_batch batch) {
   __shared__ workspace work;
   const sampling_row how = batch.sampling[blockIdx.x];
   if (how.slot < 0 || how.by_host) return;
   const row of{batch.logits + blockIdx.x * batch.stride, batch.vocabulary};
+  logprobs raw{};
+  auto raw_status = sampling_status::ok;
+  if (how.logprobs == sampled_logprobs::raw) raw_status = report_raw(batch, how, of, raw, work);
   process(batch, how, of, work);
   const scan seen = scan_row(of, work);
-  auto status = sampling_status::ok;
-  if (!seen.finite)
-    status = sampling_status::not_finite;
-  else if (logit_of(static_cast<logit_key>(seen.best >> 32)) == -infinity)
-    status = sampling_status::nothing_left;
-  const token chosen = status == sampling_status::ok ? choose(of, how, seen.best, work) : 0;
+  auto status = status_of(seen);
+  if (status == sampling_status::ok) status = raw_status;
+  token chosen = 0;
+  float logprob = 0;
+  if (status == sampling_status::ok) {
+    weigher weight_at;
+    chosen = choose(of, how, seen.best, weight_at, work);
+    if (how.logprobs == sampled_logprobs::raw) logprob = raw.of(raw_logit(batch, how, of, chosen, work));
+    if (how.logprobs == sampled_logprobs::processed)
+      logprob = report_processed(batch, how, of, chosen, weight_at, seen.best, work);
+  } else {
+    report_nothing(batch, how);
+  }
   if (threadIdx.x != 0) return;
   batch.tokens[blockIdx.x] = chosen;
   batch.statuses[blockIdx.x] = status;
   batch.last_tokens[how.slot] = chosen;
+  if (how.logprobs != sampled_logprobs::none) batch.logprobs[blockIdx.x] = logprob;
 }
 
 static_assert(std::is_trivially_copyable_v<sampling_batch> && std::is_trivially_copyable_v<sampling_row>);

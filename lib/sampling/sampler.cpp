@@ -136,7 +136,7 @@ token sampler::choose_from(std::span<const float> logits, float largest, const s
 
 bool sampler::describe(sampling_row& row, sampling_lists& lists, token_history& history, bool unknown_last,
                        token_mask mask, std::span<const token> drafts) const {
-  if (has_processor() || parameters_.logprobs) return false;
+  if (has_processor()) return false;
   sampling_row made;
   made.slot = row.slot;
   made.greedy = parameters_.greedy();
@@ -166,6 +166,12 @@ bool sampler::describe(sampling_row& row, sampling_lists& lists, token_history& 
   begin = lists.masks.size();
   lists.masks.insert(lists.masks.end(), mask.begin(), mask.end());
   made.mask = part_from(begin, lists.masks);
+  if (parameters_.logprobs) {
+    const bool raw = parameters_.logprobs_mode == logprobs_mode::raw;
+    made.logprobs = raw ? sampled_logprobs::raw : sampled_logprobs::processed;
+    made.top = {lists.top_logprobs, static_cast<std::uint32_t>(*parameters_.logprobs)};
+    lists.top_logprobs += made.top.count;
+  }
   row = made;
   return true;
 }

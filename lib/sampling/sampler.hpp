@@ -66,8 +66,8 @@ class sampler {
 
   /// Writes to `row` what a device needs for the sample after `history`, except its slot and its key, and appends to
   /// `lists`. With `unknown_last` the history lacks its newest token, a generated one. `drafts` count as generated
-  /// after it. Returns false and changes nothing if the sample runs the caller's own code or reports log-probabilities.
-  /// Throws std::bad_alloc; what was appended then belongs to no row.
+  /// after it. Returns false and changes nothing if the sample runs the caller's own code. Throws std::bad_alloc; what
+  /// was appended then belongs to no row.
   bool describe(sampling_row& row, sampling_lists& lists, token_history& history, bool unknown_last,
                 token_mask mask = {}, std::span<const token> drafts = {}) const;
 

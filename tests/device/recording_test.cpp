@@ -78,8 +78,8 @@ class operators_without_numbers : public device::tensor_operators {
   device::quantized_rows pack(const device::quantized_rows&) override {
     throw std::invalid_argument("nothing is quantized here");
   }
-  void sample(const at::Tensor&, const device::step_sampling&, const at::Tensor&, const at::Tensor&,
-              const at::Tensor&) override {}
+  void sample(const at::Tensor&, const device::step_sampling&, const at::Tensor&,
+              const device::step_samples&) override {}
 
  private:
   bool multiplies_groups(const at::Tensor&) const override { return true; }

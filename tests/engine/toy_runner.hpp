@@ -47,8 +47,8 @@ struct toy_control {
   std::function<void(step&)> at_end;                   // what becomes of held steps then; empty: it is done already
   std::vector<step*> held;
   // Samples described rows on a device, from their scores and the token that the slot keeps; empty: there is none.
-  std::function<std::pair<sampling_status, token>(const sampling_row&, const sampling_lists&, std::vector<float>,
-                                                  token)>
+  std::function<std::pair<sampling_status, sampled_token>(const sampling_row&, const sampling_lists&,
+                                                          std::vector<float>, token)>
       device;
   std::vector<std::vector<sampling_row>> described;  // rows of each step, by_host those that were not
   std::vector<std::vector<token>> slots;
@@ -188,7 +188,7 @@ class toy_runner final : public runner {
     const auto& how = drafts.empty() ? made.rows[index] : made.after_drafts[after - 1];
     if (how.slot < 0) return {.error = diagnostics(error::bad_logits, "the guide does not allow these drafts")};
     const auto [status, sampled] = control_->device(how, made.lists, scores, last_[how.slot]);
-    last_[how.slot] = sampled;
+    last_[how.slot] = sampled.id;
     return device_outcome(status, sampled);
   }
 

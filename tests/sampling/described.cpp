@@ -29,6 +29,8 @@ sampling_params some_parameters(std::mt19937& random) {
   if (chance(3)) how.frequency_penalty = below(20) / 10.0 - 1;
   if (chance(2)) how.min_tokens = below(12);
   for (int i = below(6); i > 0; --i) how.logit_bias[below(vocabulary)] = chance(2) ? -infinity : below(9) - 4;
+  if (chance(2)) how.logprobs = below(30);
+  if (chance(2)) how.logprobs_mode = logprobs_mode::processed;
   return how;
 }
 
@@ -78,8 +80,31 @@ BOOST_AUTO_TEST_CASE(a_described_sample_gives_the_same_token) {
     const auto [status, chosen] = described_sampling(row, lists)(logits, last);
     const auto expected = chooses.sample(logits, history, key, scratch, mask);
     BOOST_TEST((status == expected.status));
-    BOOST_TEST(chosen == expected.id);
+    BOOST_TEST(chosen.id == expected.id);
+    BOOST_TEST(chosen.logprob == expected.logprob);
+    BOOST_REQUIRE(chosen.top.size() == expected.top.size());
+    for (std::size_t j = 0; j < chosen.top.size(); ++j) {
+      BOOST_TEST(chosen.top[j].id == expected.top[j].id);
+      BOOST_TEST(chosen.top[j].logprob == expected.top[j].logprob);
+    }
   }
+}
+
+BOOST_AUTO_TEST_CASE(log_probabilities_have_places_of_their_own) {
+  sampling_lists lists;
+  token_history history;
+  for (const int count : {3, 0, 128}) {
+    sampling_row row;
+    const auto before = lists.top_logprobs;
+    BOOST_TEST(sampler({.logprobs = count}, vocabulary).describe(row, lists, history, false));
+    BOOST_TEST((row.logprobs == sampled_logprobs::raw));
+    BOOST_TEST(row.top.begin == before);
+    BOOST_TEST(row.top.count == static_cast<unsigned>(count));
+  }
+  sampling_row row;
+  sampler({}, vocabulary).describe(row, lists, history, false);
+  BOOST_TEST((row.logprobs == sampled_logprobs::none));
+  BOOST_TEST(lists.top_logprobs == 131U);
 }
 
 BOOST_AUTO_TEST_CASE(what_the_host_has_to_sample_is_not_described) {
@@ -87,13 +112,10 @@ BOOST_AUTO_TEST_CASE(what_the_host_has_to_sample_is_not_described) {
   sampling_row row;
   token_history history;
   row.slot = 5;
-  for (auto how :
-       {sampling_params{.logprobs = 0}, sampling_params{.logprobs = 0, .logprobs_mode = logprobs_mode::processed},
-        sampling_params{.processor = [](auto, auto) {}}}) {
-    how.logit_bias[3] = 1;
-    BOOST_TEST(!sampler(how, vocabulary).describe(row, lists, history, false));
-  }
+  const sampling_params how{.logit_bias = {{3, 1}}, .logprobs = 2, .processor = [](auto, auto) {}};
+  BOOST_TEST(!sampler(how, vocabulary).describe(row, lists, history, false));
   BOOST_TEST(lists.biases.empty());
+  BOOST_TEST(lists.top_logprobs == 0U);
   BOOST_TEST(row.slot == 5);
 }
 

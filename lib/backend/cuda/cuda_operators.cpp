@@ -354,20 +354,25 @@ class cuda_operators final : public tensor_operators {
                          current_stream());
   }
 
-  void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last, const at::Tensor& tokens,
-              const at::Tensor& statuses) override {
-    C10_CUDA_CHECK(cogen::cuda::sample({.logits = logits.mutable_data_ptr<float>(),
-                                        .stride = logits.stride(0),
-                                        .vocabulary = size_of(logits, 1),
-                                        .rows = size_of(logits, 0),
-                                        .sampling = bytes_as<const sampling_row>(how.rows),
-                                        .biases = bytes_as<const token_bias>(how.biases),
-                                        .counts = bytes_as<const token_count>(how.counts),
-                                        .masks = bytes_as<const std::uint64_t>(how.masks),
-                                        .last_tokens = last.mutable_data_ptr<std::int32_t>(),
-                                        .tokens = tokens.mutable_data_ptr<std::int32_t>(),
-                                        .statuses = bytes_as<sampling_status>(statuses)},
-                                       current_stream()));
+  void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last,
+              const step_samples& samples) override {
+    C10_CUDA_CHECK(cogen::cuda::sample(
+        {.logits = logits.mutable_data_ptr<float>(),
+         .stride = logits.stride(0),
+         .vocabulary = size_of(logits, 1),
+         .rows = size_of(logits, 0),
+         .sampling = bytes_as<const sampling_row>(how.rows),
+         .biases = bytes_as<const token_bias>(how.biases),
+         .counts = bytes_as<const token_count>(how.counts),
+         .masks = bytes_as<const std::uint64_t>(how.masks),
+         .raw_biased = how.raw.mutable_data_ptr<float>(),
+         .raw_counted = how.raw.mutable_data_ptr<float>() + how.biases.numel() / std::int64_t{sizeof(token_bias)},
+         .last_tokens = last.mutable_data_ptr<std::int32_t>(),
+         .tokens = samples.tokens.mutable_data_ptr<std::int32_t>(),
+         .statuses = bytes_as<sampling_status>(samples.statuses),
+         .logprobs = samples.logprobs.mutable_data_ptr<float>(),
+         .top = bytes_as<token_logprob>(samples.top)},
+        current_stream()));
   }
 
  private:

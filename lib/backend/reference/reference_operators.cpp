@@ -3,6 +3,7 @@
 #include "sampling/described_sampling.hpp"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/from_blob.h>
 
 #include <algorithm>
 #include <cstring>
@@ -98,20 +99,27 @@ void reference_operators::rotate_and_append(const qkv_rows& numbers, const atten
 }
 
 void reference_operators::sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last,
-                                 const at::Tensor& tokens, const at::Tensor& statuses) {
+                                 const step_samples& samples) {
   const auto rows = as_sent<sampling_row>(how.rows);
   const sampling_lists lists{as_sent<token_bias>(how.biases), as_sent<token_count>(how.counts),
                              as_sent<std::uint64_t>(how.masks)};
+  const auto put = [](const at::Tensor& to, std::int64_t row, auto value) { to.select(0, row).fill_(value); };
   for (std::int64_t row = 0; row < logits.size(0); ++row) {
     const auto& sampling = rows[static_cast<std::size_t>(row)];
     if (sampling.slot < 0 || sampling.by_host) continue;
     const auto here = logits.select(0, row).to(at::kCPU).contiguous();
     const auto* scores = here.const_data_ptr<float>();
-    const auto [status, id] = described_sampling(sampling, lists)({scores, scores + here.numel()},
-                                                                  last.select(0, sampling.slot).item<token>());
-    tokens.select(0, row).fill_(id);
-    statuses.select(0, row).fill_(static_cast<std::uint8_t>(status));
-    last.select(0, sampling.slot).fill_(id);
+    auto [status, made] = described_sampling(sampling, lists)({scores, scores + here.numel()},
+                                                              last.select(0, sampling.slot).item<token>());
+    put(samples.tokens, row, made.id);
+    put(samples.statuses, row, static_cast<std::uint8_t>(status));
+    put(samples.logprobs, row, made.logprob);
+    put(last, sampling.slot, made.id);
+    made.top.resize(sampling.top.count, {-1, 0});
+    if (made.top.empty()) continue;
+    constexpr auto size = static_cast<std::int64_t>(sizeof(token_logprob));
+    samples.top.narrow(0, sampling.top.begin * size, sampling.top.count * size)
+        .copy_(at::from_blob(made.top.data(), {sampling.top.count * size}, at::kByte));
   }
 }
 

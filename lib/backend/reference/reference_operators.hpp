@@ -12,8 +12,8 @@ class reference_operators final : public tensor_operators {
   quantized_rows pack(const quantized_rows& rows) override { return rows; }
   void rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
                          const step_rows& rows, const cache::device_layer& layer) override;
-  void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last, const at::Tensor& tokens,
-              const at::Tensor& statuses) override;
+  void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last,
+              const step_samples& samples) override;
 
  private:
   at::Tensor weights_of(const projection& by, std::int64_t inputs) const override;

@@ -12,12 +12,6 @@
 
 namespace cogen {
 
-/// A token with the natural logarithm of its probability.
-struct token_logprob {
-  token id = 0;
-  float logprob = 0;
-};
-
 /// Changes the logits before a token is chosen. `history` is everything the sequence holds, prompt first. `logits` has
 /// one entry for each token of the vocabulary, may be changed freely, and is valid during the call only. Minus infinity
 /// forbids a token; a NaN or plus infinity left behind ends the request with an error.

@@ -15,6 +15,12 @@ namespace cogen {
 /// A token id as the model's vocabulary numbers it, from 0.
 using token = std::int32_t;
 
+/// A token with the natural logarithm of its probability.
+struct token_logprob {
+  token id = 0;
+  float logprob = 0;
+};
+
 /// A whole text, or a pair of texts, with the special tokens that the model expects around them.
 struct encoder_text {
   std::vector<token> tokens;

@@ -5,6 +5,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <limits>
@@ -46,11 +47,31 @@ struct task {
 struct result {
   token id;
   sampling_status status;
-  bool operator==(const result&) const = default;
+  float logprob = 0;
+  std::vector<std::pair<token, float>> top = {};
+
+  /// The sums behind log-probabilities are added in other orders.
+  bool operator==(const result& other) const {
+    const auto near = [](float a, float b) { return std::abs(a - b) <= 1e-6F * std::max(1.0F, std::abs(b)); };
+    return id == other.id && status == other.status && near(logprob, other.logprob) &&
+           std::ranges::equal(top, other.top, [&](const auto& a, const auto& b) {
+             return a.first == b.first && near(a.second, b.second);
+           });
+  }
 };
 
 std::ostream& operator<<(std::ostream& to, const result& what) {
-  return to << "token " << what.id << " with status " << static_cast<int>(what.status);
+  to << "token " << what.id << " with status " << static_cast<int>(what.status) << ", " << what.logprob << "; top";
+  for (const auto& [id, logprob] : what.top) to << ' ' << id << ": " << logprob;
+  return to;
+}
+
+/// Those that are there.
+std::vector<std::pair<token, float>> pairs_of(std::span<const token_logprob> top) {
+  std::vector<std::pair<token, float>> all;
+  for (const auto& each : top)
+    if (each.id >= 0) all.emplace_back(each.id, each.logprob);
+  return all;
 }
 
 result on_host(const task& of) {
@@ -59,7 +80,8 @@ result on_host(const task& of) {
   auto history = of.history;
   if (of.unknown_last >= 0) history.append_generated(of.unknown_last);
   const auto chosen = of.made().sample(logits, history, of.key, scratch, of.mask);
-  return {chosen.status == sampling_status::ok ? chosen.id : 0, chosen.status};
+  if (chosen.status != sampling_status::ok) return {0, chosen.status};
+  return {chosen.id, chosen.status, chosen.logprob, pairs_of(chosen.top)};
 }
 
 /// The memory of a batch of equally wide rows; `gap` floats between two of them.
@@ -75,8 +97,12 @@ class device_batch {
         counts_(1 << 18),
         masks_(1 << 19),
         last_(rows_ + 1),
+        raw_biased_(1 << 16),
+        raw_counted_(1 << 18),
         tokens_(rows_),
-        statuses_(rows_) {
+        statuses_(rows_),
+        logprobs_(rows_),
+        top_(rows_ * cuda::max_top_logprobs + 1) {
     write(tasks);
   }
 
@@ -89,6 +115,7 @@ class device_batch {
     lists.biases.push_back({0, 1000});  // of no row
     lists.counts.push_back({0, 1000, 1000});
     lists.masks.push_back(0);
+    lists.top_logprobs = 1;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const auto& from = tasks[i];
       std::ranges::copy(from.logits, logits.begin() + static_cast<std::ptrdiff_t>(i * stride_));
@@ -103,6 +130,7 @@ class device_batch {
       row.sample = from.key.sample;
       last[rows_ - i] = from.unknown_last >= 0 ? from.unknown_last : untouched;
     }
+    rows_sampled_ = sampling;
     logits_.write(logits);
     sampling_.write(sampling);
     biases_.write(lists.biases);
@@ -111,6 +139,8 @@ class device_batch {
     last_.write(last);
     tokens_.write(std::vector<token>(rows_, untouched));
     statuses_.write(std::vector<sampling_status>(rows_, sampling_status::processor_failed));
+    logprobs_.write(std::vector<float>(rows_, 0));
+    top_.write(std::vector<token_logprob>(lists.top_logprobs, {untouched, 0}));
   }
 
   void enqueue(cudaStream_t stream) const {
@@ -122,9 +152,13 @@ class device_batch {
                         .biases = biases_.data(),
                         .counts = counts_.data(),
                         .masks = masks_.data(),
+                        .raw_biased = raw_biased_.data(),
+                        .raw_counted = raw_counted_.data(),
                         .last_tokens = last_.data(),
                         .tokens = tokens_.data(),
-                        .statuses = statuses_.data()},
+                        .statuses = statuses_.data(),
+                        .logprobs = logprobs_.data(),
+                        .top = top_.data()},
                        stream));
   }
 
@@ -134,10 +168,15 @@ class device_batch {
     const auto statuses = statuses_.read();
     const auto last = last_.read();
     const auto logits = logits_.read();
+    const auto logprobs = logprobs_.read();
+    const auto top = top_.read();
+    BOOST_TEST(top.front().id == untouched);
     std::vector<result> results;
     for (std::size_t i = 0; i < rows_; ++i) {
-      results.push_back({tokens[i], statuses[i]});
       const bool idle = tasks[i].padding || tasks[i].by_host;
+      const auto listed = std::span(top).subspan(rows_sampled_[i].top.begin, rows_sampled_[i].top.count);
+      for (const auto& each : listed) BOOST_TEST((each.id == untouched) == idle);
+      results.push_back({tokens[i], statuses[i], logprobs[i], pairs_of(listed)});
       BOOST_TEST(last[rows_ - i] == (idle ? untouched : tokens[i]));
       for (std::size_t j = width_; j < stride_; ++j) BOOST_TEST(logits[i * stride_ + j] == 77);
       if (idle)
@@ -150,14 +189,19 @@ class device_batch {
 
  private:
   std::size_t rows_, width_, stride_;
+  std::vector<sampling_row> rows_sampled_;
   device_array<float> logits_;
   device_array<sampling_row> sampling_;
   device_array<token_bias> biases_;
   device_array<token_count> counts_;
   device_array<std::uint64_t> masks_;
   device_array<token> last_;
+  device_array<float> raw_biased_;
+  device_array<float> raw_counted_;
   device_array<token> tokens_;
   device_array<sampling_status> statuses_;
+  device_array<float> logprobs_;
+  device_array<token_logprob> top_;
 };
 
 std::vector<result> on_device(const std::vector<task>& tasks, int gap = 0) {
@@ -256,6 +300,8 @@ class some_tasks {
     if (chance(4))
       for (int i = below(20); i > 0; --i) made.logit_bias[below(vocabulary)] = any({-double(infinity), -3.0, 4.0});
     if (chance(3)) made.min_tokens = below(60);
+    if (chance(3)) made.logprobs = any({0, 1, 5, 20, 128});
+    if (chance(2)) made.logprobs_mode = logprobs_mode::processed;
     return made;
   }
 
@@ -284,7 +330,9 @@ void check_like_host(const std::vector<task>& tasks, int gap) {
   for (std::size_t i = 0; i < tasks.size(); ++i) {
     const auto& how = tasks[i].how;
     BOOST_TEST_CONTEXT("row " << i << " of " << tasks[i].vocabulary() << " logits, temperature " << how.temperature
-                              << ", top_k " << how.top_k << ", top_p " << how.top_p << ", min_p " << how.min_p)
+                              << ", top_k " << how.top_k << ", top_p " << how.top_p << ", min_p " << how.min_p
+                              << ", logprobs " << how.logprobs.value_or(-1) << " of mode "
+                              << static_cast<int>(how.logprobs_mode))
     BOOST_TEST(chosen[i] == on_host(tasks[i]));
   }
 }

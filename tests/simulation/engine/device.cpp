@@ -245,7 +245,7 @@ row_output device::sample(step& step, std::size_t index, std::vector<float> scor
   if (how.unknown_last) seen_.visit(feature::sampled_after_unknown);
   const auto [status, sampled] =
       described_sampling(how, found->second.lists)(std::move(scores), device_sampled_[how.slot]);
-  device_sampled_[how.slot] = sampled;
+  device_sampled_[how.slot] = sampled.id;
   return device_outcome(status, sampled);
 }
 

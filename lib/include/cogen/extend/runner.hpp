@@ -37,8 +37,9 @@ struct row_output {
   bool ends_text = false;  ///< `chosen` completes a text that a guide constrains: nothing but its end may follow
 };
 
-/// The result of a device's sample for a described row: the same as row_sampler::sample() would return. Thread-safe.
-row_output device_outcome(sampling_status status, token sampled) noexcept;
+/// The result of a device's sample for a described row, with the log-probabilities that it asks for: the same as
+/// row_sampler::sample() would return. Thread-safe.
+row_output device_outcome(sampling_status status, sampled_token sampled) noexcept;
 
 /// Samples the next token of one sequence with its parameters, or describes how a device samples it. Exactly one of the
 /// two is called for each row that wants a sample, in the order of the steps; rows in flight together use the same one.

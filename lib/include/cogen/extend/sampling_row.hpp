@@ -39,7 +39,12 @@ struct sampling_lists {
   std::vector<token_bias> biases;
   std::vector<token_count> counts;
   std::vector<std::uint64_t> masks;  ///< bit `id % 64` of word `id / 64` of a mask: whether the token may be sampled
+  std::uint32_t top_logprobs = 0;    ///< how many most probable tokens are returned for all rows together
 };
+
+/// Which log-probabilities of a row are returned: none, those of the logits as they came (logprobs_mode::raw), or those
+/// of the tokens that may be sampled (logprobs_mode::processed).
+enum class sampled_logprobs : std::uint8_t { none, raw, processed };
 
 /// All that sampling one row's next token depends on besides its logits, for a device that samples by itself: the steps
 /// of `sampling`, in their order, with its parameters as numbers. Trivially copyable; a default-constructed row is
@@ -64,6 +69,8 @@ struct sampling_row {
   list_part held_back;       ///< in the list of biases, too: logits set to minus infinity after the penalties
   list_part counts;          ///< of the history, if a penalty needs them
   list_part mask;            ///< a bit for each token: other logits are set to minus infinity last; empty: none are
+  sampled_logprobs logprobs = sampled_logprobs::none;
+  list_part top;  ///< of what is returned: the most probable tokens; id -1 where fewer are possible
 };
 
 }  // namespace cogen
