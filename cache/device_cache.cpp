@@ -165,17 +165,17 @@ at::Tensor device_rows(at::IntArrayRef sizes, const device_options& options) {
   return at::empty(sizes, at::TensorOptions(options.device).dtype(options.type));
 }
 
-/// [slots, planes, places, width]
+/// [planes, slots, places, width]
 at::Tensor storage_for(std::span<const kv_cache_spec> shapes, const device_options& options) {
-  const std::array sizes{std::int64_t{options.slots}, planes_of(shapes), places_of(options), width_of(shapes)};
+  const std::array sizes{planes_of(shapes), std::int64_t{options.slots}, places_of(options), width_of(shapes)};
   return options.host.defined() ? options.host.view(options.type).view(sizes) : device_rows(sizes, options);
 }
 
-/// [turns, slots, planes of a layer, places, width]
+/// [turns, planes of a layer, slots, places, width]
 at::Tensor turns_for(std::span<const kv_cache_spec> shapes, const device_options& options) {
   if (!options.host.defined()) return {};
   const auto planes = planes_of(first_with_keys(shapes));
-  return device_rows({device_layers, options.slots, planes, places_of(options), width_of(shapes)}, options);
+  return device_rows({device_layers, planes, options.slots, places_of(options), width_of(shapes)}, options);
 }
 
 at::Tensor quantized_for(std::span<const kv_cache_spec> shapes, const device_options& options) {
@@ -216,7 +216,7 @@ device_cache::device_cache(std::span<const kv_cache_spec> shapes, const device_o
       head_dim_(first_with_keys(shapes).head_dim),
       planes_(planes_of(first_with_keys(shapes))),
       ring_(options.ring),
-      slot_rows_((options.host.defined() ? planes_ : planes_of(shapes)) * places_of(options)),
+      slot_rows_(places_of(options)),
       table_(options.slots),
       encoder_inputs_(options.slots),
       storage_(storage_for(shapes, options)),
@@ -240,9 +240,9 @@ device_cache::device_cache(std::span<const kv_cache_spec> shapes, const device_o
 device_layer device_cache::layer_with_keys(std::int64_t index, const kv_cache_spec& shape,
                                            const device_options& options) const {
   const auto planes =
-      on_host() ? device_.select(0, index % device_layers) : storage_.narrow(1, planes_ * index, planes_);
+      on_host() ? device_.select(0, index % device_layers) : storage_.narrow(0, planes_ * index, planes_);
   const auto plane = [&](int number) {
-    return planes.select(1, number).narrow(2, 0, width_of(shape)).unflatten(2, {shape.kv_heads, shape.head_dim});
+    return planes.select(0, number).narrow(2, 0, width_of(shape)).unflatten(2, {shape.kv_heads, shape.head_dim});
   };
   device_layer made{.keys = plane(0),
                     .values = shape.latent_dim > 0 ? plane(0).narrow(3, 0, shape.latent_dim) : plane(1),
@@ -278,8 +278,8 @@ std::int64_t device_cache::encoder_bytes(std::span<const kv_cache_spec> shapes, 
 
 kv_copy device_cache::moving(int layer, int slot, int begin, int end) const {
   const auto tokens = [&](const at::Tensor& planes) { return planes.narrow(1, begin, end - begin); };
-  return {.host = tokens(storage_.select(0, slot).narrow(0, planes_ * layer, planes_)),
-          .device = tokens(device_.select(0, layer % device_layers).select(0, slot))};
+  return {.host = tokens(storage_.narrow(0, planes_ * layer, planes_).select(1, slot)),
+          .device = tokens(device_.select(0, layer % device_layers).select(1, slot))};
 }
 
 void device_cache::advance(const step& step) {
@@ -328,7 +328,7 @@ std::vector<at::Tensor> device_cache::live_parts_of(int slot, int length) const 
 
 /// Keys and values in full precision.
 at::Tensor device_cache::exact_part_of(int slot, int length) const {
-  return storage_.select(0, slot).narrow(1, 0, std::min<std::int64_t>(length, storage_.size(2)));
+  return storage_.select(1, slot).narrow(1, 0, std::min<std::int64_t>(length, storage_.size(2)));
 }
 
 at::Tensor device_cache::state_part_of(int slot, int length) const {

@@ -57,9 +57,8 @@ void check_offsets(const cache::device_cache& kv) {
   constexpr auto most = std::numeric_limits<std::int32_t>::max();
   if (kv.ring() == 0 && rows > most)
     throw std::invalid_argument(fmt::format(
-        "{} slots of {} tokens in {} layers are more than a device can number; slots * max_sequence_length may be "
-        "at most {}",
-        kv.slots(), kv.max_sequence_length(), kv.layers(), most / (kv.origin(1) / kv.max_sequence_length())));
+        "{} slots of {} tokens are more than a device can number; slots * max_sequence_length may be at most {}",
+        kv.slots(), kv.max_sequence_length(), most));
 }
 
 bool has_sinks(const cache::device_cache& kv) {

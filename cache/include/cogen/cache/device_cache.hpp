@@ -82,10 +82,10 @@ struct kv_copy {
   at::Tensor device;
 };
 
-/// The KV cache and the recurrent states of a model in device memory. Each slot has all layers in one range, with more
-/// ranges for quantized blocks and for states, so that it is moved as strided copies. All memory is allocated at
-/// construction, and addresses never change, so a step can be captured once as a graph and replayed for any mix of
-/// slots.
+/// The KV cache and the recurrent states of a model in device memory. The keys, or values, of one layer are a plane, in
+/// which each slot's tokens are contiguous, and all planes are equally far apart, so a slot is moved as strided copies.
+/// All memory is allocated at construction, and addresses never change, so a step can be captured once as a graph and
+/// replayed for any mix of slots.
 ///
 /// Encoder inputs, which cross layers read, are in a range of their own, in full precision, and stay until their slot
 /// is cleared.
@@ -199,8 +199,8 @@ class device_cache {
   std::int64_t slot_rows_;
   slot_table table_;
   slot_table encoder_inputs_;
-  at::Tensor storage_;    // [slots, planes * layers with keys, places, kv_heads * head_dim]
-  at::Tensor device_;     // [2, slots, planes, places, kv_heads * head_dim], if tokens are on the host
+  at::Tensor storage_;    // [planes * layers with keys, slots, places, kv_heads * head_dim]
+  at::Tensor device_;     // [2, planes, slots, places, kv_heads * head_dim], if tokens are on the host
   at::Tensor quantized_;  // [slots, layers with keys, blocks, kv_heads * head_bytes], if it quantizes
   at::Tensor states_;     // [slots, 1, numbers of all states] float32, if layers are recurrent
   at::Tensor encoded_;    // [slots, 2 * cross layers, max_encoder_length, kv_heads * head_dim], if there are any
