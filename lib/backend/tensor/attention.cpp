@@ -51,8 +51,8 @@ struct place_range {
 };
 
 place_range seen_places(const cache::device_layer& layer, const prompt_row& prompt) {
-  if (layer.ring > 0 || layer.span.sinks > 0) return {0, layer.keys.size(1)};
-  const auto first = cache::first_seen(layer.span, static_cast<int>(prompt.held));
+  if (layer.ring > 0) return {0, layer.keys.size(1)};
+  const auto first = layer.span.sinks > 0 ? 0 : cache::first_seen(layer.span, static_cast<int>(prompt.held));
   return {first, prompt.held + prompt.count - first};
 }
 
@@ -101,9 +101,12 @@ void tensor_operators::attend(const qkv_rows& numbers, const attention_shape& sh
   for_single_rows(rows, layer.keys[0].numel(), [&](const token_block& which, const slot_rows& own) {
     const auto by = queries_of(numbers, shape, rows, which);
     const auto places = layer.ring > 0 ? layer.keys.size(1) : places_to_read(by.positions + 1, layer.keys.size(1));
-    const auto read = [&](const at::Tensor& of) { return tokens_of_slots(of.narrow(1, 0, places), own.slots); };
+    const auto newest = by.positions.squeeze(1);
     const auto all = [&](const at::Tensor& of) { return tokens_of_slots(of, own.slots); };
-    const auto positions = positions_in(layer, by.positions.squeeze(1)).narrow(1, 0, places);
+    const auto read = [&](const at::Tensor& of) {
+      return layer.ring > 0 ? all(of) : held_tokens_of_slots(of, own.slots, newest, places);
+    };
+    const auto positions = positions_in(layer, newest).narrow(1, 0, places);
     const auto kept = with_quantized({read(layer.keys), read(layer.values), positions}, all);
     const auto result = found(by, kept, seen_by(by, kept, layer), shape, layer.span.sinks);
     write(without_padding(result, own), which, shape, out);

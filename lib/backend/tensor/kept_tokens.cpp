@@ -3,7 +3,9 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/core/List.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/index.h>
 #include <ATen/ops/index_select.h>
+#include <ATen/ops/minimum.h>
 #include <ATen/ops/remainder.h>
 #include <ATen/ops/where.h>
 
@@ -22,6 +24,14 @@ at::Tensor by_heads(const at::Tensor& tokens) { return tokens.to(at::kFloat).tra
 
 at::Tensor tokens_of_slots(const at::Tensor& of, const at::Tensor& slots) {
   return by_heads(at::index_select(indexable(of), 0, slots).view(of.scalar_type()));
+}
+
+at::Tensor held_tokens_of_slots(const at::Tensor& of, const at::Tensor& slots, const at::Tensor& newest,
+                                std::int64_t places) {
+  const auto last = newest.to(at::kLong).unsqueeze(1);
+  const auto held = at::minimum(at::arange(places, last.options()).unsqueeze(0), last);
+  const c10::List<std::optional<at::Tensor>> where({slots.unsqueeze(1), held});
+  return by_heads(at::index(indexable(of), where).view(of.scalar_type()));
 }
 
 at::Tensor tokens_of_slot(const at::Tensor& of, std::int64_t slot, std::int64_t first, std::int64_t count) {

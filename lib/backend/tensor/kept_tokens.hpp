@@ -21,6 +21,11 @@ struct kept_tokens {
 /// All places of some slots. Of a layer [slots, places, kv_heads, …]; slots [sequences] int64
 at::Tensor tokens_of_slots(const at::Tensor& of, const at::Tensor& slots);
 
+/// The first places of some slots that use them in the order of positions, up to position `newest` [sequences] of each.
+/// Behind that nothing is read, since there may be no memory: the newest token is repeated.
+at::Tensor held_tokens_of_slots(const at::Tensor& of, const at::Tensor& slots, const at::Tensor& newest,
+                                std::int64_t places);
+
 /// Places [first, first + count) of one slot, as the only sequence.
 at::Tensor tokens_of_slot(const at::Tensor& of, std::int64_t slot, std::int64_t first, std::int64_t count);
 
