@@ -4,10 +4,13 @@
 #include "backend/operators.hpp"
 #include "backend/stream.hpp"
 
+#include <cogen/cache/virtual_memory.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,8 +43,17 @@ class backend {
   /// may its end, which must not be in a callback of stream::then(). Throws std::bad_alloc where it is refused.
   virtual at::Tensor make_host(std::int64_t bytes) const = 0;
 
-  /// Unallocated bytes of the device.
+  /// Unallocated bytes of the device, without those that were promised to virtual memory.
   virtual std::int64_t free_bytes() const = 0;
+
+  /// Bytes of a page of virtual memory; 0: the device has none.
+  virtual std::int64_t page_bytes() const { return 0; }
+
+  /// Reserves `bytes` of addresses without memory, a multiple of page_bytes(). At most `limit` bytes of pages will be
+  /// allocated for them. Throws std::runtime_error, with the reason, if that is refused.
+  virtual std::unique_ptr<cache::virtual_memory> reserve(std::int64_t /*bytes*/, std::int64_t /*limit*/) const {
+    throw std::logic_error(name() + " has no virtual memory");
+  }
 
   /// Runs `work`, which allocates by what free_bytes() says: meanwhile no other thread of this process does, nor
   /// records a graph. `work` records none.

@@ -4,6 +4,7 @@
 #include "backend/cuda/cuda_host_memory.hpp"
 #include "backend/cuda/cuda_operators.hpp"
 #include "backend/cuda/cuda_stream.hpp"
+#include "backend/cuda/cuda_virtual_memory.hpp"
 #include "backend/cuda/nccl_collectives.hpp"
 #include "sampling/sample_cuda.hpp"
 
@@ -48,7 +49,12 @@ class cuda_backend final : public backend {
     const c10::cuda::CUDAGuard guard(number_);
     std::size_t free = 0, total = 0;
     C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
-    return static_cast<std::int64_t>(free) + cached_bytes(number_);
+    return static_cast<std::int64_t>(free) + cached_bytes(number_) - unallocated_promises(number_);
+  }
+
+  std::int64_t page_bytes() const override { return cuda_page_bytes(number_); }
+  std::unique_ptr<cache::virtual_memory> reserve(std::int64_t bytes, std::int64_t limit) const override {
+    return make_cuda_virtual_memory(number_, bytes, limit);
   }
 
   void allocate(const std::function<void()>& work) const override {

@@ -8,9 +8,7 @@
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -18,9 +16,6 @@
 namespace cogen::device {
 
 namespace {
-
-/// The largest distance of rows that one copy of CUDA takes.
-constexpr std::size_t most_pitch = std::numeric_limits<std::int32_t>::max();
 
 using ending = pending_callbacks::callback;
 
@@ -74,18 +69,13 @@ class cuda_stream final : public stream {
     before.reached_.block(stream_);
   }
 
+  /// Row by row: between them there may be addresses without memory.
   void copy_rows(const at::Tensor& to, const at::Tensor& from) override {
     const c10::cuda::CUDAStreamGuard guard(stream_);
-    const auto pitch = [](const at::Tensor& of) { return static_cast<std::size_t>(of.stride(0) * of.element_size()); };
-    const auto rows = static_cast<std::size_t>(from.size(0));
-    const auto bytes = rows == 0 ? 0 : from.nbytes() / rows;
+    const auto rows = from.size(0);
+    const auto bytes = rows == 0 ? 0 : from.nbytes() / static_cast<std::size_t>(rows);
     if (bytes == 0) return;
-    if (std::max(pitch(to), pitch(from)) <= most_pitch) {
-      C10_CUDA_CHECK(cudaMemcpy2DAsync(to.mutable_data_ptr(), pitch(to), from.const_data_ptr(), pitch(from), bytes,
-                                       rows, cudaMemcpyDefault, stream_));
-      return;
-    }
-    for (std::int64_t row = 0; row < from.size(0); ++row)
+    for (std::int64_t row = 0; row < rows; ++row)
       C10_CUDA_CHECK(cudaMemcpyAsync(to.select(0, row).mutable_data_ptr(), from.select(0, row).const_data_ptr(), bytes,
                                      cudaMemcpyDefault, stream_));
   }

@@ -1,6 +1,7 @@
 #include "backend/reference/reference_backend.hpp"
 
 #include "backend/reference/reference_operators.hpp"
+#include "backend/reference/shared_pages.hpp"
 
 #include <ATen/ops/empty.h>
 
@@ -40,6 +41,10 @@ class reference_backend final : public backend {
   std::unique_ptr<operators> make_operators() const override { return std::make_unique<reference_operators>(); }
   at::Tensor make_host(std::int64_t bytes) const override { return at::empty({bytes}, at::kByte); }
   std::int64_t free_bytes() const override { return std::int64_t{1} << 30; }
+  std::int64_t page_bytes() const override { return std::int64_t{64} << 10; }
+  std::unique_ptr<cache::virtual_memory> reserve(std::int64_t bytes, std::int64_t) const override {
+    return make_shared_pages(bytes, page_bytes());
+  }
   bool reads_any_cache_type() const override { return true; }
   at::ScalarType number_format(at::ScalarType) const override { return at::kFloat; }
 };
