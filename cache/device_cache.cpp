@@ -1,3 +1,5 @@
+#include "slot_pages.hpp"
+
 #include <cogen/cache/device_cache.hpp>
 #include <cogen/cache/span_with_sinks.hpp>
 #include <cogen/cache/view.hpp>
@@ -7,6 +9,8 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <new>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -96,6 +100,13 @@ void check_ring(std::span<const kv_cache_spec> shapes, const device_options& opt
 
 std::int64_t bytes_of_slot(std::span<const kv_cache_spec> shapes, const device_options& options);
 
+void check_pages(std::span<const kv_cache_spec> shapes, const device_options& options) {
+  if (options.ring != 0 || options.host.defined())
+    throw std::invalid_argument("device cache: memory comes in pages only where all tokens stay, on the device");
+  if (const auto bytes = options.pages->page_bytes; device_cache::block_of(shapes, options, bytes).tokens == 0)
+    throw std::invalid_argument("device cache: a page of " + to_string(bytes) + " bytes has no room for a token");
+}
+
 void check_host(std::span<const kv_cache_spec> shapes, const device_options& options) {
   if (options.ring != 0) throw std::invalid_argument("device cache: tokens stay far only where there is no ring");
   if (!std::ranges::all_of(shapes, attends_to_tokens))
@@ -117,6 +128,7 @@ const device_options& checked(std::span<const kv_cache_spec> shapes, const devic
   else if (options.ring != 0)
     check_ring(shapes, options);
   if (options.host.defined()) check_host(shapes, options);
+  if (options.pages) check_pages(shapes, options);
   return options;
 }
 
@@ -161,13 +173,40 @@ std::int64_t bytes_of_slot(std::span<const kv_cache_spec> shapes, const device_o
          attending(shapes) * blocks_of(options) * first_with_keys(shapes).kv_heads * options.quantization->head_bytes;
 }
 
+/// Of a token in one plane.
+std::int64_t row_bytes(std::span<const kv_cache_spec> shapes, const device_options& options) {
+  return width_of(shapes) * static_cast<std::int64_t>(c10::elementSize(options.type));
+}
+
+/// Of a slot in one plane: a multiple of what ends with a page and with a token.
+std::int64_t slot_stride(std::span<const kv_cache_spec> shapes, const device_options& options) {
+  const auto row = row_bytes(shapes, options);
+  const auto unit = std::lcm(row, options.pages->page_bytes);
+  return (options.max_sequence_length * row + unit - 1) / unit * unit;
+}
+
+std::unique_ptr<slot_pages> pages_for(std::span<const kv_cache_spec> shapes, const device_options& options) {
+  if (!options.pages) return nullptr;
+  const auto stride = slot_stride(shapes, options);
+  const auto& how = *options.pages;
+  return std::make_unique<slot_pages>(how.reserve(planes_of(shapes) * options.slots * stride),
+                                      slot_pages::shape{.planes = planes_of(shapes),
+                                                        .slots = options.slots,
+                                                        .slot_blocks = static_cast<int>(stride / how.page_bytes)},
+                                      how.limit / (planes_of(shapes) * how.page_bytes), how.wait);
+}
+
 at::Tensor device_rows(at::IntArrayRef sizes, const device_options& options) {
   return at::empty(sizes, at::TensorOptions(options.device).dtype(options.type));
 }
 
 /// [planes, slots, places, width]
-at::Tensor storage_for(std::span<const kv_cache_spec> shapes, const device_options& options) {
+at::Tensor storage_for(std::span<const kv_cache_spec> shapes, const device_options& options, const slot_pages* pages) {
   const std::array sizes{planes_of(shapes), std::int64_t{options.slots}, places_of(options), width_of(shapes)};
+  if (pages) {
+    const auto slot = slot_stride(shapes, options) / static_cast<std::int64_t>(c10::elementSize(options.type));
+    return pages->bytes().view(options.type).as_strided(sizes, {options.slots * slot, slot, sizes.back(), 1});
+  }
   return options.host.defined() ? options.host.view(options.type).view(sizes) : device_rows(sizes, options);
 }
 
@@ -216,10 +255,12 @@ device_cache::device_cache(std::span<const kv_cache_spec> shapes, const device_o
       head_dim_(first_with_keys(shapes).head_dim),
       planes_(planes_of(first_with_keys(shapes))),
       ring_(options.ring),
-      slot_rows_(places_of(options)),
+      slot_rows_(options.pages ? slot_stride(shapes, options) / row_bytes(shapes, options) : places_of(options)),
       table_(options.slots),
       encoder_inputs_(options.slots),
-      storage_(storage_for(shapes, options)),
+      held_(static_cast<std::size_t>(options.slots)),
+      pages_(pages_for(shapes, options)),
+      storage_(storage_for(shapes, options, pages_.get())),
       device_(turns_for(shapes, options)),
       quantized_(quantized_for(shapes, options)),
       states_(states_for(shapes, options)),
@@ -236,6 +277,8 @@ device_cache::device_cache(std::span<const kv_cache_spec> shapes, const device_o
     }
   }
 }
+
+device_cache::~device_cache() = default;
 
 device_layer device_cache::layer_with_keys(std::int64_t index, const kv_cache_spec& shape,
                                            const device_options& options) const {
@@ -276,6 +319,15 @@ std::int64_t device_cache::encoder_bytes(std::span<const kv_cache_spec> shapes, 
          static_cast<std::int64_t>(c10::elementSize(options.type));
 }
 
+block_size device_cache::block_of(std::span<const kv_cache_spec> shapes, const device_options& options,
+                                  std::int64_t page_bytes) {
+  const auto row = row_bytes(shapes, options);
+  if (row == 0 || row > page_bytes) return {};
+  return {.bytes = planes_of(shapes) * page_bytes,
+          .tokens = static_cast<int>(page_bytes / row),
+          .exact = page_bytes % row == 0};
+}
+
 kv_copy device_cache::moving(int layer, int slot, int begin, int end) const {
   const auto tokens = [&](const at::Tensor& planes) { return planes.narrow(1, begin, end - begin); };
   return {.host = tokens(storage_.narrow(0, planes_ * layer, planes_).select(1, slot)),
@@ -286,6 +338,78 @@ void device_cache::advance(const step& step) {
   table_.check(step);
   for (const auto& row : step.rows()) check_bound(row.slot, std::int64_t{table_.length(row.slot)} + row.count);
   table_.advance(step);
+  for (const auto& row : step.rows()) held_[static_cast<std::size_t>(row.slot)] = table_.length(row.slot);
+  if (pages_) map_ahead(step);
+}
+
+int device_cache::held(int slot) const {
+  table_.check(slot);
+  return held_[static_cast<std::size_t>(slot)];
+}
+
+void device_cache::lose(int slot, int count) {
+  check_bound(slot, std::int64_t{table_.length(slot)} + count);
+  table_.set_length(slot, table_.length(slot) + count);
+}
+
+void device_cache::reserve(int slot, int count) {
+  const std::int64_t length = table_.length(slot), end = length + count;
+  check_bound(slot, end);
+  if (!pages_) return;
+  if (held(slot) < length) throw std::bad_alloc();
+  try {
+    pages_->reserve(slot, pages_of(end));
+    make_writable(slot, length, end);
+  } catch (...) {
+    pages_->release(slot, pages_of(length));
+    throw;
+  }
+}
+
+std::int64_t device_cache::page_bytes() const {
+  return pages_ ? pages_->blocks() * storage_.size(0) * pages_->page_bytes() : 0;
+}
+
+/// In each plane, those in which they lie.
+int device_cache::pages_of(std::int64_t tokens) const {
+  const auto bytes = tokens * storage_.stride(2) * storage_.element_size();
+  return static_cast<int>((bytes + pages_->page_bytes() - 1) / pages_->page_bytes());
+}
+
+/// Those that hold nothing else.
+int device_cache::whole_pages_in(std::int64_t tokens) const {
+  return static_cast<int>(tokens * storage_.stride(2) * storage_.element_size() / pages_->page_bytes());
+}
+
+/// Tokens [begin, end) are about to be written. Those before that lie in the same page stay.
+void device_cache::make_writable(int slot, std::int64_t begin, std::int64_t end) {
+  const auto row = storage_.stride(2) * storage_.element_size(), page = pages_->page_bytes();
+  for (int block = whole_pages_in(begin); block < pages_of(end); ++block) {
+    try {
+      if (const auto other = pages_->make_writable(slot, block)) copy_bytes(*other, slot, block * page, begin * row);
+    } catch (...) {
+      auto& held = held_[static_cast<std::size_t>(slot)];
+      held = std::min(held, static_cast<int>(pages_->mapped(slot) * page / row));
+      throw;
+    }
+  }
+}
+
+/// Of each plane.
+void device_cache::copy_bytes(int from, int to, std::int64_t begin, std::int64_t end) const {
+  if (begin >= end) return;
+  const auto all = pages_->bytes().view({storage_.size(0), slots(), -1});
+  const auto part = [&](int slot) { return all.select(1, slot).narrow(1, begin, end - begin); };
+  part(to).copy_(part(from), true);
+}
+
+/// Memory for what the next step is expected to bring: as many tokens, or an eighth of a page.
+void device_cache::map_ahead(const step& step) {
+  const auto eighth = pages_->page_bytes() / (storage_.stride(2) * storage_.element_size()) / 8;
+  for (const auto& row : step.rows()) {
+    const auto next = table_.length(row.slot) + std::max<std::int64_t>(eighth, row.count);
+    pages_->map_ahead(row.slot, pages_of(std::min<std::int64_t>(next, max_sequence_length_)));
+  }
 }
 
 bool device_cache::can_truncate(int slot, int length) const {
@@ -294,7 +418,15 @@ bool device_cache::can_truncate(int slot, int length) const {
 
 void device_cache::truncate(int slot, int length) {
   check_end(slot, length, " and cannot be cut to ");
+  set_length(slot, std::min(length, held(slot)));
+  if (length > held(slot)) lose(slot, length - held(slot));
+}
+
+/// All of which is there.
+void device_cache::set_length(int slot, int length) {
   table_.set_length(slot, length);
+  held_[static_cast<std::size_t>(slot)] = length;
+  if (pages_) pages_->release(slot, pages_of(length));
 }
 
 void device_cache::clear(int slot) {
@@ -304,10 +436,28 @@ void device_cache::clear(int slot) {
 
 void device_cache::copy(int from, int to, int end) {
   check_end(from, end, ", and slot " + to_string(to) + " cannot begin with ");
+  if (from == to) return truncate(to, end);
   const auto sources = parts_of(from, end);
   const auto targets = parts_of(to, end);
-  for (std::size_t part = 0; part < sources.size() && from != to; ++part) targets[part].copy_(sources[part], true);
-  table_.set_length(to, end);
+  if (pages_) share_pages(from, to, end);
+  for (std::size_t part = pages_ ? 1 : 0; part < sources.size(); ++part) targets[part].copy_(sources[part], true);
+  set_length(to, end);
+}
+
+void device_cache::share_pages(int from, int to, int end) {
+  set_length(to, 0);
+  if (held(from) < end) throw std::bad_alloc();
+  const auto row = storage_.stride(2) * storage_.element_size();
+  const auto shared = whole_pages_in(end) * pages_->page_bytes();
+  try {
+    pages_->share(from, to, whole_pages_in(end));
+    pages_->reserve(to, pages_of(end));
+    if (shared < end * row) static_cast<void>(pages_->make_writable(to, whole_pages_in(end)));
+  } catch (...) {
+    pages_->release(to, 0);
+    throw;
+  }
+  copy_bytes(from, to, shared, end * row);
 }
 
 std::vector<at::Tensor> device_cache::parts_of(int slot, int length) const {
@@ -361,7 +511,8 @@ void device_cache::fill(int slot, int length) {
     throw std::logic_error("device cache: slot " + to_string(slot) + " holds " + to_string(table_.length(slot)) +
                            " tokens, and only an empty one can be filled");
   check_bound(slot, length);
-  table_.set_length(slot, length);
+  reserve(slot, length);
+  set_length(slot, length);
 }
 
 void device_cache::check_end(int slot, int end, const std::string& what) const {

@@ -54,6 +54,11 @@ cache::device_options options_of(const device::backend& where, const device_kind
     options.ring = rounded_up(kind.kv_quantization->residual + 64 + longest_step + max_rollback_tokens);
   }
   if (kind.host) options.host = where.make_host(slots * cache::device_cache::slot_bytes(shapes_of(kind), options));
+  if (kind.pages)
+    options.pages = cache::device_pages{
+        .page_bytes = where.page_bytes(), .limit = std::int64_t{1} << 30, .reserve = [&where](std::int64_t bytes) {
+          return where.reserve(bytes, std::int64_t{1} << 30);
+        }};
   return options;
 }
 
@@ -94,6 +99,9 @@ const std::vector<device_kind>& device_kinds() {
       {.name = "far", .host = true},
       {.name = "states", .recurrent = true},
       {.name = "states and a window", .window = 50, .recurrent = true},
+      {.name = "pages", .pages = true},
+      {.name = "states and pages", .recurrent = true, .pages = true},
+      {.name = "fp8 pages", .pages = true, .type = at::kFloat8_e4m3fn},
       {.name = "fp8", .type = at::kFloat8_e4m3fn},
       {.name = "fp8 sinks", .sinks = cache::sink_window{.sinks = 4, .window = 50}, .type = at::kFloat8_e4m3fn},
       {.name = "fp8 far", .host = true, .type = at::kFloat8_e4m3fn}};
@@ -134,6 +142,7 @@ at::Tensor kept_slots::run(const std::vector<new_tokens>& rows) {
   const cache::step advanced(std::move(step));
   at::Tensor result;
   queue_->run_on_stream([&] {
+    for (const auto& row : advanced.rows()) memory_.reserve(row.slot, row.count);
     auto& [block, turn, scan, prefetcher] = *steps_;
     block.write(written, memory_, {});
     block.send();

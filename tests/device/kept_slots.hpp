@@ -25,6 +25,7 @@ struct device_kind {
   std::optional<cache::quantization> kv_quantization = {};
   bool host = false;
   bool recurrent = false;  ///< all layers but one
+  bool pages = false;      ///< with memory as tokens come
   at::ScalarType type = at::kBFloat16;
 };
 

@@ -2,6 +2,7 @@
 
 #include "backend/pending_callbacks.hpp"
 #include "backend/reference/reference_operators.hpp"
+#include "backend/reference/shared_pages.hpp"
 
 #include <ATen/ops/empty.h>
 
@@ -80,7 +81,38 @@ class plain_stream final : public device::stream {
   std::exception_ptr lost_;
 };
 
+class plain_pages final : public cache::virtual_memory {
+ public:
+  plain_pages(const plain_backend& where, std::int64_t bytes)
+      : where_(where), pages_(device::make_shared_pages(bytes, where.page)) {}
+
+  std::int64_t page_bytes() const override { return pages_->page_bytes(); }
+  at::Tensor bytes() const override { return pages_->bytes(); }
+  cache::memory_page allocate() override {
+    tell("page");
+    return pages_->allocate();
+  }
+  void map(std::int64_t first, std::span<const cache::memory_page> pages) override {
+    tell("map");
+    pages_->map(first, pages);
+  }
+  void unmap(std::int64_t first, std::int64_t count) noexcept override { pages_->unmap(first, count); }
+
+ private:
+  void tell(const char* what) const {
+    if (where_.before) where_.before(what);
+  }
+
+  const plain_backend& where_;
+  const std::unique_ptr<cache::virtual_memory> pages_;
+};
+
 }  // namespace
+
+std::unique_ptr<cache::virtual_memory> plain_backend::reserve(std::int64_t bytes, std::int64_t) const {
+  if (before) before("reserve");
+  return std::make_unique<plain_pages>(*this, bytes);
+}
 
 std::unique_ptr<device::stream> plain_backend::make_stream() const {
   if (before) before("stream");

@@ -17,6 +17,8 @@ class plain_backend final : public device::backend {
   at::Tensor make_host(std::int64_t bytes) const override;
   std::int64_t free_bytes() const override;
   std::int64_t max_vocabulary() const override { return vocabulary; }
+  std::int64_t page_bytes() const override { return page; }
+  std::unique_ptr<cache::virtual_memory> reserve(std::int64_t bytes, std::int64_t limit) const override;
   void allocate(const std::function<void()>& work) const override;
   void synchronize() const override;
 
@@ -28,6 +30,7 @@ class plain_backend final : public device::backend {
 
   std::int64_t free = std::int64_t{1} << 30;  ///< free_bytes(), always
   std::int64_t vocabulary = 1 << 30;          ///< max_vocabulary()
+  std::int64_t page = 0;                      ///< page_bytes(), a multiple of the system's
 
   /// Graphs of single-token steps: a replay runs the work itself.
   bool records = true;

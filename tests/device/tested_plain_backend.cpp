@@ -3,7 +3,11 @@
 
 namespace cogen::test {
 
-std::shared_ptr<const device::backend> tested_backend() { return std::make_shared<plain_backend>(); }
+std::shared_ptr<const device::backend> tested_backend() {
+  auto made = std::make_shared<plain_backend>();
+  made->page = 4096;
+  return made;
+}
 
 boost::test_tools::assertion_result the_tested_place::operator()(boost::unit_test::test_unit_id) const { return true; }
 

@@ -6,11 +6,14 @@
 #include <cogen/cache/sink_window.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
+#include <cogen/cache/virtual_memory.hpp>
 
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -55,6 +58,27 @@ kv_cache_spec first_with_keys(std::span<const kv_cache_spec> shapes);
 /// they differ.
 std::optional<int> shared_window(std::span<const kv_cache_spec> shapes, const std::optional<sink_window>& sinks);
 
+class slot_pages;
+
+/// Memory for tokens as they come. A block is a page of each plane, with the same tokens of one slot.
+struct device_pages {
+  std::int64_t page_bytes = 0;
+  std::int64_t limit = 0;  ///< bytes of all pages that exist at a time
+
+  /// Reserves that many bytes of addresses, a multiple of page_bytes.
+  std::function<std::unique_ptr<virtual_memory>(std::int64_t bytes)> reserve = {};
+
+  /// Returns when the device has ended all work on the cache; throws its errors.
+  std::function<void()> wait = [] {};
+};
+
+/// The blocks of slots with pages.
+struct block_size {
+  std::int64_t bytes = 0;  ///< of all planes
+  int tokens = 0;          ///< whole ones in a page
+  bool exact = true;       ///< pages end where tokens end. If not, a slot of n blocks' tokens may own one block more
+};
+
 /// What a device cache stores, and within which limits.
 struct device_options {
   at::Device device = at::kCPU;
@@ -73,6 +97,10 @@ struct device_options {
   /// Host memory, uint8, slot_bytes() for each slot. If given, tokens of all layers stay there, and the device has room
   /// for two layers, used in turn. Not with a ring. None: tokens stay on the device.
   at::Tensor host = {};
+
+  /// If given, keys and values get memory page by page, and slots share pages. Not with a ring or `host`, and only for
+  /// tokens of at most a page. None: all memory is allocated at construction.
+  std::optional<device_pages> pages = {};
 };
 
 /// Some tokens of a slot in one layer, [planes, tokens, …] with tokens contiguous: on the host, and on the device
@@ -84,14 +112,15 @@ struct kv_copy {
 
 /// The KV cache and the recurrent states of a model in device memory. The keys, or values, of one layer are a plane, in
 /// which each slot's tokens are contiguous, and all planes are equally far apart, so a slot is moved as strided copies.
-/// All memory is allocated at construction, and addresses never change, so a step can be captured once as a graph and
-/// replayed for any mix of slots.
+/// Addresses never change, so a step can be captured once as a graph and replayed for any mix of slots. All memory is
+/// allocated at construction; with device_options::pages, that of tokens is by reserve(), fill() and copy().
 ///
 /// Encoder inputs, which cross layers read, are in a range of their own, in full precision, and stay until their slot
 /// is cleared.
 ///
-/// Every slot holds its own tokens. Copies are only enqueued here, on the device's current stream, after earlier work
-/// of that stream. Lengths include all steps enqueued so far. Not thread-safe.
+/// Every slot holds its own tokens, or shares pages of them until one writes there. Copies are only enqueued here, on
+/// the device's current stream, after earlier work of that stream. Lengths include all steps enqueued so far. Not
+/// thread-safe.
 class device_cache {
  public:
   /// Takes layers of full, sliding, chunked and cross attention, with room for the widest heads in each, and recurrent
@@ -100,6 +129,7 @@ class device_cache {
   /// otherwise, naming layer and kind, and for options that make no sense. Throws LibTorch's error if the device has
   /// no memory left.
   device_cache(std::span<const kv_cache_spec> shapes, const device_options& options);
+  ~device_cache();
 
   /// Bytes of one slot, on the device or the host.
   static std::int64_t slot_bytes(std::span<const kv_cache_spec> shapes, const device_options& options);
@@ -109,6 +139,10 @@ class device_cache {
 
   /// Those of its encoder input.
   static std::int64_t encoder_bytes(std::span<const kv_cache_spec> shapes, const device_options& options);
+
+  /// Of caches with pages of that many bytes; no tokens if none has keys, or a token is larger.
+  static block_size block_of(std::span<const kv_cache_spec> shapes, const device_options& options,
+                             std::int64_t page_bytes);
 
   int slots() const noexcept { return table_.slots(); }
   int layers() const noexcept { return static_cast<int>(layers_.size()); }
@@ -127,6 +161,19 @@ class device_cache {
   /// Where the keys of slot `slot` begin in the keys of any layer, in tokens.
   std::int64_t origin(int slot) const { return slot * slot_rows_; }
 
+  /// Before a step: `count` more tokens of the slot have memory that no other slot shares. Throws std::bad_alloc if
+  /// there is not enough, or the slot has lost tokens; its length stays.
+  void reserve(int slot, int count);
+
+  /// Instead of advance(): the tokens count, but were not run for want of memory.
+  void lose(int slot, int count);
+
+  /// How many of the slot's first tokens are there: fewer than length() where some were lost. Those it can be cut to.
+  int held(int slot) const;
+
+  /// Bytes of the pages that exist, shared ones once.
+  std::int64_t page_bytes() const;
+
   /// Counts the tokens of a step. Throws std::length_error, naming the slot, the wanted length and the limit, before
   /// anything changes; std::out_of_range for a slot that does not exist.
   void advance(const step& step);
@@ -141,8 +188,9 @@ class device_cache {
   /// Drops all tokens and the encoder input.
   void clear(int slot);
 
-  /// Replaces slot `to` by the first `end` tokens of slot `from`. Throws std::length_error if `from` holds fewer,
-  /// std::logic_error if it could not be truncated so.
+  /// Replaces slot `to` by the first `end` tokens of slot `from`. Whole pages are shared. Throws std::length_error if
+  /// `from` holds fewer, std::logic_error if it could not be truncated so; std::bad_alloc if there is not enough memory
+  /// or `from` has lost them, and then `to` is empty.
   void copy(int from, int to, int end);
 
   /// All memory of a slot of `length` tokens, each [planes, rows, …] with rows contiguous: keys and values in full
@@ -179,13 +227,21 @@ class device_cache {
   /// Of layers with keys and values; 0: there are none.
   int head_dim() const noexcept { return head_dim_; }
 
-  /// Sets the empty slot's length; the caller writes its tokens to parts_of() before they are read.
+  /// Sets the empty slot's length; the caller writes its tokens to parts_of() before they are read. Throws
+  /// std::bad_alloc if there is not enough memory; the slot stays empty.
   void fill(int slot, int length);
 
  private:
   device_layer layer_with_keys(std::int64_t index, const kv_cache_spec& shape, const device_options& options) const;
   device_layer cross_layer(std::int64_t index, const kv_cache_spec& shape) const;
   void check_bound(int slot, std::int64_t length) const;
+  void set_length(int slot, int length);
+  int pages_of(std::int64_t tokens) const;
+  int whole_pages_in(std::int64_t tokens) const;
+  void make_writable(int slot, std::int64_t begin, std::int64_t end);
+  void copy_bytes(int from, int to, std::int64_t begin, std::int64_t end) const;
+  void share_pages(int from, int to, int end);
+  void map_ahead(const step& step);
   void check_end(int slot, int end, const std::string& what) const;
 
   at::Tensor exact_part_of(int slot, int length) const;
@@ -199,11 +255,13 @@ class device_cache {
   std::int64_t slot_rows_;
   slot_table table_;
   slot_table encoder_inputs_;
-  at::Tensor storage_;    // [planes * layers with keys, slots, places, kv_heads * head_dim]
-  at::Tensor device_;     // [2, planes, slots, places, kv_heads * head_dim], if tokens are on the host
-  at::Tensor quantized_;  // [slots, layers with keys, blocks, kv_heads * head_bytes], if it quantizes
-  at::Tensor states_;     // [slots, 1, numbers of all states] float32, if layers are recurrent
-  at::Tensor encoded_;    // [slots, 2 * cross layers, max_encoder_length, kv_heads * head_dim], if there are any
+  std::vector<int> held_;              // [slots]
+  std::unique_ptr<slot_pages> pages_;  // null: all memory is there
+  at::Tensor storage_;                 // [planes * layers with keys, slots, places, kv_heads * head_dim]
+  at::Tensor device_;                  // [2, planes, slots, places, kv_heads * head_dim], if tokens are on the host
+  at::Tensor quantized_;               // [slots, layers with keys, blocks, kv_heads * head_bytes], if it quantizes
+  at::Tensor states_;                  // [slots, 1, numbers of all states] float32, if layers are recurrent
+  at::Tensor encoded_;  // [slots, 2 * cross layers, max_encoder_length, kv_heads * head_dim], if there are any
   std::vector<device_layer> layers_;
 };
 
