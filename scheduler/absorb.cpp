@@ -15,7 +15,7 @@ class row_reader {
       : all_(all), seq_(seq), row_(row), index_(index), step_(done) {}
 
   void apply(const row& result) {
-    if (result.failed) return fail();
+    if (result.failed) return fail(result);
     if (row_.wanted == output::sample) return take_samples(result);
     if (row_.wanted != output::nothing) tell(event::kind::logits).last = row_.last;
     if (!row_.last) return;
@@ -73,8 +73,8 @@ class row_reader {
     return true;
   }
 
-  void fail() {
-    seq_.cached = std::min(seq_.cached, row_.begin);
+  void fail(const row& result) {
+    seq_.cached = std::min({seq_.cached, row_.begin, result.held.value_or(row_.begin)});
     if (seq_.length() == seq_.current.length_fed) seq_.undo();
     finish_run(finish::failed);
   }
@@ -115,6 +115,10 @@ void absorb_results(state& all, const step_in_flight& record, step& done) {
     if (found->second.current.arrival != row.arrival) continue;
     row_reader(all, found->second, row, static_cast<int>(i), done).apply(done.rows[i]);
   }
+  // Memory is short, and a slot that is kept may lack tokens of such a row.
+  if (std::ranges::any_of(done.rows, [](const auto& row) { return row.held.has_value(); }))
+    while (all.slots.evict()) {
+    }
 }
 
 void forget(state& all, sequence& seq) {

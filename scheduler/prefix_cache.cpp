@@ -44,7 +44,7 @@ bool is_worth_it(const state& all, const sequence& seq, int length) {
 /// The shortest prefix that it waits for.
 int least_awaited(const state& all, const sequence& seq) {
   if (seq.options.least_shared > 0) return seq.cached + seq.options.least_shared;
-  const int block = all.within.usage.block;
+  const int block = all.within.prefix_block();
   return seq.cached < block ? block : seq.cached + block;
 }
 
@@ -65,7 +65,7 @@ prefix_match look_up(const state& all, const sequence& seq) { return look_up(all
 /// Less than a block is lost if the slot is taken over.
 bool is_continued(const state& all, const prefix_match& found) {
   const slot& of = all.slots[found.slot];
-  return !of.branch && of.length < found.length + all.within.usage.block;
+  return !of.branch && of.length < found.length + all.within.prefix_block();
 }
 
 bool take_over(state& all, sequence& seq, const prefix_match& found) {
@@ -183,14 +183,14 @@ int missing_elsewhere(const state& all, const sequence& seq, int length) {
 /// Whether that is too little to keep more: a twentieth is run again, or less than a block of long ones.
 bool is_negligible(const state& all, const sequence& seq, int missing, int length) {
   if (seq.options.least_shared > 0) return missing < seq.options.least_shared;
-  return missing <= std::min(length / 20, all.within.usage.block - 1);
+  return missing <= std::min(length / 20, all.within.prefix_block() - 1);
 }
 
 /// Drops what others have left only to save a block or more.
 void keep_beginning(state& all, const sequence& seq, int missing, int length) {
   // At least one token is copied, together with state that is valid only at this length.
   const auto first = all.slots.share(seq.slot, length, length - 1);
-  const bool is_much = missing >= all.within.usage.block || seq.options.least_shared > 0;
+  const bool is_much = missing >= all.within.prefix_block() || seq.options.least_shared > 0;
   const bool fits = is_much ? reclaim(all, length, first) : all.slots.fits(length, first);
   if (!fits || !all.slots.returns(first)) return;
   const int kept = take_unknown(all, length, first);

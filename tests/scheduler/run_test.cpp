@@ -145,6 +145,47 @@ BOOST_AUTO_TEST_CASE(a_failing_prefill_returns_to_before_the_run) {
   BOOST_CHECK(s.sampled(id) == alone(counting(4), 5));
 }
 
+// What a slot lacks is run again, also where it had counted before.
+BOOST_AUTO_TEST_CASE(a_row_without_memory_leaves_what_is_held) {
+  for (const int held : {0, 5, 8}) {
+    served s(sharing_limits(4));
+    const auto id = s.sched.submit({}, {counting(8), output::last_logits});
+    s.finish();
+    s.sched.start(id, {counting(4, 8), output::sample, 5});
+    auto refused = s.sched.next(s.now);
+    refused.rows.front().failed = true;
+    refused.rows.front().held = held;
+    s.runner.run(refused);
+    s.sched.absorb(refused);
+    s.sched.verify();
+    BOOST_TEST((refused.events.back().reason == finish::failed));
+    check_tokens(s.sched.tokens(id), counting(8));
+    s.sched.start(id, {{8}, output::sample, 3});
+    const auto step = s.step();
+    BOOST_TEST(row_of(step, id)->position == held);
+    BOOST_TEST(row_of(step, id)->count == 9 - held);
+    s.finish();
+    BOOST_TEST((s.sampled(id) == alone(counting(9), 3)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(where_memory_is_refused_nothing_is_kept) {
+  served s(sharing_limits(4));
+  s.sched.submit({.release_at_end = true}, {counting(40), output::last_logits});
+  s.finish();
+  BOOST_TEST(s.sched.cached_prefix_length(0, counting(40)) > 0);
+  BOOST_TEST(s.sched.prefix_cached_slots() == 1);
+  s.sched.submit({}, {counting(9, 50), output::sample, 1});
+  auto refused = s.sched.next(s.now);
+  s.runner.run(refused);
+  refused.rows.front().failed = true;
+  refused.rows.front().held = 0;
+  s.sched.absorb(refused);
+  s.sched.verify();
+  BOOST_TEST(s.sched.cached_prefix_length(0, counting(40)) == 0);
+  BOOST_TEST(s.sched.prefix_cached_slots() == 0);
+}
+
 BOOST_AUTO_TEST_CASE(a_failing_decode_row_keeps_what_was_sampled_and_harms_no_other) {
   served s(roomy());
   const auto broken = s.sched.submit({}, {counting(3), output::sample, 9});

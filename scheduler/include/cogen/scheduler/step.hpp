@@ -101,6 +101,9 @@ struct row {
   // Set by the executor.
   token sampled = -1;   ///< for output::sample; before its drafts, if it has any
   bool failed = false;  ///< its output could not be produced; the slot has appended the row's tokens all the same
+  /// If it failed because memory for its tokens was refused: how many of the slot's first tokens are there. The others
+  /// count in the slot's length until it is cut; nothing reads them.
+  std::optional<int> held = {};
 
   /// After how many of its tokens, the last ones, logits are wanted.
   int outputs() const {

@@ -168,6 +168,9 @@ struct limits {
   /// for each of its tokens, and two steps in flight share the sequences that decode: each has half of them at most.
   bool run_ahead = true;
 
+  /// Tokens that are worth waiting for, or a slot of their own: a block, or less where blocks are large.
+  int prefix_block() const { return std::min(usage.block, 64); }
+
   /// `slots` and `spare_slots` together.
   int all_slots() const { return slots + spare_slots; }
 
