@@ -14,6 +14,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
 #include <stdexcept>
 
 namespace cogen::detail {
@@ -74,6 +77,28 @@ scheduler::footprint usage_of(const nn::device_network& network, const cache::de
   return {.fixed = 2 * one - two, .per_block = two - one, .block = block};
 }
 
+/// The blocks in which slots get memory as their tokens come; none where all memory is allocated at the start: on
+/// devices without virtual memory, for rings and tokens on the host, and where ranks share the model, which would have
+/// to agree on what is refused.
+std::optional<cache::block_size> blocks_of(const nn::device_model& model, const cache::device_options& layout,
+                                           bool on_host) {
+  const auto page_bytes = model.backend->page_bytes();
+  if (page_bytes == 0 || layout.ring > 0 || on_host || model.ranks) return std::nullopt;
+  const auto block = cache::device_cache::block_of(model.network->kv_cache_specs(), layout, page_bytes);
+  return block.tokens > 0 ? std::optional(block) : std::nullopt;
+}
+
+/// The memory of a slot by its length, in such blocks.
+scheduler::footprint usage_in(const cache::block_size& block) {
+  return {.fixed = block.exact ? 0 : block.bytes, .per_block = block.bytes, .block = block.tokens};
+}
+
+/// Bytes that all slots together take at the start, although the memory of their tokens comes later.
+std::int64_t fixed_bytes(const nn::device_network& network, const cache::device_options& layout) {
+  const auto& shapes = network.kv_cache_specs();
+  return layout.slots * (cache::device_cache::state_bytes(shapes) + cache::device_cache::encoder_bytes(shapes, layout));
+}
+
 /// The same of a slot that is swapped out with swap_format::q8.
 scheduler::footprint compressed(scheduler::footprint usage, const cache::device_options& layout, int head_dim) {
   if (layout.quantization || head_dim == 0) return usage;
@@ -131,24 +156,54 @@ std::int64_t room_for(const nn::device_model& model, const engine_options& optio
   return std::min(options.kv.bytes.value_or(machine_memory() / 2), on_device / 2 * layers);
 }
 
-/// Tokens of each slot, `most` or fewer. The caches are allocated in full at the start: without max_sequence_length, as
-/// many as fit.
-int length_that_fits(const nn::device_model& model, const cache::device_options& layout, const engine_options& options,
-                     const device_runner_options& runner, int most) {
+/// What the caches may take, and the most tokens of a slot.
+struct cache_room {
+  std::int64_t bytes = 0;
+  int tokens = 0;
+};
+
+/// The most tokens, up to `most`, that a slot can hold within `bytes`, if it has them alone.
+std::int64_t tokens_within(std::int64_t bytes, std::int64_t most, const cache::block_size& block, int slots) {
+  const auto blocks = std::max<std::int64_t>(0, bytes - usage_in(block).fixed) / block.bytes;
+  const auto numbered = std::numeric_limits<std::int32_t>::max() / slots / block.tokens;  // see nn::check_offsets()
+  return std::min(most, std::min<std::int64_t>(blocks, numbered) * block.tokens);
+}
+
+/// Slots of `most` tokens or fewer. Where all memory is allocated at the start, as many as fit in each, unless
+/// max_sequence_length is given; otherwise as many as fit in one.
+cache_room room_that_fits(const nn::device_model& model, const cache::device_options& layout,
+                          const engine_options& options, const device_runner_options& runner, int most) {
   const auto& network = *model.network;
   const auto length = options.limits.max_sequence_length;
   const auto shape = shape_of(network, layout, runner);
   const auto on_device = model.backend->free_bytes();
-  const auto room = [&](auto context) { return room_for(model, options, on_device - runner_bytes(shape, context)); };
-  const auto fitting_in = [&](auto bytes) { return tokens_within(bytes / layout.slots, most, network, layout); };
+  const auto block = blocks_of(model, layout, options.kv.offload != nullptr);
+  const auto fixed = block ? fixed_bytes(network, layout) : 0;
+  const auto room = [&](auto context) {
+    return room_for(model, options, on_device - runner_bytes(shape, context)) - fixed;
+  };
+  const auto fitting_in = [&](auto bytes) {
+    return block ? tokens_within(bytes, most, *block, layout.slots)
+                 : tokens_within(bytes / layout.slots, most, network, layout);
+  };
   const auto free = room(longest_context(layout, fitting_in(room(0))));
   const auto fitting = fitting_in(free);
   if (length > fitting || fitting == 0)
     throw std::invalid_argument(fmt::format(
         "engine_options.limits.max_sequence_length is {} with {} slots, which takes {} MiB; {}{} has {} MiB for caches",
-        length.value_or(1), layout.slots, slot_bytes(network, length.value_or(1), layout) * layout.slots / mebibyte,
+        length.value_or(1), layout.slots,
+        (block ? usage_in(*block)(length.value_or(1)) + fixed
+               : slot_bytes(network, length.value_or(1), layout) * layout.slots) /
+            mebibyte,
         options.kv.offload ? "the host of " : "", model.backend->name(), std::max<std::int64_t>(0, free) / mebibyte));
-  return static_cast<int>(fitting);
+  return {.bytes = free, .tokens = static_cast<int>(fitting)};
+}
+
+/// Pages of at most so many bytes. `where` outlives the cache.
+cache::device_pages pages_on(const device::backend& where, std::int64_t bytes) {
+  return {.page_bytes = where.page_bytes(), .limit = bytes, .reserve = [&where, bytes](std::int64_t addresses) {
+            return where.reserve(addresses, bytes);
+          }};
 }
 
 void check_vocabulary(std::int64_t tokens, const device::backend& where) {
@@ -169,7 +224,11 @@ void put_on(const nn::device_model& place, engine_parts& parts, const model& mod
                                   .max_draft_tokens = parts.limits.max_draft_tokens,
                                   .vocabulary = static_cast<int>(model.config().vocabulary),
                                   .recorded = switches.recorded};
-  const auto own_length = [&] { return length_that_fits(place, layout, options, how, longest); };
+  cache_room room_of_caches;
+  const auto own_length = [&] {
+    room_of_caches = room_that_fits(place, layout, options, how, longest);
+    return room_of_caches.tokens;
+  };
   layout.max_sequence_length = place.ranks ? agree_on_least(*place.ranks, own_length) : own_length();
   parts.limits.max_sequence_length = layout.max_sequence_length;
   parts.limits.max_batched_tokens = step_tokens_of(options);
@@ -183,6 +242,12 @@ void put_on(const nn::device_model& place, engine_parts& parts, const model& mod
   if (options.swap.format == swap_format::q8)
     parts.limits.swap_usage = compressed(parts.limits.usage, layout, cache::first_with_keys(shapes).head_dim);
   if (model.has_encoder()) parts.encoder_inputs = {.start = *model.config().decoder_start, .longest = longest_input};
+  if (const auto block = blocks_of(place, layout, options.kv.offload != nullptr)) {
+    if (!parts.limits.swap_usage) parts.limits.swap_usage = parts.limits.usage;
+    parts.limits.usage = usage_in(*block);
+    parts.limits.memory_bytes = room_of_caches.bytes;
+    layout.pages = pages_on(*place.backend, room_of_caches.bytes);
+  }
   if (options.kv.offload)
     layout.host = place.backend->make_host(layout.slots * cache::device_cache::slot_bytes(shapes, layout));
   auto slots = std::make_shared<device_slots>(place.backend, shapes, layout, room.bytes);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cassert>
 #include <exception>
+#include <new>
 #include <stdexcept>
 #include <utility>
 
@@ -82,12 +83,14 @@ void device_runner::start() {
   slots_->where->synchronize();
   slots_->work->run_on_stream([this] {
     const auto tokens = std::min(options_.max_batched_tokens, slots_->kv.max_sequence_length());
+    slots_->kv.reserve(0, tokens);  // where the tokens of no slot are written
     if (tokens > 1) warm_up(0, tokens);
     if (tokens > 2) warm_up(1, tokens - 1);
     warm_up(1, 0);
     if (options_.recorded && !prefetcher_) record_steps();
   });
   slots_->work->wait();
+  slots_->kv.clear(0);
   check_ranks();
 }
 
@@ -139,15 +142,20 @@ void device_runner::begin_rows(step& step) {
   assert(in_flight_ < max_in_flight && "a buffer is still in use");
   const auto& rows = step.rows;
   read_encoder_inputs(step);
+  reserve_memory(step);
   const bool recorded = !graphs_.empty() && std::ranges::all_of(rows, [](const auto& row) { return row.count == 1; });
   put_in_order(step, recorded);
+  if (rows_.empty()) return step.done();
   const auto hidden = recorded ? run_recorded() : run_ragged();
   std::vector<cache::step_row> ran;
-  ran.reserve(rows.size());
-  for (const auto& row : rows) ran.push_back({row.slot, row.count});
+  ran.reserve(order_.size());
+  for (const int index : order_) {
+    const auto& row = rows[static_cast<std::size_t>(index)];
+    ran.push_back({row.slot, row.count});
+  }
   slots_->kv.advance(cache::step(std::move(ran)));
 
-  const auto total = static_cast<std::int64_t>(recorded ? rows.size() : outputs_.size());
+  const auto total = static_cast<std::int64_t>(recorded ? rows_.size() : outputs_.size());
   const auto first = std::min(total, logits_.size(0));
   if (!recorded && first > 0) network_->score(*operators_, hidden.narrow(0, 0, first), logits_.narrow(0, 0, first));
   if (!samples()) return follow(step, hidden, total);
@@ -156,6 +164,22 @@ void device_runner::begin_rows(step& step) {
   if (host_sees_some) return show_to_host(step, hidden, total);
   share_sampled(step);
   finish_on_device(step);
+}
+
+/// Rows fail for which there is none.
+void device_runner::reserve_memory(step& step) {
+  auto& kv = slots_->kv;
+  for (std::size_t index = 0; index < step.rows.size(); ++index) {
+    auto& row = step.rows[index];
+    try {
+      kv.reserve(row.slot, row.count);
+    } catch (const std::bad_alloc&) {
+      step.set_output(index, {.error = {error::out_of_memory,
+                                        "the device refuses memory for keys and values of the sequence's tokens"}});
+      row.held = kv.held(row.slot);
+      kv.lose(row.slot, row.count);
+    }
+  }
 }
 
 bool device_runner::samples() const { return network_->ranks() == nullptr || network_->ranks()->place().is_first(); }
@@ -197,8 +221,8 @@ device_runner::token_part device_runner::wanted_for(purpose what, const schedule
   return samples || row.scored ? token_part{} : token_part{row.count - row.outputs(), row.outputs()};
 }
 
-/// Puts rows of one token first; both kinds stay in the step's order. Lists the tokens whose logits are wanted, by
-/// purpose. A replayed step computes logits for every row, in the order of the rows.
+/// Puts rows of one token first; both kinds stay in the step's order. Rows that have failed are left out. Lists the
+/// tokens whose logits are wanted, by purpose. A replayed step computes logits for every row, in the order of the rows.
 void device_runner::put_in_order(const scheduler::step& step, bool recorded) {
   static constexpr std::array<token, 1> last_sampled{-1};
   const auto& rows = step.rows;
@@ -207,7 +231,7 @@ void device_runner::put_in_order(const scheduler::step& step, bool recorded) {
   outputs_.clear();
   const auto add_rows = [&](bool single) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      if ((rows[i].count == 1) != single) continue;
+      if ((rows[i].count == 1) != single || rows[i].failed) continue;
       order_.push_back(static_cast<int>(i));
       rows_.push_back({rows[i].slot, rows[i].chained ? last_sampled : step.tokens_of(rows[i])});
     }

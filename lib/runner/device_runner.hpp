@@ -37,6 +37,9 @@ std::int64_t step_tokens(int slots, const device_runner_options& options);
 /// that return them, for log-probabilities of prompts, and for samples with callbacks), the step has ended when
 /// launch() returns.
 ///
+/// Where the cache gets memory as tokens come and the device refuses it, the rows that need it fail with
+/// error::out_of_memory, and the others run.
+///
 /// Each rank of a split model has one. Rank 0 alone samples, and tells the others the tokens last sampled; their steps
 /// have no samplers. Where another rank fails, launch() throws parallel::rank_error, or the step ends with it.
 class device_runner final : public caching_runner {
@@ -79,6 +82,7 @@ class device_runner final : public caching_runner {
 
   void read_encoder_inputs(const scheduler::step& step);
   void begin_rows(step& step);
+  void reserve_memory(step& step);
   static token_part wanted_for(purpose what, const scheduler::row& row);
   void put_in_order(const scheduler::step& step, bool recorded);
   at::Tensor run_recorded();

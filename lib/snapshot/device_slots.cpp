@@ -2,6 +2,7 @@
 
 #include <cogen/cache/layer.hpp>
 
+#include <new>
 #include <utility>
 
 namespace cogen::detail {
@@ -26,14 +27,28 @@ cache::exported_run run_of(std::int64_t bytes, at::ScalarType type, int head_dim
 device_slots::device_slots(std::shared_ptr<const device::backend> place, std::span<const cache::kv_cache_spec> shapes,
                            const cache::device_options& options, std::int64_t swap_bytes)
     : where(std::move(place)),
-      kv(shapes, options),
+      kv(shapes, with_wait(options)),
       work(where->make_stream()),
       memory_(pinned_memory_of(where), swap_bytes),
       copies_(where->make_stream()) {}
 
+/// Steps and copies use the cache.
+cache::device_options device_slots::with_wait(cache::device_options options) const {
+  if (options.pages)
+    options.pages->wait = [this] {
+      work->wait();
+      copies_->wait();
+    };
+  return options;
+}
+
 void device_slots::fork(int slot, const cache::fork_spec& origin) {
   if (kv.on_host()) work->wait();  // the host copies
-  kv.copy(origin.from, slot, origin.end);
+  try {
+    kv.copy(origin.from, slot, origin.end);
+  } catch (const std::bad_alloc&) {
+    kv.lose(slot, origin.end);
+  }
   kv.copy_encoder_input(origin.from, slot);
 }
 
@@ -58,6 +73,7 @@ std::vector<cache::exported_run> device_slots::runs(int slot, int length) const 
 
 void device_slots::copy_out(int slot, int length, std::span<std::byte> to, cache::transfer& by,
                             cache::transfer::callback done) {
+  if (kv.held(slot) < length) throw std::bad_alloc();
   const auto parts = parts_of(slot, length);
   const auto views = cache::tensors_of(parts, to);
   copies_->after(*work);

@@ -26,6 +26,7 @@ class device_slots final : public cache_slots {
   void clear(int slot) override { kv.clear(slot); }
   void truncate(int slot, int length) override { length == 0 ? kv.clear(slot) : kv.truncate(slot, length); }
   void release(int slot, int length) override { truncate(slot, kv.can_truncate(slot, length) ? length : 0); }
+  /// Where memory is refused, the slot has lost its tokens: see device_cache::held().
   void fork(int slot, const cache::fork_spec& origin) override;
 
   int encoder_input(int slot) const override { return kv.encoder_length(slot); }
@@ -42,6 +43,7 @@ class device_slots final : public cache_slots {
   const std::unique_ptr<device::stream> work;
 
  private:
+  cache::device_options with_wait(cache::device_options options) const;
   std::vector<at::Tensor> parts_of(int slot, int length) const;
   void end_with(cache::transfer& by, cache::transfer::callback done);
 

@@ -78,6 +78,7 @@ BOOST_DATA_TEST_CASE(a_batch_says_what_loops_on_the_processor_say, data::make(go
                      name, recorded) {
   const auto where = std::make_shared<plain_backend>();
   where->records = recorded;
+  if (recorded) where->page = 4096;
   const auto model = golden_model_on(where, name);
   const auto reference = golden_model(name);
   const auto options = small_engine(*model);
@@ -238,6 +239,7 @@ net::awaitable<void> take_turns(engine& running, const model& reference) {
 BOOST_DATA_TEST_CASE(preempted_sequences_go_on, data::make({0, 1, 2, 3}) * data::make({"llama_default", "bart_tiny"}),
                      failing, name) {
   const auto where = std::make_shared<plain_backend>();
+  where->page = 4096;
   int copies = 0;
   where->before = [&](std::string_view what) {
     if (what == "copy" && failing > 0 && ++copies % failing == 0) throw std::runtime_error("the copy was lost");

@@ -30,7 +30,9 @@ class plain_backend final : public device::backend {
 
   std::int64_t free = std::int64_t{1} << 30;  ///< free_bytes(), always
   std::int64_t vocabulary = 1 << 30;          ///< max_vocabulary()
-  std::int64_t page = 0;                      ///< page_bytes(), a multiple of the system's
+
+  /// page_bytes(), a multiple of the system's. With pages, a thread of the cache's own calls `before`, too.
+  std::int64_t page = 0;
 
   /// Graphs of single-token steps: a replay runs the work itself.
   bool records = true;
