@@ -246,6 +246,7 @@ void put_on(const nn::device_model& place, engine_parts& parts, const model& mod
     if (!parts.limits.swap_usage) parts.limits.swap_usage = parts.limits.usage;
     parts.limits.usage = usage_in(*block);
     parts.limits.memory_bytes = room_of_caches.bytes;
+    if (!options.policies.allocation) parts.allocation_policy = scheduler::watermarks();
     layout.pages = pages_on(*place.backend, room_of_caches.bytes);
   }
   if (options.kv.offload)

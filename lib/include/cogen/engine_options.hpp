@@ -37,7 +37,8 @@ struct batching_options {
 /// How keys, values and recurrent states are stored.
 struct kv_options {
   /// Bytes for all caches, at least 1. A sequence waits while its whole length does not fit. Empty: half of the
-  /// machine's memory; on a GPU what is free there. A GPU allocates slots * max_sequence_length tokens at the start.
+  /// machine's memory; on a GPU what is free there. There, too, memory is allocated as tokens come, in pages of 2 MiB;
+  /// rings, quantized and offloaded caches, and models on several GPUs allocate that of all slots at the start.
   std::optional<std::int64_t> bytes = {};
   /// The type of keys and values. Empty: the model's, float16 if its weights are quantized. A GPU has that and fp8.
   std::optional<cache::scalar> dtype = {};
@@ -106,7 +107,8 @@ struct policy_options {
   /// Chooses what is preempted first: scheduler::least_cached(), largest(). Empty: longest_idle().
   std::function<std::unique_ptr<scheduler::preemption_policy>()> preemption = {};
   /// How much of kv.bytes a request reserves: scheduler::watermarks() admits more requests where most end early, and
-  /// preempts the newest where they do not. Empty: reserve_max_length().
+  /// preempts the newest where they do not. Empty: reserve_max_length(); watermarks() on a device that allocates memory
+  /// as tokens come.
   std::function<std::unique_ptr<scheduler::allocation_policy>()> allocation = {};
   /// How long an idle sequence (slow reader, no pending operation) may hold its slot while another one waits. Then it
   /// is preempted: its cache is swapped out, and restored bit by bit when it continues, except with swap_format::q8.
@@ -116,7 +118,7 @@ struct policy_options {
 /// Beyond these, requests are refused.
 struct limit_options {
   /// Tokens of one sequence, prompt included. Empty: the positions of the model; 2^20 if it has no limit, 2^30 with
-  /// sinks; on a GPU without kv.bytes, what fits.
+  /// sinks; on a GPU at most what fits: in one slot, or in each where all memory is allocated at the start.
   std::optional<int> max_sequence_length = {};
   /// Tokens that an encoder reads for one sequence, which reserves that memory. Empty: the model's limit, or 512.
   std::optional<int> max_encoder_length = {};
