@@ -132,12 +132,10 @@ at::Tensor queries_of(const qkv_rows& numbers, const attention_shape& shape, con
       .unflatten(1, {shape.heads, shape.head_dim});
 }
 
-/// From the layer's first token of slot 0 to the end of all storage, as consecutive tokens: slots begin at
-/// step_rows::prompt_origins.
+/// The places of all slots one after the other: slots begin at step_rows::prompt_origins.
 at::Tensor in_one_row(const at::Tensor& of) {
   const auto width = of.stride(1);
-  const auto numbers = static_cast<std::int64_t>(of.storage().nbytes()) / of.element_size() - of.storage_offset();
-  return of.as_strided({numbers / width, of.size(2), of.size(3)}, {width, of.stride(2), 1});
+  return of.as_strided({of.size(0) * of.stride(0) / width, of.size(2), of.size(3)}, {width, of.stride(2), 1});
 }
 
 /// Kernels read 16 bytes at a time.
@@ -542,12 +540,10 @@ class cuda_operators final : public tensor_operators {
   static void attend_in_place(const at::Tensor& queries, const attention_shape& shape, const step_rows& rows,
                               const cache::device_layer& layer, const at::Tensor& out) {
     const reach span(layer.span.window);
-    const auto values = in_one_row(layer.values);
-    const auto keys = in_one_row(layer.keys).narrow(0, 0, values.size(0));  // which lie before them
-    const auto attended = std::get<0>(
-        at::_flash_attention_forward(queries, keys, values, rows.prompt_starts, rows.prompt_origins, rows.longest,
-                                     rows.reach, /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false,
-                                     std::optional<double>(shape.scale), span.left, span.right, rows.prompt_lengths));
+    const auto attended = std::get<0>(at::_flash_attention_forward(
+        queries, in_one_row(layer.keys), in_one_row(layer.values), rows.prompt_starts, rows.prompt_origins,
+        rows.longest, rows.reach, /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false,
+        std::optional<double>(shape.scale), span.left, span.right, rows.prompt_lengths));
     out.copy_(attended.flatten(1));
   }
 
