@@ -24,7 +24,7 @@ struct prompt_row {
 struct step_rows {
   at::Tensor ids;              ///< [tokens]; -1: the one that was sampled last in the row's slot
   at::Tensor slots;            ///< [tokens]; -1: a padding row, without a result, behind all others. A step of padding
-                               ///< alone may write to slot 0, which is empty then
+                               ///< alone may write to slot 0, which is empty then and has memory
   at::Tensor positions;        ///< [tokens], tokens that the slot holds before this one
   at::Tensor encoder_lengths;  ///< [tokens], tokens of the slot's encoder input
 

@@ -1,10 +1,13 @@
 // Engines whose caches get memory as tokens come.
 #include "../engine/model_engines.hpp"
+#include "backend/reference/shared_pages.hpp"
 #include "device_models.hpp"
 #include "plain_backend.hpp"
 
+#include <ATen/TensorOperators.h>
 #include <boost/asio/bind_executor.hpp>
 
+#include <array>
 #include <atomic>
 #include <limits>
 #include <new>
@@ -81,6 +84,25 @@ answers ask(engine& running, const std::vector<std::vector<token>>& prompts, int
 }
 
 BOOST_AUTO_TEST_SUITE(device_pages)
+
+BOOST_AUTO_TEST_CASE(several_addresses_read_one_page) {
+  const auto memory = device::make_shared_pages(4 * page_size, page_size);
+  const auto page = memory->allocate(), other = memory->allocate();
+  const std::array both{page, other};
+  memory->map(0, both);
+  memory->map(3, {&page, 1});
+  const auto bytes = memory->bytes();
+  bytes.slice(0, 0, page_size).fill_(7);
+  bytes.slice(0, page_size, 2 * page_size).fill_(9);
+  BOOST_TEST(bytes[3 * page_size].item<int>() == 7);
+  bytes[4 * page_size - 1].fill_(8);
+  BOOST_TEST(bytes[page_size - 1].item<int>() == 8);
+  memory->unmap(0, 2);
+  memory->map(1, {&page, 1});
+  BOOST_TEST(bytes[2 * page_size - 1].item<int>() == 8);
+  memory->unmap(1, 1);
+  memory->unmap(3, 1);
+}
 
 BOOST_AUTO_TEST_CASE(a_prompt_of_many_requests_takes_its_memory_once) {
   paged_device device;
