@@ -99,17 +99,18 @@ device::step_samples sampling_block::samples_in(const at::Tensor& sampled, std::
           .top = {}};
 }
 
+// As samples_in() lays them out. Called for each row of a step, for which views would take longer than all else.
+
 sampling_status sampling_block::status(std::size_t turn, std::int64_t row) const {
-  return static_cast<sampling_status>(
-      samples_in(host_sampled_[turn], most_).statuses.const_data_ptr<std::uint8_t>()[row]);
+  return static_cast<sampling_status>(host_sampled_[turn].const_data_ptr<std::uint8_t>()[8 * most_ + row]);
 }
 
 sampled_token sampling_block::sampled(std::size_t turn, std::int64_t row) const {
-  const auto samples = samples_in(host_sampled_[turn], most_);
+  const auto* const bytes = host_sampled_[turn].const_data_ptr<std::uint8_t>();
   const auto& how = rows_[turn][static_cast<std::size_t>(row)];
-  sampled_token made{.id = samples.tokens.const_data_ptr<token>()[row]};
+  sampled_token made{.id = reinterpret_cast<const token*>(bytes)[row]};
   if (how.logprobs == sampled_logprobs::none) return made;
-  made.logprob = samples.logprobs.const_data_ptr<float>()[row];
+  made.logprob = reinterpret_cast<const float*>(bytes)[most_ + row];
   const auto* const top = reinterpret_cast<const token_logprob*>(host_top_[turn].const_data_ptr<std::uint8_t>());
   for (const auto& each : std::span(top + how.top.begin, how.top.count))
     if (each.id >= 0) made.top.push_back(each);
