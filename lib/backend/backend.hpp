@@ -63,6 +63,10 @@ class backend {
   /// do not wait for it. Throws its errors.
   virtual void synchronize() const {}
 
+  /// The most tokens of rows in recorded steps, each of which is a row of its own there: more where a recorded step
+  /// saves more time than attention loses.
+  virtual int max_recorded_row() const { return 1; }
+
   /// Whether its operators read caches of any number format; otherwise of the weights', or of fp8.
   virtual bool reads_any_cache_type() const { return false; }
 

@@ -19,8 +19,9 @@ struct prompt_row {
   std::int64_t count = 0;  ///< new ones
 };
 
-/// The new tokens of one step; rows of a single token first. Tensors are int32 and on the device. If all rows have a
-/// single token, the host knows only their number, so a captured graph can be replayed for other rows.
+/// The new tokens of one step; rows of a single token first. Those may share a slot, with positions in order, unless
+/// layers have states. Tensors are int32 and on the device. If all rows have a single token, the host knows only their
+/// number, so a captured graph can be replayed for other rows.
 struct step_rows {
   at::Tensor ids;              ///< [tokens]; -1: the one that was sampled last in the row's slot
   at::Tensor slots;            ///< [tokens]; -1: a padding row, without a result, behind all others. A step of padding

@@ -14,8 +14,7 @@ step_block::step_block(const device::backend& where, std::int64_t tokens)
 
 void step_block::write(std::span<const token_row> step, const cache::device_cache& memory,
                        std::span<const std::int32_t> outputs) {
-  turn_ = 1 - turn_;
-  tokens_ = 0;
+  begin();
   std::int64_t single = 0, longest = 0, reach = 0;
   std::vector<device::prompt_row> prompts;
   for (const auto& row : step) {
@@ -31,12 +30,7 @@ void step_block::write(std::span<const token_row> step, const cache::device_cach
       reach = std::max(reach, held + count);
       prompts.push_back({row.slot, held, count});
     }
-    for (std::int64_t i = 0; i < count; ++i, ++tokens_) {
-      host(ids_at)[tokens_] = row.tokens[static_cast<std::size_t>(i)];
-      host(slots_at)[tokens_] = row.slot;
-      host(positions_at)[tokens_] = static_cast<std::int32_t>(held + i);
-      host(encoder_lengths_at)[tokens_] = memory.encoder_length(row.slot);
-    }
+    add_tokens(row, memory);
   }
   host(starts_at)[prompts.size()] = static_cast<std::int32_t>(tokens_ - single);
   host(origins_at)[prompts.size()] = 0;
@@ -47,9 +41,17 @@ void step_block::write(std::span<const token_row> step, const cache::device_cach
   rows_.reach = reach;
 }
 
+void step_block::write_each(std::span<const token_row> step, const cache::device_cache& memory, std::int64_t count) {
+  begin();
+  for (const auto& row : step) add_tokens(row, memory);
+  fill_up(count);
+  output_count_ = 0;
+  name_rows(count, {});
+  rows_.longest = rows_.reach = 0;
+}
+
 void step_block::write_nothing(std::int64_t single, std::int64_t prompt) {
-  turn_ = 1 - turn_;
-  tokens_ = 0;
+  begin();
   fill_up(single + prompt);
   host(outputs_at)[0] = static_cast<std::int32_t>(tokens_ - 1);
   output_count_ = 1;
@@ -60,8 +62,7 @@ void step_block::write_nothing(std::int64_t single, std::int64_t prompt) {
 
 void step_block::write_text(std::span<const token> tokens, std::int64_t second, std::int64_t further,
                             std::span<const std::int32_t> outputs) {
-  turn_ = 1 - turn_;
-  tokens_ = 0;
+  begin();
   for (const token id : tokens) {
     host(ids_at)[tokens_] = id;
     host(slots_at)[tokens_] = 0;
@@ -95,8 +96,25 @@ void step_block::name_rows(std::int64_t single, std::vector<device::prompt_row> 
   rows_.prompt_lengths = section(device_, lengths_at, count);
 }
 
-void step_block::fill_up(std::int64_t rows) {
-  for (; tokens_ < rows; ++tokens_) {
+/// The other buffer may still be copied.
+void step_block::begin() {
+  turn_ = 1 - turn_;
+  tokens_ = 0;
+}
+
+void step_block::add_tokens(const token_row& row, const cache::device_cache& memory) {
+  for (int position = memory.length(row.slot); const token id : row.tokens) {
+    host(ids_at)[tokens_] = id;
+    host(slots_at)[tokens_] = row.slot;
+    host(positions_at)[tokens_] = position++;
+    host(encoder_lengths_at)[tokens_] = memory.encoder_length(row.slot);
+    ++tokens_;
+  }
+}
+
+/// Padding.
+void step_block::fill_up(std::int64_t count) {
+  for (; tokens_ < count; ++tokens_) {
     host(ids_at)[tokens_] = 0;
     host(slots_at)[tokens_] = -1;
     host(positions_at)[tokens_] = 0;

@@ -40,8 +40,8 @@ class step_block {
   /// more than 1. The last token is the only output.
   void write_nothing(std::int64_t single, std::int64_t prompt);
 
-  /// Appends padding until there are `rows` rows. Call it after write(), and only if all rows have one token.
-  void fill_up(std::int64_t rows);
+  /// Writes a step each of whose tokens is a row of one token, then padding up to `count` tokens: for graphs.
+  void write_each(std::span<const token_row> step, const cache::device_cache& memory, std::int64_t count);
 
   /// Enqueues the copy to the device.
   void send();
@@ -57,6 +57,9 @@ class step_block {
   std::int64_t bytes() const noexcept { return static_cast<std::int64_t>(device_.nbytes()); }
 
  private:
+  void begin();
+  void add_tokens(const token_row& row, const cache::device_cache& memory);
+  void fill_up(std::int64_t count);
   void end_prompt(std::int64_t single, std::int64_t count);
   void name_rows(std::int64_t single, std::vector<device::prompt_row> prompts);
 

@@ -21,13 +21,27 @@ namespace {
 /// The least number of logits rows that are computed at a time; more if a step can have more samples.
 constexpr std::int64_t least_logits_rows = 64;
 
-/// The numbers of rows for which graphs are captured. A decode step replays the smallest graph that holds its rows.
-std::vector<std::int64_t> buckets_for(std::int64_t slots) {
+/// The numbers of tokens for which graphs are captured, up to `most`. A step replays the smallest graph that holds its
+/// tokens.
+std::vector<std::int64_t> buckets_for(std::int64_t most) {
   std::vector<std::int64_t> buckets;
-  for (std::int64_t rows = 1; rows < slots; rows += rows < 4 ? rows : rows < 32 ? 8 - rows % 8 : rows < 64 ? 16 : 32)
-    buckets.push_back(rows);
-  buckets.push_back(slots);
+  for (std::int64_t count = 1; count < most; count += count < 4    ? count
+                                                      : count < 32 ? 8 - count % 8
+                                                      : count < 64 ? 16
+                                                                   : 32)
+    buckets.push_back(count);
+  buckets.push_back(most);
   return buckets;
+}
+
+/// Of a row in steps that replay a graph: drafts, forced tokens, the end of a prompt. Graphs do not know which tokens
+/// follow one another, as states have to.
+int max_recorded_row(const device_slots& slots) { return slots.kv.has_states() ? 1 : slots.where->max_recorded_row(); }
+
+/// Tokens of such a step, which computes the logits of each.
+std::int64_t max_recorded_tokens(const device_slots& slots, const device_runner_options& options) {
+  if (max_recorded_row(slots) == 1) return slots.count();
+  return std::min(logits_rows(slots.count(), options), step_tokens(slots.count(), options));
 }
 
 /// Fails the row if memory is short.
@@ -56,7 +70,7 @@ device_runner::device_runner(std::shared_ptr<const nn::device_network> network, 
       operators_(slots_->where->make_operators()),
       prefetcher_(slots_->kv.on_host() ? std::make_unique<nn::kv_prefetcher>(*slots_->where, *slots_->work, slots_->kv)
                                        : nullptr),
-      single_(*slots_->where, slots_->count()),
+      recorded_(*slots_->where, max_recorded_tokens(*slots_, options_)),
       ragged_(*slots_->where, step_tokens(slots_->count(), options_)),
       sampling_(*slots_->where, logits_rows(slots_->count(), options_)),
       scratch_(network_->make_scratch(step_tokens(slots_->count(), options_), nn::has_sinks(slots_->kv))),
@@ -105,19 +119,19 @@ void device_runner::warm_up(std::int64_t single, std::int64_t prompt) {
 
 /// Captures the largest graph first: its memory, beyond the tensors, suffices for the smaller ones.
 void device_runner::record_steps() {
-  auto buckets = buckets_for(slots_->count());
+  const auto most = max_recorded_tokens(*slots_, options_);
+  auto buckets = buckets_for(most);
   std::ranges::reverse(buckets);
-  single_.write({}, slots_->kv, {});
-  single_.fill_up(slots_->count());
-  single_.send();
-  for (const auto rows : buckets) {
-    const auto step = [this, rows] {
-      const auto hidden =
-          network_->forward(*operators_, single_.single_rows(rows), last_, {}, {slots_->kv}, scratch_.first(rows));
-      network_->score(*operators_, hidden, logits_.narrow(0, 0, rows));
+  recorded_.write_each({}, slots_->kv, most);
+  recorded_.send();
+  for (const auto tokens : buckets) {
+    const auto step = [this, tokens] {
+      const auto hidden = network_->forward(*operators_, recorded_.single_rows(tokens), last_, {}, {slots_->kv},
+                                            scratch_.first(tokens));
+      network_->score(*operators_, hidden, logits_.narrow(0, 0, tokens));
     };
     step();  // makes one-time allocations before the capture
-    if (auto made = slots_->work->record(step)) graphs_[rows] = std::move(made);
+    if (auto made = slots_->work->record(step)) graphs_[tokens] = std::move(made);
   }
 }
 
@@ -143,7 +157,7 @@ void device_runner::begin_rows(step& step) {
   const auto& rows = step.rows;
   read_encoder_inputs(step);
   reserve_memory(step);
-  const bool recorded = !graphs_.empty() && std::ranges::all_of(rows, [](const auto& row) { return row.count == 1; });
+  const bool recorded = is_recorded(rows);
   put_in_order(step, recorded);
   if (rows_.empty()) return step.done();
   const auto hidden = recorded ? run_recorded() : run_ragged();
@@ -155,7 +169,7 @@ void device_runner::begin_rows(step& step) {
   }
   slots_->kv.advance(cache::step(std::move(ran)));
 
-  const auto total = static_cast<std::int64_t>(recorded ? rows_.size() : outputs_.size());
+  const auto total = recorded ? tokens_ : static_cast<std::int64_t>(outputs_.size());
   const auto first = std::min(total, logits_.size(0));
   if (!recorded && first > 0) network_->score(*operators_, hidden.narrow(0, 0, first), logits_.narrow(0, 0, first));
   if (!samples()) return follow(step, hidden, total);
@@ -221,19 +235,33 @@ device_runner::token_part device_runner::wanted_for(purpose what, const schedule
   return samples || row.scored ? token_part{} : token_part{row.count - row.outputs(), row.outputs()};
 }
 
+/// Whether there is a graph for the step.
+bool device_runner::is_recorded(std::span<const scheduler::row> rows) const {
+  if (graphs_.empty()) return false;
+  const int most = max_recorded_row(*slots_);
+  std::int64_t tokens = 0;
+  for (const auto& row : rows) {
+    if (row.count > most) return false;
+    tokens += row.count;
+  }
+  return tokens <= graphs_.rbegin()->first;
+}
+
 /// Puts rows of one token first; both kinds stay in the step's order. Rows that have failed are left out. Lists the
-/// tokens whose logits are wanted, by purpose. A replayed step computes logits for every row, in the order of the rows.
+/// tokens whose logits are wanted, by purpose. A replayed step computes logits for every token, in their order.
 void device_runner::put_in_order(const scheduler::step& step, bool recorded) {
   static constexpr std::array<token, 1> last_sampled{-1};
   const auto& rows = step.rows;
   order_.clear();
   rows_.clear();
   outputs_.clear();
+  tokens_ = 0;
   const auto add_rows = [&](bool single) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       if ((rows[i].count == 1) != single || rows[i].failed) continue;
       order_.push_back(static_cast<int>(i));
       rows_.push_back({rows[i].slot, rows[i].chained ? last_sampled : step.tokens_of(rows[i])});
+      tokens_ += rows[i].count;
     }
   };
   add_rows(true);
@@ -248,18 +276,17 @@ void device_runner::put_in_order(const scheduler::step& step, bool recorded) {
       const auto first = begin + part.begin;
       begin += row.count;
       if (part.count == 0) continue;
-      wanted.push_back({order_[i], what, static_cast<std::int64_t>(recorded ? i : outputs_.size()), part.count});
+      wanted.push_back({order_[i], what, recorded ? first : static_cast<std::int64_t>(outputs_.size()), part.count});
       for (auto output = first; output < first + part.count; ++output) outputs_.push_back(output);
     }
   }
 }
 
-/// Replays a graph, which writes the logits of every row to logits_.
+/// Replays a graph, which writes the logits of every token to logits_.
 at::Tensor device_runner::run_recorded() {
-  const auto graph = graphs_.lower_bound(static_cast<std::int64_t>(rows_.size()));
-  single_.write(rows_, slots_->kv, {});
-  single_.fill_up(graph->first);
-  single_.send();
+  const auto graph = graphs_.lower_bound(tokens_);
+  recorded_.write_each(rows_, slots_->kv, graph->first);
+  recorded_.send();
   graph->second->replay();
   return {};
 }

@@ -23,7 +23,7 @@ struct device_runner_options {
   int max_batched_tokens = 0;  ///< of one step, at most
   int max_draft_tokens = 0;    ///< of one step, at most
   int vocabulary = 0;
-  bool recorded = true;  ///< decode steps replay graphs, if the device supports them and the cache is on it
+  bool recorded = true;  ///< steps of few tokens replay graphs, if the device supports them and the cache is on it
 };
 
 /// How many rows of logits a runner computes at a time, in slots of that number.
@@ -84,6 +84,7 @@ class device_runner final : public caching_runner {
   void begin_rows(step& step);
   void reserve_memory(step& step);
   static token_part wanted_for(purpose what, const scheduler::row& row);
+  bool is_recorded(std::span<const scheduler::row> rows) const;
   void put_in_order(const scheduler::step& step, bool recorded);
   at::Tensor run_recorded();
   at::Tensor run_ragged();
@@ -110,7 +111,7 @@ class device_runner final : public caching_runner {
   const device_runner_options options_;
   const std::unique_ptr<device::operators> operators_;
   const std::unique_ptr<nn::kv_prefetcher> prefetcher_;  // null unless the cache is in host memory
-  nn::step_block single_;                                // read by the graphs
+  nn::step_block recorded_;                              // read by the graphs
   nn::step_block ragged_;
   sampling_block sampling_;
   const nn::device_scratch scratch_;
@@ -118,12 +119,13 @@ class device_runner final : public caching_runner {
   at::Tensor last_;                                                // [slots + logits_rows] int32: see kept_in()
   at::Tensor logits_;                                              // [logits_rows, vocabulary] float32
   at::Tensor host_logits_;                                         // the same, on the host
-  std::map<std::int64_t, std::unique_ptr<device::graph>> graphs_;  // by rows
+  std::map<std::int64_t, std::unique_ptr<device::graph>> graphs_;  // by tokens
 
   std::atomic<int> in_flight_ = 0;  // steps that wait for their callback
 
   std::vector<int> order_;                                  // of the step's rows: rows of one token first
   std::vector<nn::token_row> rows_;                         // [order]
+  std::int64_t tokens_ = 0;                                 // of all of them
   std::array<std::vector<wanted_rows>, 2> wanted_by_turn_;  // rows that sample first
   std::vector<std::int32_t> outputs_;                       // indices into the step's tokens, in the same order
 };

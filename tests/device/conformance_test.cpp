@@ -5,6 +5,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/equal.h>
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -28,12 +29,12 @@ std::vector<token> some(int count, unsigned seed) {
 }
 
 /// Appends `tokens` in steps of at most so many.
-void append(kept_slots& to, int slot, const std::vector<token>& tokens, int at_once = longest_step) {
+void append(kept_slots& to, int slot, const std::vector<token>& tokens, int at_once = longest_step, bool each = false) {
   for (std::size_t begin = 0; begin < tokens.size();) {
     const auto end = std::min(tokens.size(), begin + static_cast<std::size_t>(at_once));
-    to.run(
-        {{slot,
-          {tokens.begin() + static_cast<std::ptrdiff_t>(begin), tokens.begin() + static_cast<std::ptrdiff_t>(end)}}});
+    to.run({{slot,
+             {tokens.begin() + static_cast<std::ptrdiff_t>(begin), tokens.begin() + static_cast<std::ptrdiff_t>(end)}}},
+           each);
     begin = end;
   }
 }
@@ -67,9 +68,30 @@ BOOST_DATA_TEST_CASE(any_chunking_leaves_the_same, data::make(device_kinds()), k
   for (const auto& [length, at_once] : {std::pair(1, 1), {140, 1}, {64, 39}, {300, 39}, {300, 7}}) {
     const auto tokens = some(length, static_cast<unsigned>(length));
     kept_slots other(tested_backend(), kind, 2, longest);
-    append(other, 1, tokens, at_once);
+    append(other, 1, tokens, at_once, at_once == 7);
     BOOST_TEST(same(kind, seen_in(other, 1), seen_in_fresh(kind, tokens)),
                length << " tokens, " << at_once << " at once");
+  }
+}
+
+// Tokens of one slot in one step, as rows of their own, beside those of another one.
+BOOST_DATA_TEST_CASE(tokens_that_are_rows_see_what_they_see_one_by_one, data::make(device_kinds()), kind) {
+  const auto tokens = some(206, 5);
+  kept_slots together(tested_backend(), kind, 2, longest), one_by_one(tested_backend(), kind, 1, longest);
+  for (const int count : {16, 3, 15, 70, 16, 16, 70}) {
+    const int held = one_by_one.length(0);
+    const std::vector<token> next(tokens.begin() + held, tokens.begin() + held + count);
+    if (count > 16) {
+      append(together, 1, next);
+      append(one_by_one, 0, next);
+      continue;
+    }
+    const auto found = together.run({{0, {1, 2}}, {1, next}}, true);
+    std::vector<at::Tensor> expected;
+    for (const token each : next) expected.push_back(one_by_one.run({{0, {each}}}));
+    BOOST_TEST(at::allclose(found.narrow(1, 2, count), at::cat(expected, 1), 0.016, 0.016),
+               count << " tokens behind " << held);
+    BOOST_TEST(same(kind, seen_in(together, 1), seen_in(one_by_one, 0)));
   }
 }
 
@@ -136,7 +158,7 @@ class history {
     count = std::min(count, most_held - length(slot));
     if (count < 1) return;
     const auto tokens = some(count, random_());
-    kept_.run({{slot, tokens}});
+    kept_.run({{slot, tokens}}, count <= 16 && below(2) == 0);
     of(slot).tokens.insert(of(slot).tokens.end(), tokens.begin(), tokens.end());
     of(slot).most = std::max(of(slot).most, length(slot));
   }

@@ -132,7 +132,7 @@ kept_slots::kept_slots(std::shared_ptr<const device::backend> where, const devic
 
 kept_slots::~kept_slots() = default;
 
-at::Tensor kept_slots::run(const std::vector<new_tokens>& rows) {
+at::Tensor kept_slots::run(const std::vector<new_tokens>& rows, bool each) {
   std::vector<nn::token_row> written;
   std::vector<cache::step_row> step;
   for (const auto& row : rows) {
@@ -144,10 +144,13 @@ at::Tensor kept_slots::run(const std::vector<new_tokens>& rows) {
   queue_->run_on_stream([&] {
     for (const auto& row : advanced.rows()) memory_.reserve(row.slot, row.count);
     auto& [block, turn, scan, prefetcher] = *steps_;
-    block.write(written, memory_, {});
+    const std::int64_t tokens = advanced.tokens();
+    if (each && !memory_.has_states())
+      block.write_each(written, memory_, tokens);
+    else
+      block.write(written, memory_, {});
     block.send();
     if (prefetcher) prefetcher->begin(written);
-    const std::int64_t tokens = advanced.tokens();
     const auto like = at::TensorOptions(where_->device()).dtype(type);
     std::vector<at::Tensor> outs;
     for (int layer = 0; layer < memory_.layers(); ++layer) {

@@ -52,8 +52,9 @@ class kept_slots {
   ~kept_slots();
 
   /// One step. Rows of one token come before others. What each token's query gets out of each layer: [layers, tokens,
-  /// heads * head_dim] float32, on the host. Scans have as many channels.
-  at::Tensor run(const std::vector<new_tokens>& rows);
+  /// heads * head_dim] float32, on the host. Scans have as many channels. Written `each`, every token is a row of one
+  /// token, as in steps that replay a graph; not where there are states.
+  at::Tensor run(const std::vector<new_tokens>& rows, bool each = false);
 
   int length(int slot) const { return memory_.length(slot); }
   void truncate(int slot, int length) { memory_.truncate(slot, length); }

@@ -16,6 +16,7 @@ class plain_backend final : public device::backend {
   std::unique_ptr<device::operators> make_operators() const override;
   at::Tensor make_host(std::int64_t bytes) const override;
   std::int64_t free_bytes() const override;
+  int max_recorded_row() const override { return recorded_row; }
   std::int64_t max_vocabulary() const override { return vocabulary; }
   std::int64_t page_bytes() const override { return page; }
   std::unique_ptr<cache::virtual_memory> reserve(std::int64_t bytes, std::int64_t limit) const override;
@@ -34,8 +35,9 @@ class plain_backend final : public device::backend {
   /// page_bytes(), a multiple of the system's. With pages, a thread of the cache's own calls `before`, too.
   std::int64_t page = 0;
 
-  /// Graphs of single-token steps: a replay runs the work itself.
+  /// Graphs: a replay runs the work itself.
   bool records = true;
+  int recorded_row = 1;  ///< max_recorded_row()
 };
 
 }  // namespace cogen::test

@@ -62,6 +62,7 @@ class cuda_backend final : public backend {
     work();
   }
 
+  int max_recorded_row() const override { return 16; }
   std::int64_t max_vocabulary() const override { return cuda::max_sampled_vocabulary; }
 
   void synchronize() const override { c10::cuda::getDefaultCUDAStream(number_).synchronize(); }
