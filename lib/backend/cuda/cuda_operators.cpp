@@ -1,5 +1,6 @@
 #include "backend/cuda/cuda_operators.hpp"
 
+#include "backend/cuda/prompt_attention.hpp"
 #include "backend/tensor/heads.hpp"
 #include "backend/tensor/norms.hpp"
 #include "backend/tensor/tensor_operators.hpp"
@@ -524,8 +525,10 @@ class cuda_operators final : public tensor_operators {
     const auto queries = queries_of(numbers, shape, which);
     const auto result = out.narrow(0, which.first, which.count);
     const bool as_it_lies = layer.ring == 0 && layer.keys.scalar_type() == numbers.qkv.scalar_type();
-    if (!as_it_lies) return attend_gathered(queries, shape, rows, layer, result);
-    attend_in_place(queries, shape, rows, layer, result);
+    if (as_it_lies && !splits_over_keys(rows.prompts, shape.heads, processors_))
+      attend_together(queries, shape, rows, layer, result);
+    else
+      attend_one_by_one(queries, shape, rows, layer, as_it_lies, result);
   }
 
   /// How far back and ahead a query attends, as parameters of flash attention.
@@ -537,7 +540,7 @@ class cuda_operators final : public tensor_operators {
     std::optional<std::int64_t> right;
   };
 
-  static void attend_in_place(const at::Tensor& queries, const attention_shape& shape, const step_rows& rows,
+  static void attend_together(const at::Tensor& queries, const attention_shape& shape, const step_rows& rows,
                               const cache::device_layer& layer, const at::Tensor& out) {
     const reach span(layer.span.window);
     const auto attended = std::get<0>(at::_flash_attention_forward(
@@ -547,34 +550,53 @@ class cuda_operators final : public tensor_operators {
     out.copy_(attended.flatten(1));
   }
 
-  /// The same for what flash attention cannot read in place: one prompt after the other.
-  static void attend_gathered(const at::Tensor& queries, const attention_shape& shape, const step_rows& rows,
-                              const cache::device_layer& layer, const at::Tensor& out) {
+  struct keys_values {
+    at::Tensor keys;    // [1, tokens, kv_heads, head_dim]
+    at::Tensor values;  // the same
+  };
+
+  /// One prompt after the other: flash attention splits the keys of one where its queries are few, and does not read
+  /// what does not lie as it is multiplied.
+  static void attend_one_by_one(const at::Tensor& queries, const attention_shape& shape, const step_rows& rows,
+                                const cache::device_layer& layer, bool as_it_lies, const at::Tensor& out) {
     const reach span(layer.span.window);
     std::int64_t begin = 0;
     for (const auto& row : rows.prompts) {
       const auto first = cache::first_seen(layer.span, static_cast<int>(row.held));
-      const auto count = row.held + row.count - first;
-      const auto quantized =
-          layer.quantization ? cuda::quantized_tokens(row.held + 1, layer.quantization->residual) : 0;
-      const auto keys = at::empty({1, count, shape.kv_heads, shape.head_dim}, queries.options());
-      const auto values = at::empty_like(keys);
-      cuda::gather_keys_values(layer_of(layer),
-                               {.slot = row.slot,
-                                .first = first,
-                                .count = static_cast<int>(count),
-                                .quantized = static_cast<int>(quantized),
-                                .keys = keys.mutable_data_ptr(),
-                                .values = values.mutable_data_ptr(),
-                                .type = number_of(keys)},
-                               current_stream());
+      const auto seen = as_it_lies ? in_place(layer, row, first) : gathered(layer, row, first, queries.options());
       const auto attended = std::get<0>(at::_flash_attention_forward(
-          queries.narrow(0, begin, row.count).unsqueeze(0), keys, values, std::nullopt, std::nullopt, row.count, count,
-          /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false, std::optional<double>(shape.scale),
-          span.left, span.right));
+          queries.narrow(0, begin, row.count).unsqueeze(0), seen.keys, seen.values, std::nullopt, std::nullopt,
+          row.count, seen.keys.size(1), /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false,
+          std::optional<double>(shape.scale), span.left, span.right));
       out.narrow(0, begin, row.count).copy_(attended[0].flatten(1));
       begin += row.count;
     }
+  }
+
+  /// What the prompt's queries attend to, from position `first` on.
+  static keys_values in_place(const cache::device_layer& layer, const prompt_row& row, int first) {
+    const auto seen = [&](const at::Tensor& of) {
+      return of.narrow(0, row.slot, 1).narrow(1, first, row.held + row.count - first);
+    };
+    return {seen(layer.keys), seen(layer.values)};
+  }
+
+  static keys_values gathered(const cache::device_layer& layer, const prompt_row& row, int first,
+                              const at::TensorOptions& like) {
+    const auto count = row.held + row.count - first;
+    const auto quantized = layer.quantization ? cuda::quantized_tokens(row.held + 1, layer.quantization->residual) : 0;
+    const auto keys = at::empty({1, count, layer.keys.size(2), layer.keys.size(3)}, like);
+    const auto values = at::empty_like(keys);
+    cuda::gather_keys_values(layer_of(layer),
+                             {.slot = row.slot,
+                              .first = first,
+                              .count = static_cast<int>(count),
+                              .quantized = static_cast<int>(quantized),
+                              .keys = keys.mutable_data_ptr(),
+                              .values = values.mutable_data_ptr(),
+                              .type = number_of(keys)},
+                             current_stream());
+    return {keys, values};
   }
 
   /// Captured graphs keep using the old one, so a larger one is added.
