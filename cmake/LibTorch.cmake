@@ -22,3 +22,21 @@ else()
   target_link_libraries(cogen_torch INTERFACE ${TORCH_LIBRARIES})
 endif()
 add_library(cogen::torch ALIAS cogen_torch)
+
+# LibTorch's types. Its functions are those that cogen's libraries find when they call one, where these do
+# (COGEN_DELAYS_TORCH); who calls others links cogen::torch, too.
+if(NOT DEFINED COGEN_DELAYS_TORCH)
+  set(COGEN_DELAYS_TORCH OFF)
+  if(TARGET cogen_c10 AND NOT COGEN_CUDA AND CMAKE_SYSTEM_NAME STREQUAL "Linux"
+      AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+    set(COGEN_DELAYS_TORCH ON)
+  endif()
+endif()
+add_library(cogen_delayed_torch INTERFACE IMPORTED GLOBAL)
+if(COGEN_DELAYS_TORCH)
+  target_compile_options(cogen_delayed_torch INTERFACE "SHELL:-idirafter ${COGEN_TORCH_ROOT}/include")
+  target_link_libraries(cogen_delayed_torch INTERFACE cogen_c10 ${CMAKE_DL_LIBS})
+else()
+  target_link_libraries(cogen_delayed_torch INTERFACE cogen_torch)
+endif()
+add_library(cogen::delayed_torch ALIAS cogen_delayed_torch)

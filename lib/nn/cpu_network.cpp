@@ -6,6 +6,7 @@
 #include "models/pipeline_stage.hpp"
 #include "nn/blocks.hpp"
 #include "nn/encoder_memory.hpp"
+#include "nn/host_tensor.hpp"
 #include "nn/packed_texts.hpp"
 #include "nn/part_reader.hpp"
 #include "nn/pooler.hpp"
@@ -30,10 +31,7 @@ using cpu::forward_context;
 using cpu_reader = part_reader<forms, cpu::weight_reader>;
 
 activations as_activations(const at::Tensor& logits) {
-  return {.data = logits.mutable_data_ptr<float>(),
-          .rows = logits.size(0),
-          .columns = logits.size(1),
-          .stride = logits.size(1)};
+  return {.data = floats_of(logits), .rows = logits.size(0), .columns = logits.size(1), .stride = logits.size(1)};
 }
 
 /// The step's rows after what their slots hold.

@@ -1,5 +1,6 @@
 #include "nn/batch_parts.hpp"
 #include "nn/checked_text.hpp"
+#include "nn/host_tensor.hpp"
 #include "nn/model_text.hpp"
 #include "nn/network.hpp"
 #include "nn/network_on_device.hpp"
@@ -10,7 +11,6 @@
 
 #include <cogen/model.hpp>
 
-#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -220,7 +220,7 @@ std::int64_t model::embedding_width() const noexcept { return network_->pooling(
 at::Tensor model::embed(std::span<const encoder_text> texts, workspace& workspace) const {
   if (embedding_width() == 0) throw std::logic_error(fmt::format("this {} model does not embed", config_.family));
   for (const auto& each : texts) nn::check_text(each, config_);
-  const auto vectors = at::empty({static_cast<std::int64_t>(texts.size()), embedding_width()}, at::kFloat);
+  const auto vectors = nn::host_floats(std::ssize(texts), embedding_width());
   if (!texts.empty()) network_->embed(texts, *workspace.scratch_, vectors);
   return vectors;
 }
@@ -266,7 +266,7 @@ at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& wo
 
 at::Tensor model::run_in_parts(const batch& batch, cache::cache& cache, workspace& workspace) const {
   check_bound(batch.step, cache);
-  const auto logits = at::empty({static_cast<std::int64_t>(batch.outputs.size()), config_.vocabulary}, at::kFloat);
+  const auto logits = nn::host_floats(std::ssize(batch.outputs), config_.vocabulary);
   nn::return_points before(cache, batch.step);
   for (const auto& part : nn::parts_of(batch, longest_part(cache, ranks()))) {
     const auto rows = run({.step = part.step, .tokens = part.tokens, .outputs = part.outputs}, cache, workspace);

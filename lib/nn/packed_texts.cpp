@@ -1,5 +1,7 @@
 #include "nn/packed_texts.hpp"
 
+#include "nn/host_tensor.hpp"
+
 #include <algorithm>
 
 namespace cogen::nn {
@@ -27,7 +29,7 @@ packed_texts::packed_texts(std::span<const encoder_text> texts, const pooler& by
 
 void packed_texts::pool(const pooler& by, float* states, std::int64_t hidden, std::int64_t stride,
                         const at::Tensor& vectors) const {
-  auto* to = vectors.mutable_data_ptr<float>();
+  auto* to = floats_of(vectors);
   std::vector<float> own;
   std::size_t next = 0;
   for (int row = 0; row < static_cast<int>(step.rows().size()); ++row) {

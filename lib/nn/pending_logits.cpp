@@ -1,8 +1,7 @@
 #include "nn/pending_logits.hpp"
 
 #include "models/tensor_shards.hpp"
-
-#include <ATen/ops/empty.h>
+#include "nn/host_tensor.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -12,14 +11,12 @@ namespace cogen::nn {
 
 namespace {
 
-std::span<float> floats_of(const at::Tensor& contiguous) {
-  return {contiguous.mutable_data_ptr<float>(), static_cast<std::size_t>(contiguous.numel())};
-}
+std::span<float> span_of(const at::Tensor& of) { return {floats_of(of), static_cast<std::size_t>(of.numel())}; }
 
 }  // namespace
 
 pending_logits::pending_logits(parallel::rank_group& ranks, std::int64_t rows, std::int64_t vocabulary)
-    : ranks_(&ranks), whole_(at::empty({rows, vocabulary}, at::kFloat)) {}
+    : ranks_(&ranks), whole_(host_floats(rows, vocabulary)) {}
 
 pending_logits::pending_logits(pending_logits&& other) noexcept
     : ranks_(std::exchange(other.ranks_, nullptr)),
@@ -38,11 +35,10 @@ void pending_logits::expect(std::span<const int> rows) {
   const bool in_place = shards == 1 && rows.back() - rows.front() + 1 == count;
   std::vector<at::Tensor> received;
   for (int rank = 0; rank < shards; ++rank)
-    received.push_back(
-        in_place ? whole_.narrow(0, rows.front(), count)
-                 : at::empty({count, models::logits_columns(whole_.size(1), {rank, shards}).count}, at::kFloat));
+    received.push_back(in_place ? whole_.narrow(0, rows.front(), count)
+                                : host_floats(count, models::logits_columns(whole_.size(1), {rank, shards}).count));
   std::vector<std::span<float>> into;
-  std::ranges::transform(received, std::back_inserter(into), floats_of);
+  std::ranges::transform(received, std::back_inserter(into), span_of);
   last_ = ranks_->expect(into);
   if (!in_place) parts_.push_back({{rows.begin(), rows.end()}, std::move(received)});
 }

@@ -1,8 +1,8 @@
 #include "nn/text_encoder.hpp"
 
 #include "nn/checked_text.hpp"
+#include "nn/host_tensor.hpp"
 
-#include <ATen/core/Tensor.h>
 #include <fmt/format.h>
 
 #include <stdexcept>
@@ -60,7 +60,7 @@ std::vector<std::vector<float>> text_encoder::vectors(std::span<const encoder_te
   const auto all = model_->embed(texts, workspace_);
   std::vector<std::vector<float>> made;
   for (std::int64_t row = 0; row < all.size(0); ++row) {
-    const auto* first = all.const_data_ptr<float>() + row * all.size(1);
+    const auto* first = floats_of(all) + row * all.size(1);
     made.emplace_back(first, first + all.size(1));
   }
   return made;

@@ -1,8 +1,8 @@
 #include "nn/workspace.hpp"
 
-#include <cogen/model.hpp>
+#include "nn/host_tensor.hpp"
 
-#include <ATen/ops/empty.h>
+#include <cogen/model.hpp>
 
 #include <algorithm>
 #include <stdexcept>
@@ -16,9 +16,9 @@ const at::Tensor& logits_memory::of(std::int64_t count, std::int64_t vocabulary)
   const auto held = all.defined() ? all.size(0) : 0;
   if (!all.defined() || held < count || all.size(1) != vocabulary) {
     last = all = at::Tensor();  // freed before its replacement is allocated
-    last = all = at::empty({std::max(count, 2 * held), vocabulary}, at::kFloat);
+    last = all = host_floats(std::max(count, 2 * held), vocabulary);
   }
-  if (last.size(0) != count) last = all.narrow(0, 0, count);
+  if (last.size(0) != count) last = first_rows(all, count);
   return last;
 }
 

@@ -1,6 +1,7 @@
 #include "runner/model_runner.hpp"
 
 #include "kernels/worker_pool.hpp"
+#include "nn/host_tensor.hpp"
 #include "runner/diagnostics_of.hpp"
 #include "runner/sample_row.hpp"
 
@@ -41,7 +42,7 @@ void model_runner::launch(step& step) {
 void model_runner::run(step& step) {
   if (model_->predicts_tokens()) return run_and_predict(step);
   auto scores = model_->forward(collect(step), slots_->kv, workspace_);
-  if (model_->rank() == 0) set_outputs(step, outputs_.empty() ? nullptr : scores.data_ptr<float>());
+  if (model_->rank() == 0) set_outputs(step, outputs_.empty() ? nullptr : nn::floats_of(scores));
 }
 
 /// While the last stage computes the step's logits, the next one can be launched. The logits of the step before have
@@ -63,13 +64,13 @@ void model_runner::finish_launched() try { finish(); } catch (...) {
 void model_runner::finish() {
   if (!launched_) return;
   auto scores = launched_->logits.wait();
-  set_outputs(*launched_->what, scores.numel() == 0 ? nullptr : scores.data_ptr<float>());
+  set_outputs(*launched_->what, scores.numel() == 0 ? nullptr : nn::floats_of(scores));
   std::exchange(launched_, std::nullopt)->what->done();
 }
 
 void model_runner::run_and_predict(step& step) {
   const auto predicted = model_->forward(collect(step), slots_->kv, workspace_, [&](const at::Tensor& scores) {
-    set_outputs(step, outputs_.empty() ? nullptr : scores.data_ptr<float>());
+    set_outputs(step, outputs_.empty() ? nullptr : nn::floats_of(scores));
     return follow(step);
   });
   set_predictions(step, predicted);
@@ -104,7 +105,7 @@ token model_runner::next_of(const step& step, std::size_t row, int accepted) con
 }
 
 void model_runner::set_predictions(step& step, const at::Tensor& scores) {
-  const auto* row = predictions_.empty() ? nullptr : scores.const_data_ptr<float>();
+  const auto* row = predictions_.empty() ? nullptr : nn::floats_of(scores);
   for (const auto& each : predictions_) {
     step.set_prediction(each.row, each.drafts, static_cast<token>(std::max_element(row, row + vocabulary()) - row));
     row += vocabulary();

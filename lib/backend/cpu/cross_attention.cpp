@@ -1,7 +1,6 @@
 #include "backend/cpu/heads.hpp"
 #include "kernels/attention.hpp"
-
-#include <ATen/ops/from_blob.h>
+#include "kernels/rope.hpp"
 
 #include <stdexcept>
 
@@ -9,25 +8,25 @@ namespace cogen::cpu {
 
 namespace {
 
-void set_views_of_encoder(const forward_context& context, const cache::layer& layer) {
+/// Of what the slots hold of encoder inputs, and of those of this step if they come now.
+void set_views_of_encoder(const forward_context& context, const cache::layer& layer, bool come = false) {
   const auto slots = context.step.rows();
   for (std::size_t index = 0; index < slots.size(); ++index) {
-    const auto view = layer.view(slots[index].slot, layer.slots().length(slots[index].slot));
+    const auto [slot, count, drafts] = slots[index];
+    const auto view = layer.view(slot, layer.slots().length(slot) + (come ? count : 0));
     if (!view) throw std::logic_error("a layer that remembers an encoder input must be one that is read in place");
     context.rows[index].cache = *view;
   }
 }
 
-/// Columns of one row after the other as [rows, heads, head_dim].
-at::Tensor heads_of(const activations& x, const models::attention_spec& spec) {
-  return at::from_blob(x.data, {x.rows, spec.kv_heads, spec.head_dim}, {x.stride, spec.head_dim, 1}, at::kFloat);
-}
-
 }  // namespace
 
 void heads::cache_encoder_input(const forward_context& context, int layer, const activations& kv) const {
-  context.memory.layer(layer).append(context.step, heads_of(kv.columns_from(0, spec_.kv_width()), spec_),
-                                     heads_of(kv.columns_from(spec_.kv_width(), spec_.kv_width()), spec_));
+  auto& memory = context.memory.layer(layer);
+  set_views_of_encoder(context, memory, true);
+  kernels::rope_append(context.run, nullptr, context.rows,
+                       {.k = kv.data, .k_stride = kv.stride, .v = kv.data + spec_.kv_width(), .v_stride = kv.stride});
+  memory.written(context.step);
 }
 
 activations heads::attend_to_encoder_input(const forward_context& context, int layer, const activations& q) const {
