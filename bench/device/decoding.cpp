@@ -37,11 +37,22 @@ struct measurement {
   double prefill = 0;      // prompt tokens per second
   double first_token = 0;  // seconds, median
   double turns = 0;        // of swapping_clients
+  double cache = 0;        // GB that are reserved for tokens, at most, while requests decode
 };
 
-net::awaitable<void> read(token_stream stream, std::vector<time_point>& into) {
-  while (auto piece = co_await stream.async_next())
+/// What was seen of a run.
+struct seen {
+  std::vector<std::vector<time_point>> tokens;  // [requests], when each came
+  std::int64_t cache_bytes = 0;                 // at most, behind the first token of a request
+  int turns = 0;                                // of swapping_clients
+};
+
+net::awaitable<void> read(const engine& running, token_stream stream, std::vector<time_point>& into,
+                          std::int64_t& cache_bytes) {
+  while (auto piece = co_await stream.async_next()) {
+    if (!into.empty()) cache_bytes = std::max(cache_bytes, running.stats().cache_bytes);
     into.insert(into.end(), piece->tokens.size(), std::chrono::steady_clock::now());
+  }
 }
 
 /// Sequences that share one slot: each feeds a token in its turn, for which the one before it is swapped out, and it is
@@ -67,30 +78,30 @@ void rethrow(const std::exception_ptr& error) {
   if (error) std::rethrow_exception(error);
 }
 
-std::vector<std::vector<time_point>> run(engine& running, std::int64_t vocabulary, const cell& what,
-                                         const settings& wanted, int& turns) {
+seen run(engine& running, std::int64_t vocabulary, const cell& what, const settings& wanted) {
   std::vector<sequence> swapping_clients;
   net::io_context context;
   net::co_spawn(context, arrive(running, what, wanted, vocabulary, swapping_clients), rethrow);
   context.run();
   context.restart();
   int streams = what.requests;
-  std::vector<std::vector<time_point>> seen(static_cast<std::size_t>(what.requests));
+  seen all{.tokens = std::vector<std::vector<time_point>>(static_cast<std::size_t>(what.requests))};
   for (int i = 0; i < what.requests; ++i) {
     cogen::request request{.prompt = prompt(wanted.apart ? i : 0, what.context, vocabulary),
                            .max_tokens = wanted.new_tokens,
                            .sampling = sampling_of(wanted, i),
                            .ignore_eos = true,
                            .max_buffered_tokens = wanted.new_tokens};
-    net::co_spawn(context, read(running.generate(std::move(request)), seen[static_cast<std::size_t>(i)]),
+    auto& tokens = all.tokens[static_cast<std::size_t>(i)];
+    net::co_spawn(context, read(running, running.generate(std::move(request)), tokens, all.cache_bytes),
                   [&streams](const std::exception_ptr& error) {
                     --streams;
                     rethrow(error);
                   });
   }
-  if (!swapping_clients.empty()) net::co_spawn(context, take_turns(swapping_clients, streams, turns), rethrow);
+  if (!swapping_clients.empty()) net::co_spawn(context, take_turns(swapping_clients, streams, all.turns), rethrow);
   context.run();
-  return seen;
+  return all;
 }
 
 std::int64_t token_bytes(const model& of) {
@@ -153,22 +164,22 @@ double step_alone(const model& of, const cell& what, const settings& wanted) {
 }
 
 measurement measure(const std::shared_ptr<const model>& of, const cell& what, const settings& wanted) {
-  auto running =
-      make_engine(of, what.requests + (wanted.swapping_clients > 0 ? 1 : 0), what.context + wanted.new_tokens, wanted);
+  auto running = make_engine(of, what.requests + (wanted.swapping_clients > 0 ? 1 : 0),
+                             std::max(wanted.max_length, what.context + wanted.new_tokens), wanted);
   measurement result;
-  int turns = 0;
   const auto begin = std::chrono::steady_clock::now();
-  const auto seen = run(running, of->config().vocabulary, what, wanted, turns);
-  result.turns = turns;
+  const auto all = run(running, of->config().vocabulary, what, wanted);
+  result.turns = all.turns;
+  result.cache = static_cast<double>(all.cache_bytes) / 1e9;
   std::vector<double> first;
   time_point all_begun = begin, first_end = time_point::max();
-  for (const auto& each : seen) {
+  for (const auto& each : all.tokens) {
     first.push_back(seconds(each.front() - begin).count());
     all_begun = std::max(all_begun, each.front());
     first_end = std::min(first_end, each.back());
   }
   double decoded = 0;
-  for (const auto& each : seen)
+  for (const auto& each : all.tokens)
     decoded += static_cast<double>(
         std::ranges::count_if(each, [&](auto time) { return time > all_begun && time <= first_end; }));
   result.decode = decoded / std::max(1e-9, seconds(first_end - all_begun).count());
@@ -191,19 +202,20 @@ void measure_decoding(const std::shared_ptr<const model>& of, const cell& what, 
   const double step_bytes = static_cast<double>(of->weight_bytes()) +
                             static_cast<double>(token_bytes(*of)) * what.requests * seen_tokens(what, wanted);
   const double share = steps * step_bytes / bandwidth;
-  const double prefill = over(runs, &measurement::prefill).median;
+  const double prefill = over(runs, &measurement::prefill).median, cache = over(runs, &measurement::cache).median;
   if (wanted.json)
     fmt::print(
         "{{\"requests\": {}, \"context\": {}, \"decode_tokens_per_second\": {:.1f}, "
         "\"decode_tokens_per_second_range\": [{:.1f}, {:.1f}], \"steps_per_second\": {:.2f}, \"step_ms\": {:.3f}, "
         "\"step_alone_ms\": {:.3f}, \"share_of_bandwidth\": {:.3f}, \"prefill_tokens_per_second\": {:.0f}, "
-        "\"first_token_ms\": {:.2f}, \"turns\": {}}}\n",
+        "\"first_token_ms\": {:.2f}, \"cache_gb\": {:.4f}, \"turns\": {}}}\n",
         what.requests, what.context, decode.median, decode.least, decode.most, steps, 1000 / steps, 1000 * alone, share,
-        prefill, first.median * 1000, over(runs, &measurement::turns).median);
+        prefill, first.median * 1000, cache, over(runs, &measurement::turns).median);
   else
-    fmt::print("{:>8}  {:>7}  {:>10.1f} ({:.1f}-{:.1f})  {:>7.2f}  {:>8.2f}  {:>15.1f} %  {:>13.0f}  {:>16.1f}\n",
-               what.requests, what.context, decode.median, decode.least, decode.most, 1000 / steps, 1000 * alone,
-               100 * share, prefill, first.median * 1000);
+    fmt::print(
+        "{:>8}  {:>7}  {:>10.1f} ({:.1f}-{:.1f})  {:>7.2f}  {:>8.2f}  {:>15.1f} %  {:>13.0f}  {:>14.1f}  {:>8.3f}\n",
+        what.requests, what.context, decode.median, decode.least, decode.most, 1000 / steps, 1000 * alone, 100 * share,
+        prefill, first.median * 1000, cache);
   std::fflush(stdout);
 }
 

@@ -68,7 +68,7 @@ void run(const settings& wanted) {
   if (!wanted.cells.empty())
     head(wanted,
          "requests  context  decode tok/s (range)  step ms  alone ms  share of bandwidth  prefill tok/s  first token "
-         "ms");
+         "ms  cache GB");
   for (const auto& each : wanted.cells)
     unless_it_does_not_fit(wanted, each, [&] { measure_decoding(of, each, wanted, bandwidth); });
   if (!wanted.arrival_rates.empty())

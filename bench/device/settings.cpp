@@ -108,6 +108,8 @@ po::options_description described(settings& wanted, written& words) {
   add("repeat", po::value(&wanted.repeat)->default_value(7), "runs of each cell: the median is shown, and the range");
   add("swapping-clients", po::value(&wanted.swapping_clients)->default_value(0),
       "sequences of as many tokens that take turns in one slot beside the requests: each is swapped out and restored");
+  add("max-length", po::value(&wanted.max_length)->default_value(0),
+      "tokens that a slot of --cells can hold, if they are more than the cell's; memory comes with tokens");
   add("quantized", po::value(&words.kv_quantization)->default_value(""),
       "caches that pack: int8, int8_int4, int4 or kivi2");
   add("weights", po::value(&words.weights)->default_value("whole"), "whole, int8 or int4");
@@ -142,6 +144,7 @@ engine_options engine_of(const written& words) {
 void check(const settings& wanted, const written& words) {
   if (wanted.new_tokens < 2 || wanted.repeat < 1 || wanted.slots < 1)
     throw std::invalid_argument("--new-tokens must be at least 2, --repeat and --slots at least 1");
+  if (wanted.max_length < 0) throw std::invalid_argument("--max-length must be at least 0");
   if (words.window != 0 && words.window <= sinks_of_a_window)
     throw std::invalid_argument(
         fmt::format("--window is {}; it may be 0, or above {}", words.window, sinks_of_a_window));

@@ -34,6 +34,7 @@ struct settings {
   int new_tokens = 0;
   int repeat = 0;
   int swapping_clients = 0;
+  int max_length = 0;  ///< tokens that a slot can hold, at least; 0: those of the cell
   device_weights weights = device_weights::whole;
   bool eager = false;
   bool in_turn = false;
@@ -41,7 +42,7 @@ struct settings {
   bool lively = false;
   bool apart = false;
   bool json = false;
-  engine_options engine;  ///< but for slots and max_sequence_length, which go by what is run
+  engine_options engine;  ///< but for slots and max_sequence_length
 };
 
 /// None where help was asked for, and shown. Throws std::invalid_argument for what cannot be run.
