@@ -88,7 +88,7 @@ def background(results):
 def memory(results):
     yield ("Peak memory of the process, MiB (VmHWM; pages of the model's file count where they are mapped), what of its "
            "memory at the end is its own (RssAnon), and what the program weighed before it loaded the model: its "
-           "libraries, for cogen LibTorch's.\n")
+           "libraries.\n")
     cells = results.cells("memory")
     rows = []
     for system in [each for each in results.systems if results.has("memory", cells[0], each)]:
