@@ -18,7 +18,7 @@ struct quantized_rows {
 };
 
 /// With 4 bits, numbers of one row and columns [32 i, 32 i + 32) share a scale and a zero.
-inline constexpr std::int64_t quantized_group = kernels::int4_group;
+inline constexpr std::int64_t quantized_group = kernels::form_of(kernels::weight_packing::int4).group;
 
 /// Codes int8, scales [rows]: number = code * scale, a 127th of the largest of a row, rounded. Numbers [rows, columns]
 /// float32.

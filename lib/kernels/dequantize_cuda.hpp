@@ -12,9 +12,9 @@ namespace cogen::kernels::cuda {
 struct packed_matrix {
   const void* codes = nullptr;
   const void* scales = nullptr;
-  weight_packing packing = weight_packing::int8;  // int8 or int4
+  weight_packing packing = weight_packing::int8;  // not whole
   number type = number::bf16;                     // f16 or bf16
-  int inputs = 0;                                 // a multiple of 8; of 32 with int4
+  int inputs = 0;                                 // a multiple of 8; of 32 where codes have groups
   int outputs = 0;
 };
 

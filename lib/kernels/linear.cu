@@ -24,46 +24,29 @@ constexpr int group_tiles = 2;  // their sums are put together at the same time
 
 constexpr int divided_up(int n, int by) { return (n + by - 1) / by; }
 
-// Weights as they are packed: of a row a warp takes four pieces of 16 bytes at a step, each of which has numbers for
-// `halves` half steps.
-template <class T>
-struct whole_weights {
-  using number = T;
-  static constexpr int halves = 1;
-  static constexpr bool in_groups = false;
-  static __device__ words<4> eight(const words<4>& piece, int, const words<4>&) { return piece; }
-};
-
-template <class T>
-struct int8_weights {
-  using number = T;
-  static constexpr int halves = 2;
-  static constexpr bool in_groups = false;
-  static __device__ words<4> eight(const words<4>& piece, int half, const words<4>&) {
-    return eight_of_int8<T>(piece.at[2 * half], piece.at[2 * half + 1]);
-  }
-};
-
-template <class T>
-struct int4_weights {
-  using number = T;
-  static constexpr int halves = 4;
-  static constexpr bool in_groups = true;
-  static __device__ words<4> eight(const words<4>& piece, int half, const words<4>& scales) {
-    return eight_of_int4<T>(piece.at[half], scales.at[half]);
-  }
-};
-
 template <class Weights>
-constexpr int step_inputs = Weights::halves * half_step * warps;
+constexpr int step_inputs = Weights::piece::halves * half_step * warps;
+
+// Bytes of a warp's step: a piece of two rows for each lane, then the further bits and the scales of all rows.
+constexpr int piece_bytes = 16;
+template <class Weights>
+constexpr int scale_pieces = divided_up(Weights::scale_bytes, piece_bytes);
+constexpr int high_begin = piece_bytes * 2 * 32;
+template <class Weights>
+constexpr int scale_begin = high_begin + piece_bytes * tile_outputs * Weights::high_pieces;
+template <class Weights>
+constexpr int stage_bytes = scale_begin<Weights> + piece_bytes * tile_outputs * scale_pieces<Weights>;
 
 // Steps with weights under way: fewer where x takes most of the shared memory.
 template <class Weights, int Rows>
-constexpr int depth = Rows > 8 && Weights::in_groups ? 3 : 4;
+constexpr int depth = std::min(4, (Rows > 8 ? 4096 : 6144) / stage_bytes<Weights>);
+template <class Weights, int Rows>
+constexpr int stream_bytes = warps * depth<Weights, Rows> * stage_bytes<Weights>;
 
 struct linear_job {
   linear_operands operands;
-  int row_pieces;   // 16 bytes each, of a row of weights
+  int row_pieces;   // of 16 bytes, that lanes multiply of a row of weights
+  int row_stride;   // all of it, in such pieces
   int steps;        // to a row of weights
   int chunk_steps;  // of those, as many as shared memory has room for x
 
@@ -86,18 +69,11 @@ __device__ range tiles_of_block(const linear_job& job) {
 __device__ int lane_index() { return static_cast<int>(threadIdx.x) % 32; }
 __device__ int warp_index() { return static_cast<int>(threadIdx.x) / 32; }
 
-// What a lane multiplies at a step: pieces of rows lane / 4 and lane / 4 + 8, and the scales of their half steps.
-struct step_weights {
-  words<4> pieces[2];
-  words<4> scales[2];
-};
-
-// Bytes of a warp's step: a piece of two rows for each lane, then the scales of all rows.
-constexpr int piece_bytes = 16;
+// What a lane multiplies at a step: pieces of rows lane / 4 and lane / 4 + 8.
 template <class Weights>
-constexpr int stage_bytes = piece_bytes * (2 * 32 + (Weights::in_groups ? tile_outputs : 0));
-template <class Weights, int Rows>
-constexpr int stream_bytes = warps * depth<Weights, Rows> * stage_bytes<Weights>;
+struct step_weights {
+  typename Weights::piece pieces[2];
+};
 
 // The weights that a warp multiplies, a step after the other, on their way to places in shared memory that are the
 // warp's own. For a group of tiles at a time, chunk by chunk of x: tile by tile, step by step.
@@ -115,34 +91,54 @@ class weight_stream {
     for (int i = 0; i < depth<Weights, Rows>; ++i) begin_copy();
   }
 
-  __device__ step_weights next() {
+  __device__ step_weights<Weights> next() {
     wait_for_copies<depth<Weights, Rows> - 1>();
-    if constexpr (Weights::in_groups) __syncwarp();  // the lanes that copied scales have waited, too
-    step_weights read;
-    const std::uint32_t row = lane_index() / 4;
+    if constexpr (shares_copies) __syncwarp();  // the lanes that copied what others read have waited, too
+    step_weights<Weights> read;
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      read.pieces[i] = load_shared(piece_place(i));
-      if constexpr (Weights::in_groups) read.scales[i] = load_shared(scale_place(row + 8 * i));
+      auto& piece = read.pieces[i];
+      piece.codes = load_shared(piece_place(i));
+      if constexpr (Weights::high_pieces > 0) piece.high = load_shared<of_piece::high_words>(high_place(i));
+      if constexpr (Weights::scale_bytes > 0) piece.scales = load_shared<of_piece::scale_words>(scale_place(i));
     }
-    if constexpr (Weights::in_groups) __syncwarp();  // what all have read may be written over
+    if constexpr (shares_copies) __syncwarp();  // what all have read may be written over
     begin_copy();
     return read;
   }
 
  private:
+  using of_piece = typename Weights::piece;
   static constexpr int step_pieces = 4 * warps;
+  static constexpr bool shares_copies = Weights::high_pieces > 0 || Weights::scale_bytes > 0;
 
-  __device__ std::uint32_t piece_place(int i) const { return place_ + memory_ + (32 * i + lane_index()) * piece_bytes; }
-  __device__ std::uint32_t scale_place(std::uint32_t row) const { return place_ + memory_ + (64 + row) * piece_bytes; }
+  __device__ std::uint32_t place(std::uint32_t at) const { return place_ + memory_ + at; }
+  __device__ std::uint32_t piece_place(int i) const { return place((32 * i + lane_index()) * piece_bytes); }
+  __device__ std::uint32_t high_place(int i) const {
+    return place(high_begin + (32 * i + lane_index()) * of_piece::high_words * 4);
+  }
+  __device__ std::uint32_t scale_place(int i) const {
+    return place(scale_begin<Weights> + (lane_index() / 4 + 8 * i) * scale_pieces<Weights> * piece_bytes + own_scales_);
+  }
+
+  // Of a row's scales as they are copied, where those are that the lane multiplies by. Where a block has less than 16
+  // bytes of them, others are copied with it.
+  static __device__ std::uint32_t own_scales() {
+    if constexpr (Weights::scale_bytes == 0) {
+      return 0;
+    } else {
+      constexpr int of_lane = of_piece::scale_words * 4, lanes = 4 * of_lane / Weights::scale_bytes;
+      return warp_index() * Weights::scale_bytes % piece_bytes + lane_index() % 4 / lanes * of_lane;
+    }
+  }
 
   // To the places that were read last.
   __device__ void begin_copy() {
     if (tile_ < end_) {
       const bool inside = piece_ < job_.row_pieces;
       copy_streamed(piece_place(0), from_, inside && outputs_ > 0);
-      copy_streamed(piece_place(1), from_ + std::int64_t{8} * job_.row_pieces, inside && outputs_ > 8);
-      if constexpr (Weights::in_groups) copy_scales();
+      copy_streamed(piece_place(1), from_ + std::int64_t{8} * job_.row_stride, inside && outputs_ > 8);
+      if constexpr (shares_copies) copy_shared();
       advance();
     }
     end_copies();
@@ -150,14 +146,29 @@ class weight_stream {
     place_ = place_ == last ? 0 : place_ + stage_bytes<Weights>;
   }
 
-  // Of a row by each of the first lanes.
-  __device__ void copy_scales() {
-    const int row = lane_index(), row_blocks = job_.row_pieces / 4, block = step_ * warps + warp_index();
-    if (row >= tile_outputs) return;
-    const bool wanted = first_output() + row < job_.operands.outputs && block < row_blocks;
-    copy_streamed(scale_place(row),
-                  static_cast<const words<4>*>(job_.operands.scales) + (first_row() + row) * row_blocks + block,
-                  wanted);
+  // What several lanes read.
+  __device__ void copy_shared() {
+    const int blocks = job_.row_pieces / 4, block = step_ * warps + warp_index();
+    const auto* const weights = static_cast<const words<4>*>(job_.operands.weights);
+    const auto* const all_scales = static_cast<const words<4>*>(job_.operands.scales);
+    if constexpr (Weights::high_pieces > 0)
+      copy_rows<Weights::high_pieces>(place(high_begin), weights + job_.row_pieces + block * Weights::high_pieces,
+                                      job_.row_stride, block < blocks);
+    copy_rows<scale_pieces<Weights>>(place(scale_begin<Weights>),
+                                     all_scales + block * Weights::scale_bytes / piece_bytes,
+                                     divided_up(blocks * Weights::scale_bytes, piece_bytes), block < blocks);
+  }
+
+  // Pieces of each row of the tile, of which the matrix's first row has these.
+  template <int Pieces>
+  __device__ void copy_rows(std::uint32_t to, const words<4>* from, int stride, bool inside) {
+#pragma unroll
+    for (int first = 0; first < tile_outputs * Pieces; first += 32) {
+      const int at = first + lane_index(), row = at / Pieces;
+      if (row >= tile_outputs) return;
+      copy_streamed(to + at * piece_bytes, from + (first_row() + row) * stride + at % Pieces,
+                    inside && first_output() + row < job_.operands.outputs);
+    }
   }
 
   __device__ void advance() {
@@ -187,12 +198,13 @@ class weight_stream {
     const int row = lane_index() / 4;
     outputs_ = job_.operands.outputs - first_output() - row;
     piece_ = (step_ * warps + warp_index()) * 4 + lane_index() % 4;
-    from_ = static_cast<const words<4>*>(job_.operands.weights) + (first_row() + row) * job_.row_pieces + piece_;
+    from_ = static_cast<const words<4>*>(job_.operands.weights) + (first_row() + row) * job_.row_stride + piece_;
   }
 
   const linear_job& job_;
   const std::uint32_t memory_;  // an address in shared memory
-  std::uint32_t place_ = 0;     // of the step that is read next, in bytes behind it
+  const std::uint32_t own_scales_ = own_scales();
+  std::uint32_t place_ = 0;  // of the step that is read next, in bytes behind `memory_`
 
   // What is copied next.
   int end_;
@@ -279,14 +291,14 @@ class input_rows {
 
   // Adds the products of a warp's share of a step, counted from the first one that was loaded. What lanes multiply
   // where there is no row ends in sums that nobody reads.
-  __device__ void multiply(int step, const step_weights& weights, tile_product<Rows>& sums) const {
+  __device__ void multiply(int step, const step_weights<Weights>& weights, tile_product<Rows>& sums) const {
     const int lane = lane_index(), last = operands_.rows * 4 - 1;
     const std::uint32_t half_bytes = operands_.rows * half_step * sizeof(T);
-    std::uint32_t x = address_ + (step * warps + warp_index()) * Weights::halves * half_bytes;
+    std::uint32_t x = address_ + (step * warps + warp_index()) * Weights::piece::halves * half_bytes;
 #pragma unroll
-    for (int half = 0; half < Weights::halves; ++half, x += half_bytes) {
-      const words<4> first = Weights::eight(weights.pieces[0], half, weights.scales[0]);
-      const words<4> second = Weights::eight(weights.pieces[1], half, weights.scales[1]);
+    for (int half = 0; half < Weights::piece::halves; ++half, x += half_bytes) {
+      const words<4> first = Weights::eight(weights.pieces[0], half);
+      const words<4> second = Weights::eight(weights.pieces[1], half);
 #pragma unroll
       for (int eighth = 0; eighth < Rows / 8; ++eighth) {
         const words<4> rows = load_shared(x + min(lane + 32 * eighth, last) * piece_bytes);
@@ -456,8 +468,8 @@ void check(const linear_operands& operands) {
     refuse(std::to_string(operands.rows) + " rows; up to " + std::to_string(most_linear_rows) + " are possible");
   if (operands.inputs <= 0 || operands.inputs % 8 != 0)
     refuse("rows of " + std::to_string(operands.inputs) + " numbers; multiples of 8 are possible");
-  if (operands.packing == weight_packing::int4 && operands.inputs % int4_group != 0)
-    refuse("rows of " + std::to_string(operands.inputs) + " codes of 4 bits; multiples of 32 are possible");
+  if (has_groups(operands.packing) && operands.inputs % packed_half != 0)
+    refuse("rows of " + std::to_string(operands.inputs) + " codes in groups; multiples of 32 are possible");
   if ((operands.packing == weight_packing::whole) != (operands.scales == nullptr))
     refuse("packed weights have scales, and only those");
   if (operands.outputs <= 0 || operands.blocks <= 0) refuse("outputs and blocks are at least 1");
@@ -484,9 +496,11 @@ void launch_linear(const linear_operands& operands, cudaStream_t stream) {
   const std::size_t most = most_shared_bytes(), kept = others + named;
   const int room = most > kept ? static_cast<int>((most - kept) / step_bytes) : 0;
   if (room == 0) throw std::runtime_error("linear: the device has too little shared memory");
-  const int row_pieces = operands.packing == weight_packing::whole
-                             ? operands.inputs / 8
-                             : static_cast<int>(packed_row_bytes(operands.packing, operands.inputs) / 16);
+  const bool is_whole = operands.packing == weight_packing::whole;
+  const auto inputs = static_cast<std::int64_t>(operands.inputs);
+  const auto row_pieces = static_cast<int>(is_whole ? inputs / 8 : 4 * packed_blocks(operands.packing, inputs));
+  const auto row_stride =
+      is_whole ? row_pieces : static_cast<int>(packed_row_bytes(operands.packing, inputs) / piece_bytes);
   const int steps = divided_up(operands.inputs, step_inputs<Weights>);
   const int chunk_steps = divided_up(steps, divided_up(steps, room));
   const std::size_t bytes = others + static_cast<std::size_t>(chunk_steps) * step_bytes;
@@ -495,19 +509,14 @@ void launch_linear(const linear_operands& operands, cudaStream_t stream) {
                                                   static_cast<int>(most - named)));
   const int blocks = std::min(operands.blocks, divided_up(operands.outputs, tile_outputs));
   launch("linear", kernel, launch_shape{dim3(static_cast<unsigned>(blocks)), threads, bytes, true}, stream,
-         linear_job{operands, row_pieces, steps, chunk_steps});
+         linear_job{operands, row_pieces, row_stride, steps, chunk_steps});
 }
 
 template <class T, int Rows>
 void launch_linear_of(const linear_operands& operands, cudaStream_t stream) {
-  switch (operands.packing) {
-    case weight_packing::whole:
-      return launch_linear<whole_weights<T>, Rows>(operands, stream);
-    case weight_packing::int8:
-      return launch_linear<int8_weights<T>, Rows>(operands, stream);
-    case weight_packing::int4:
-      return launch_linear<int4_weights<T>, Rows>(operands, stream);
-  }
+  if (operands.packing == weight_packing::whole) return launch_linear<whole_weights<T>, Rows>(operands, stream);
+  with_packed_weights<T>(operands.packing,
+                         [&](auto weights) { launch_linear<decltype(weights), Rows>(operands, stream); });
 }
 
 }  // namespace

@@ -19,9 +19,9 @@ enum class linear_result : std::uint8_t {
 };
 
 /// y = x W^T + bias, for few rows: a matrix is read once, as fast as memory gives it. Where there is a norm, x is
-/// x / sqrt(mean(x^2) + epsilon) * norm first, rounded to `type`. Packed weights are code * scale (int8), or
-/// (code - 8) * scale + zero rounded to `type` (int4). Sums are in float32. All pointers are to device memory,
-/// multiples of 16.
+/// x / sqrt(mean(x^2) + epsilon) * norm first, rounded to `type`. Packed weights are code * scale (int8), or in groups
+/// code * scale + zero, rounded to `type` once. Sums are in float32. All pointers are to device memory, multiples of
+/// 16.
 struct linear_operands {
   const void* x = nullptr;     // [rows, inputs] of `type`; of f32 where there is a norm
   const void* norm = nullptr;  // [inputs] of `type`, or none
@@ -29,14 +29,14 @@ struct linear_operands {
   const void* weights =
       nullptr;  // [outputs, inputs] of `type`, or packed; gated: [gate [outputs] | up [outputs], inputs]
   weight_packing packing = weight_packing::whole;
-  const void* scales = nullptr;  // of `type`: int8: [outputs]; int4: [outputs, packed groups of a row, scale and zero]
+  const void* scales = nullptr;  // [outputs, packed_row_scales()] of `type`, or none
   const void* bias = nullptr;    // [outputs] of `type`, or none; gated: [2 * outputs]
   linear_result result = linear_result::stored;
   void* out = nullptr;             // [rows, outputs]; not x
   number out_type = number::bf16;  // f32, or `type`; only f32 is added to
   number type = number::bf16;      // f16 or bf16
   int rows = 0;                    // most_linear_rows at most
-  int inputs = 0;                  // a multiple of 8; of 32 with int4
+  int inputs = 0;                  // a multiple of 8; of 32 where codes have groups
   int outputs = 0;
   int blocks = 0;  // thread blocks, at most: best as many as the device has multiprocessors
 };

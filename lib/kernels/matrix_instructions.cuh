@@ -80,12 +80,18 @@ __device__ inline std::uint32_t shared_address(const void* of) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(of));
 }
 
-__device__ inline words<4> load_shared(std::uint32_t address) {
-  words<4> x;
-  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(x.at[0]), "=r"(x.at[1]), "=r"(x.at[2]), "=r"(x.at[3])
-               : "r"(address)
-               : "memory");
+template <int N = 4>
+__device__ inline words<N> load_shared(std::uint32_t address) {
+  words<N> x;
+  if constexpr (N == 4)
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.at[0]), "=r"(x.at[1]), "=r"(x.at[2]), "=r"(x.at[3])
+                 : "r"(address)
+                 : "memory");
+  else if constexpr (N == 2)
+    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(x.at[0]), "=r"(x.at[1]) : "r"(address) : "memory");
+  else
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x.at[0]) : "r"(address) : "memory");
   return x;
 }
 

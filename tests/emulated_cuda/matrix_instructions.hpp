@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
+#include <string>
 
 // kernels/matrix_instructions.cuh without a GPU, with the same meanings.
 namespace cogen::kernels::cuda {
@@ -47,20 +48,22 @@ inline std::uint32_t shared_address(const void* of) {
   return static_cast<std::uint32_t>(static_cast<const std::byte*>(of) - emulated_cuda::shared_memory());
 }
 
-inline std::byte* at_shared_address(std::uint32_t address) {
-  if (address % 16 != 0 || address + 16 > emulated_cuda::most_shared_bytes)
-    throw std::logic_error("not an address of 16 bytes in shared memory");
+template <std::uint32_t Bytes>
+std::byte* at_shared_address(std::uint32_t address) {
+  if (address % Bytes != 0 || address + Bytes > emulated_cuda::most_shared_bytes)
+    throw std::logic_error("not an address of " + std::to_string(Bytes) + " bytes in shared memory");
   return emulated_cuda::shared_memory() + address;
 }
 
-inline words<4> load_shared(std::uint32_t address) {
-  words<4> x;
-  std::memcpy(&x, at_shared_address(address), sizeof x);
+template <int N = 4>
+words<N> load_shared(std::uint32_t address) {
+  words<N> x;
+  std::memcpy(&x, at_shared_address<4 * N>(address), sizeof x);
   return x;
 }
 
 inline void copy_streamed(std::uint32_t to, const void* from, bool wanted) {
-  emulated_cuda::copy_later(at_shared_address(to), wanted ? from : nullptr, 16);
+  emulated_cuda::copy_later(at_shared_address<16>(to), wanted ? from : nullptr, 16);
 }
 
 inline void end_copies() { emulated_cuda::end_copies(); }
