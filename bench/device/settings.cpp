@@ -66,9 +66,10 @@ std::vector<double> rates(const std::string& text) {
 
 device_weights weights_named(const std::string& name) {
   if (name == "whole") return device_weights::whole;
+  if (name == "stored") return device_weights::stored;
   if (name == "int8") return device_weights::int8;
   if (name == "int4") return device_weights::int4;
-  throw std::invalid_argument(fmt::format("--weights {}: there are whole, int8 and int4", name));
+  throw std::invalid_argument(fmt::format("--weights {}: there are whole, stored, int8 and int4", name));
 }
 
 std::optional<cache::quantization> quantization_named(const std::string& name) {
@@ -112,7 +113,8 @@ po::options_description described(settings& wanted, written& words) {
       "tokens that a slot of --cells can hold, if they are more than the cell's; memory comes with tokens");
   add("quantized", po::value(&words.kv_quantization)->default_value(""),
       "caches that pack: int8, int8_int4, int4 or kivi2");
-  add("weights", po::value(&words.weights)->default_value("whole"), "whole, int8 or int4");
+  add("weights", po::value(&words.weights)->default_value("whole"),
+      "whole, int8, int4, or of a model's file stored: as the file has them");
   add("window", po::value(&words.window)->default_value(0),
       "tokens that are seen: the first 4 and the newest; 0: all, as far as the model goes");
   add("offload", po::bool_switch(&words.kv_offload), "caches stay on the host, and come near layer by layer");
@@ -150,6 +152,8 @@ void check(const settings& wanted, const written& words) {
         fmt::format("--window is {}; it may be 0, or above {}", words.window, sinks_of_a_window));
   if (wanted.library && (words.fp8 || words.window > 0 || words.weights != "whole" || !words.kv_quantization.empty()))
     throw std::invalid_argument("--library goes without --fp8, --window, --weights and --quantized");
+  if (wanted.weights == device_weights::stored && wanted.model.empty())
+    throw std::invalid_argument("--weights stored needs the file of a --model");
 }
 
 }  // namespace

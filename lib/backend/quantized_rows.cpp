@@ -1,13 +1,13 @@
 #include "backend/quantized_rows.hpp"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/nan_to_num.h>
 #include <ATen/ops/stack.h>
-#include <c10/util/Half.h>
 
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -25,35 +25,6 @@ void check_groups(std::int64_t columns) {
                                 std::to_string(quantized_group) + " is needed");
 }
 
-float half(std::uint16_t bits) { return static_cast<float>(c10::Half(bits, c10::Half::from_bits())); }
-
-/// The scale and zero of a block as files have them: nibble n is n * scale + minimum.
-struct stored_scale {
-  float scale;
-  float minimum;
-};
-stored_scale scale_of(const load::q4_0_block& block) { return {half(block.scale), -middle * half(block.scale)}; }
-stored_scale scale_of(const load::q4_1_block& block) { return {half(block.scale), half(block.minimum)}; }
-
-template <class Block>
-quantized_rows unquantized_blocks(std::span<const std::byte> stored, std::int64_t rows, std::int64_t columns) {
-  auto codes = at::empty({rows, columns}, at::kByte);
-  auto scales = at::empty({rows, columns / quantized_group, 2}, at::kFloat);
-  auto* to = codes.mutable_data_ptr<std::uint8_t>();
-  auto* scale_to = scales.mutable_data_ptr<float>();
-  for (; !stored.empty(); stored = stored.subspan(sizeof(Block)), to += quantized_group, scale_to += 2) {
-    Block block;
-    std::memcpy(&block, stored.data(), sizeof block);
-    const auto [scale, minimum] = scale_of(block);
-    scale_to[0] = scale, scale_to[1] = minimum + middle * scale;
-    for (int i = 0; i < quantized_group / 2; ++i) {
-      to[i] = block.nibbles[i] & 15;
-      to[i + quantized_group / 2] = block.nibbles[i] >> 4;
-    }
-  }
-  return {codes, scales};
-}
-
 /// As divisors: a scale of 0 is that of numbers that are all 0.
 at::Tensor divisors_of(const at::Tensor& scales) {
   return scales.to(at::kFloat).clamp_min(std::numeric_limits<float>::min());
@@ -65,31 +36,76 @@ at::Tensor in_blocks(const at::Tensor& rows, std::int64_t block) {
   return left == 0 ? rows : at::constant_pad_nd(rows, {0, left});
 }
 
-quantized_rows packed_in_8_bits(const quantized_rows& rows) {
-  const auto codes = in_blocks(rows.codes, kernels::packed_inputs(kernels::weight_packing::int8));
+at::Tensor packed_8_bits(const quantized_rows& rows) {
+  const auto codes = in_blocks(rows.codes, kernels::packed_inputs(rows.packing));
   const auto blocks = codes.view(at::kByte).view({codes.size(0), -1, 2, 4, 8});
-  return {blocks.transpose(2, 3).flatten(1).contiguous(), rows.scales};
+  return blocks.transpose(2, 3).flatten(1).contiguous();
+}
+
+/// [rows, blocks, halves, pieces, pairs, even or odd]: what packed_code_of() tells codes of fewer bits apart by.
+at::Tensor by_place(const at::Tensor& codes) { return codes.view({codes.size(0), -1, 4, 4, 4, 2}); }
+
+/// Numbers of `bits` bits, as many as a byte has room for in the last dimension, become bytes; the first is lowest.
+at::Tensor bytes_of(const at::Tensor& numbers, int bits) {
+  auto bytes = numbers.select(-1, 0).clone();
+  for (std::int64_t at = 1; at < numbers.size(-1); ++at) bytes.add_(numbers.select(-1, at) * (1 << at * bits));
+  return bytes;
 }
 
 /// Of each eight codes, the even ones come first.
-quantized_rows packed_in_4_bits(const quantized_rows& rows) {
-  const auto inputs = kernels::packed_inputs(kernels::weight_packing::int4);
-  const auto codes = in_blocks(rows.codes, inputs);
-  const auto pairs =
-      codes.view({codes.size(0), -1, 4, 4, 2, 2, 2});  // block, half, piece, fours, low or high, even or odd
-  const auto bytes = pairs.select(5, 0) + pairs.select(5, 1) * 16;  // [rows, block, half, piece, fours, even or odd]
-  const auto groups = rows.scales.flatten(1);
-  return {bytes.transpose(4, 5).transpose(2, 3).flatten(1).contiguous(),
-          in_blocks(groups, 2 * inputs / quantized_group).unflatten(1, {-1, 2}).contiguous()};
+at::Tensor packed_low_bits(const at::Tensor& codes) {
+  const auto pairs = by_place(codes.bitwise_and(15)).unflatten(4, {2, 2}).transpose(5, 6);
+  return bytes_of(pairs, 4).transpose(4, 5).transpose(2, 3).flatten(
+      1);  // [rows, block, piece, half, even or odd, twos]
+}
+
+/// The same of the bits above those, a piece's halves one after the other.
+at::Tensor packed_high_bits(const at::Tensor& codes, int bits) {
+  const auto pairs = by_place(codes.bitwise_right_shift(4)).transpose(2, 3).flatten(3, 4);
+  const auto fields = pairs.unflatten(3, {bits, 2, 8 / bits}).transpose(5, 6);
+  return bytes_of(fields, bits).transpose(4, 5).flatten(1);  // [rows, block, piece, word, even or odd, bytes]
+}
+
+at::Tensor packed_codes(const quantized_rows& rows) {
+  const auto codes = in_blocks(rows.codes, kernels::packed_inputs(rows.packing));
+  const int high_bits = kernels::packed_high_bits(rows.packing);
+  const auto low = packed_low_bits(codes);
+  return high_bits == 0 ? low.contiguous() : at::cat({low, packed_high_bits(codes, high_bits)}, 1);
+}
+
+at::Tensor packed_scales(const quantized_rows& rows) {
+  const auto form = kernels::form_of(rows.packing);
+  const std::int64_t parts = kernels::packed_half / form.group;
+  const std::int64_t halves = kernels::packed_inputs(rows.packing) / kernels::packed_half;
+  const auto groups = in_blocks(rows.scales.flatten(1), kernels::packed_block_scales(rows.packing));
+  const auto blocks = groups.view({groups.size(0), -1, halves, parts, form.zeros ? 2 : 1});
+  return in_blocks(blocks.transpose(2, 3).flatten(1), 8).contiguous();
+}
+
+/// What is not a number has no code, and gets 0.
+at::Tensor as_codes(const at::Tensor& numbers, double least, double largest, at::ScalarType type) {
+  return at::nan_to_num(numbers.round().clamp_(least, largest)).to(type);
 }
 
 }  // namespace
 
+quantized_rows make_quantized_rows(kernels::weight_packing packing, std::int64_t rows, std::int64_t columns,
+                                   at::TensorOptions numbers) {
+  const auto form = kernels::form_of(packing);
+  const auto codes = at::empty({rows, columns}, numbers.dtype(form.bits == 8 ? at::kChar : at::kByte));
+  if (form.group == 0) return {codes, at::empty({rows}, numbers), packing};
+  return {codes, at::empty({rows, columns / form.group, form.zeros ? 2 : 1}, numbers), packing};
+}
+
+quantized_rows some_of(const quantized_rows& rows, std::int64_t first, std::int64_t count) {
+  return {rows.codes.narrow(0, first, count), rows.scales.narrow(0, first, count), rows.packing};
+}
+
 quantized_rows quantize_in_8_bits(const at::Tensor& numbers, at::ScalarType type) {
   constexpr double largest_code = 127;
   const auto scales = (numbers.abs().amax(1) / largest_code).to(type);
-  const auto codes = (numbers / divisors_of(scales).unsqueeze(1)).round_().clamp_(-largest_code, largest_code);
-  return {codes.to(at::kChar), scales};
+  const auto codes = numbers / divisors_of(scales).unsqueeze(1);
+  return {as_codes(codes, -largest_code, largest_code, at::kChar), scales, kernels::weight_packing::int8};
 }
 
 quantized_rows quantize_in_4_bits(const at::Tensor& numbers, at::ScalarType type) {
@@ -100,18 +116,13 @@ quantized_rows quantize_in_4_bits(const at::Tensor& numbers, at::ScalarType type
   const auto scale = ((groups.amax(2) - least) / largest_code).to(type);
   const auto zero = (least + middle * scale.to(at::kFloat)).to(type);
   const auto codes = (groups - zero.to(at::kFloat).unsqueeze(2)) / divisors_of(scale).unsqueeze(2) + middle;
-  return {codes.round().clamp_(0, largest_code).to(at::kByte).flatten(1), at::stack({scale, zero}, 2)};
+  return {as_codes(codes, 0, largest_code, at::kByte).flatten(1), at::stack({scale, zero}, 2),
+          kernels::weight_packing::int4};
 }
 
 quantized_rows packed(const quantized_rows& rows) {
-  return rows.scales.dim() == 1 ? packed_in_8_bits(rows) : packed_in_4_bits(rows);
-}
-
-quantized_rows stored_4_bits(load::element_type type, std::span<const std::byte> stored, std::int64_t rows,
-                             std::int64_t columns) {
-  check_groups(columns);
-  return type == load::element_type::q4_0 ? unquantized_blocks<load::q4_0_block>(stored, rows, columns)
-                                          : unquantized_blocks<load::q4_1_block>(stored, rows, columns);
+  const auto codes = kernels::form_of(rows.packing).bits == 8 ? packed_8_bits(rows) : packed_codes(rows);
+  return {codes, kernels::has_groups(rows.packing) ? packed_scales(rows) : rows.scales, rows.packing};
 }
 
 }  // namespace cogen::device

@@ -1,6 +1,7 @@
 #include "backend/tensor_weights.hpp"
 
 #include "backend/rotation_tables.hpp"
+#include "backend/stored_rows.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>
@@ -24,29 +25,17 @@ std::int64_t rows_of(std::span<const weights::named_rows> parts) {
 
 std::int64_t rows_at_once(std::int64_t columns) { return std::max<std::int64_t>(1, bytes_at_once / (columns * 4)); }
 
-/// A projection's codes and scales on its device.
-struct quantized_projection {
-  quantized_projection(const projection_form& to, std::int64_t outputs, std::int64_t inputs, at::TensorOptions numbers)
-      : form(to) {
-    const bool groups = in_4_bits(form);
-    rows.codes = at::empty({outputs, inputs}, numbers.dtype(groups ? at::kByte : at::kChar));
-    rows.scales = groups ? at::empty({outputs, inputs / quantized_group, 2}, numbers) : at::empty({outputs}, numbers);
-  }
+device::projection product_with(const quantized_rows& rows, operators& on) {
+  const auto packed = on.pack(rows);
+  return {.weights = packed.codes, .scales = packed.scales, .packing = packed.packing};
+}
 
-  void set(std::int64_t first, const quantized_rows& some) const {
-    const auto count = some.codes.size(0);
-    rows.codes.narrow(0, first, count).copy_(some.codes);
-    rows.scales.narrow(0, first, count).copy_(some.scales);
-  }
+void copy(const quantized_rows& from, const quantized_rows& into) {
+  into.codes.copy_(from.codes);
+  into.scales.copy_(from.scales);
+}
 
-  device::projection made() const {
-    const auto packed = form.on->pack(rows);
-    return {.weights = packed.codes, .scales = packed.scales};
-  }
-
-  const projection_form& form;
-  quantized_rows rows;
-};
+at::TensorOptions on_host() { return at::TensorOptions().dtype(at::kFloat); }
 
 bool stored_as(const weights::matrix_rows& from, at::ScalarType type) {
   return (from.type() == load::element_type::bf16 && type == at::kBFloat16) ||
@@ -87,8 +76,9 @@ device::rotations tensor_weights::rotation(const load::rope_config& config, std:
 }
 
 stored_weights::stored_weights(const load::checkpoint& files, at::TensorOptions like,
-                               weights::named_tensors::progress report, const projection_form& form)
-    : tensor_weights(like), tensors_(files, std::move(report)), form_(form) {}
+                               weights::named_tensors::progress report, const projection_form& form,
+                               kernels::worker_pool* workers)
+    : tensor_weights(like), tensors_(files, std::move(report)), form_(form), workers_(workers) {}
 
 std::vector<float> stored_weights::numbers(const std::string& name, std::initializer_list<std::int64_t> shape) {
   const auto from = tensors_.at(name, shape);
@@ -116,64 +106,125 @@ at::Tensor stored_weights::vector(std::span<const weights::named_rows> parts) {
   return all;
 }
 
+/// Each thread has some of the rows.
+void stored_weights::for_each_share(std::int64_t rows, const std::function<void(const row_range&)>& read) const {
+  const std::int64_t shares = workers_ ? std::min<std::int64_t>(rows, std::int64_t{4} * workers_->threads()) : 1;
+  const auto share = [&](std::int64_t index, int) {
+    const auto first = rows * index / shares;
+    read({first, rows * (index + 1) / shares - first});
+  };
+  if (workers_) return workers_->parallel(shares, share);
+  share(0, 0);
+}
+
 void stored_weights::read(const weights::matrix_rows& from, const at::Tensor& into) {
   const auto type = c10::typeMetaToScalarType(like().dtype());
-  const bool as_it_is = stored_as(from, type);
   const auto at_once = rows_at_once(from.columns());
   for (std::int64_t first = 0; first < into.size(0); first += at_once) {
-    const auto count = std::min(at_once, into.size(0) - first);
-    const auto numbers = at::empty({count, from.columns()}, as_it_is ? type : at::kFloat);
-    if (as_it_is)
-      from.read(first, first + count, static_cast<std::byte*>(numbers.mutable_data_ptr()));
-    else
-      from.read_as_float(first, first + count, numbers.mutable_data_ptr<float>());
-    into.narrow(0, first, count).copy_(numbers);
+    const row_range which{first, std::min(at_once, into.size(0) - first)};
+    into.narrow(0, first, which.count)
+        .copy_(stored_as(from, type) ? read_as_stored(from, which, type) : read_numbers(from, which));
   }
   tensors_.count(from.source());
 }
 
+at::Tensor stored_weights::read_as_stored(const weights::matrix_rows& from, const row_range& which,
+                                          at::ScalarType type) const {
+  const auto numbers = at::empty({which.count, from.columns()}, type);
+  auto* const to = static_cast<std::byte*>(numbers.mutable_data_ptr());
+  for_each_share(which.count, [&](const row_range& share) {
+    const auto first = which.first + share.first;
+    from.read(first, first + share.count, to + share.first * static_cast<std::int64_t>(from.row_bytes()));
+  });
+  return numbers;
+}
+
+/// [rows, columns] float32, in host memory.
+at::Tensor stored_weights::read_numbers(const weights::matrix_rows& from, const row_range& which) const {
+  const auto numbers = at::empty({which.count, from.columns()}, on_host());
+  auto* const to = numbers.mutable_data_ptr<float>();
+  for_each_share(which.count, [&](const row_range& share) {
+    const auto first = which.first + share.first;
+    from.read_as_float(first, first + share.count, to + share.first * from.columns());
+  });
+  return numbers;
+}
+
 device::projection stored_weights::projection(std::span<const weights::named_rows> parts, std::int64_t inputs) {
-  if (form_.bits == cogen::device_weights::whole) return tensor_weights::projection(parts, inputs);
-  quantized_projection quantized(form_, rows_of(parts), inputs, like());
-  for (std::int64_t before = 0; const auto& part : parts) {
-    const auto from = tensors_.rows(part, inputs);
-    const auto at_once = rows_at_once(inputs);
-    for (std::int64_t first = 0; first < part.rows; first += at_once)
-      quantized.set(before + first, read_quantized(from, first, std::min(part.rows, first + at_once)));
+  std::vector<weights::matrix_rows> all;
+  for (const auto& part : parts) all.push_back(tensors_.rows(part, inputs));
+  const auto packing = packing_of(all);
+  if (!packing) return tensor_weights::projection(parts, inputs);
+  const auto rows = make_quantized_rows(*packing, rows_of(parts), inputs, like());
+  const auto at_once = rows_at_once(inputs);
+  for (std::int64_t before = 0, index = 0; const auto& part : parts) {
+    const auto& from = all[static_cast<std::size_t>(index++)];
+    for (std::int64_t first = 0; first < part.rows; first += at_once) {
+      const row_range which{first, std::min(at_once, part.rows - first)};
+      copy(read_quantized(from, which, *packing), some_of(rows, before + first, which.count));
+    }
     tensors_.count(from.source());
     before += part.rows;
   }
-  return quantized.made();
+  return product_with(rows, *form_.on);
 }
 
-quantized_rows stored_weights::read_quantized(const weights::matrix_rows& from, std::int64_t first,
-                                              std::int64_t last) const {
-  const auto rows = last - first;
-  if (in_4_bits(form_) && has_4_bits(from.type())) {
-    std::vector<std::byte> stored(static_cast<std::size_t>(rows) * from.row_bytes());
-    from.read(first, last, stored.data());
-    return stored_4_bits(from.type(), stored, rows, from.columns());
+/// Of a projection of these parts; none for whole numbers.
+std::optional<kernels::weight_packing> stored_weights::packing_of(std::span<const weights::matrix_rows> parts) const {
+  switch (form_.bits) {
+    case cogen::device_weights::whole:
+      return std::nullopt;
+    case cogen::device_weights::int8:
+      return kernels::weight_packing::int8;
+    case cogen::device_weights::int4:
+      return kernels::weight_packing::int4;
+    case cogen::device_weights::stored:
+      break;
   }
-  const auto read = at::empty({rows, from.columns()}, at::kFloat);
-  from.read_as_float(first, last, read.mutable_data_ptr<float>());
-  const auto numbers = read.to(like().device());
-  const auto type = c10::typeMetaToScalarType(like().dtype());
-  return in_4_bits(form_) ? quantize_in_4_bits(numbers, type) : quantize_in_8_bits(numbers, type);
+  std::vector<load::element_type> types;
+  for (const auto& part : parts) types.push_back(part.type());
+  return device::packing_of(types);
+}
+
+/// As they are stored, if the packing has such codes.
+quantized_rows stored_weights::read_quantized(const weights::matrix_rows& from, const row_range& which,
+                                              kernels::weight_packing packing) const {
+  const auto type = from.type();
+  const bool as_stored = form_.bits == cogen::device_weights::stored || device::packing_of({&type, 1}) == packing;
+  if (as_stored) return read_codes(from, which, packing);
+  const auto numbers = read_numbers(from, which).to(like().device());
+  const auto scales = c10::typeMetaToScalarType(like().dtype());
+  return packing == kernels::weight_packing::int4 ? quantize_in_4_bits(numbers, scales)
+                                                  : quantize_in_8_bits(numbers, scales);
+}
+
+quantized_rows stored_weights::read_codes(const weights::matrix_rows& from, const row_range& which,
+                                          kernels::weight_packing packing) const {
+  auto rows = make_quantized_rows(packing, which.count, from.columns(), on_host());
+  for_each_share(which.count, [&](const row_range& share) {
+    std::vector<std::byte> stored(static_cast<std::size_t>(share.count) * from.row_bytes());
+    const auto first = which.first + share.first;
+    from.read(first, first + share.count, stored.data());
+    read_stored_rows(from.type(), stored, some_of(rows, share.first, share.count));
+  });
+  return rows;
 }
 
 at::Tensor random_weights::matrix(std::span<const weights::named_rows> parts, std::int64_t inputs) {
   return at::empty({rows_of(parts), inputs}, like()).normal_(0, deviation_);
 }
 
-/// Of about the same size as unquantized ones.
+/// Of about the same size as unquantized ones. There is no file that has stored any.
 device::projection random_weights::projection(std::span<const weights::named_rows> parts, std::int64_t inputs) {
-  if (form_.bits == cogen::device_weights::whole) return tensor_weights::projection(parts, inputs);
-  const int largest = in_4_bits(form_) ? 15 : 127;
-  const quantized_projection quantized(form_, rows_of(parts), inputs, like());
-  quantized.rows.codes.random_(in_4_bits(form_) ? 0 : -largest, largest + 1);
-  quantized.rows.scales.fill_(2 * deviation_ / largest);
-  if (in_4_bits(form_)) quantized.rows.scales.select(2, 1).zero_();
-  return quantized.made();
+  const bool in_4_bits = form_.bits == cogen::device_weights::int4;
+  if (!in_4_bits && form_.bits != cogen::device_weights::int8) return tensor_weights::projection(parts, inputs);
+  const int largest = in_4_bits ? 15 : 127;
+  const auto rows = make_quantized_rows(in_4_bits ? kernels::weight_packing::int4 : kernels::weight_packing::int8,
+                                        rows_of(parts), inputs, like());
+  rows.codes.random_(in_4_bits ? 0 : -largest, largest + 1);
+  rows.scales.fill_(2 * deviation_ / largest);
+  if (in_4_bits) rows.scales.select(2, 1).zero_();
+  return product_with(rows, *form_.on);
 }
 
 at::Tensor random_weights::vector(std::span<const weights::named_rows> parts) {

@@ -2,6 +2,7 @@
 
 #include "backend/operators.hpp"
 #include "backend/quantized_rows.hpp"
+#include "kernels/worker_pool.hpp"
 #include "weights/named_tensors.hpp"
 
 #include <cogen/load/checkpoint.hpp>
@@ -13,6 +14,7 @@
 #include <functional>
 #include <initializer_list>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -75,14 +77,14 @@ struct projection_form {
   cogen::device_weights bits = cogen::device_weights::whole;
   device::operators* on = nullptr;
 };
-inline bool in_4_bits(const projection_form& form) { return form.bits == cogen::device_weights::int4; }
 
 /// Weights of a checkpoint, rounded to one number format. Members throw load::load_error like weight_reader's, and what
 /// the progress function throws.
 class stored_weights final : public tensor_weights {
  public:
+  /// Tensors are read on the threads of `workers`, which must outlive it; null: on the calling thread.
   stored_weights(const load::checkpoint& files, at::TensorOptions like, weights::named_tensors::progress report,
-                 const projection_form& form = {});
+                 const projection_form& form = {}, kernels::worker_pool* workers = nullptr);
 
   weights::named_tensors& tensors() { return tensors_; }
 
@@ -94,11 +96,21 @@ class stored_weights final : public tensor_weights {
   device::projection projection(std::span<const weights::named_rows> parts, std::int64_t inputs) override;
 
  private:
+  using row_range = weights::row_run;
+
   void read(const weights::matrix_rows& from, const at::Tensor& into);
-  quantized_rows read_quantized(const weights::matrix_rows& from, std::int64_t first, std::int64_t last) const;
+  at::Tensor read_as_stored(const weights::matrix_rows& from, const row_range& which, at::ScalarType type) const;
+  at::Tensor read_numbers(const weights::matrix_rows& from, const row_range& which) const;
+  std::optional<kernels::weight_packing> packing_of(std::span<const weights::matrix_rows> parts) const;
+  quantized_rows read_quantized(const weights::matrix_rows& from, const row_range& which,
+                                kernels::weight_packing packing) const;
+  quantized_rows read_codes(const weights::matrix_rows& from, const row_range& which,
+                            kernels::weight_packing packing) const;
+  void for_each_share(std::int64_t rows, const std::function<void(const row_range&)>& read) const;
 
   weights::named_tensors tensors_;
   const projection_form form_;
+  kernels::worker_pool* const workers_;
 };
 
 /// Normally distributed numbers, the same for the same seed and order of calls: for measuring speed.

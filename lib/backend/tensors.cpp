@@ -7,6 +7,7 @@
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace cogen::device {
@@ -65,7 +66,7 @@ heads::heads(const tensor_weights& weights, const models::attention_spec& spec, 
 }
 
 tensors::stacked tensors::stack(const std::vector<projection*>& all) {
-  if (all.front()->scales.defined()) return {};
+  if (std::ranges::any_of(all, [](const auto* one) { return one->scales.defined(); })) return {};
   const auto as_one = [&](at::Tensor projection::*of) {
     std::vector<at::Tensor> each;
     for (const auto* one : all) each.push_back(one->*of);

@@ -2,6 +2,7 @@
 
 #include "backend/mixer_tensors.hpp"
 #include "backend/parts.hpp"
+#include "kernels/packed_weights.hpp"
 #include "models/model_spec.hpp"
 #include "weights/qkv_rows.hpp"
 
@@ -83,6 +84,7 @@ struct projection {
   at::Tensor weights;      ///< [outputs, inputs] of the activations' type, or codes of operators::pack()
   at::Tensor bias = {};    ///< [outputs], or none
   at::Tensor scales = {};  ///< those of operators::pack(), of the activations' type; none without codes
+  kernels::weight_packing packing = kernels::weight_packing::whole;
   std::vector<adapter> adapters = {};
   bool is_shard = false;  ///< its results are added to those of other ranks
 };

@@ -23,8 +23,21 @@ namespace cogen {
 namespace {
 
 std::string_view name_of(device_weights bits) {
-  return bits == device_weights::int8 ? "int8" : bits == device_weights::int4 ? "int4" : "whole";
+  switch (bits) {
+    case device_weights::whole:
+      return "whole";
+    case device_weights::stored:
+      return "stored";
+    case device_weights::int8:
+      return "int8";
+    case device_weights::int4:
+      return "int4";
+  }
+  return "";
 }
+
+/// Whether models on the CPU are loaded so: they keep all weights as their file has them.
+bool as_on_cpu(device_weights bits) { return bits == device_weights::whole || bits == device_weights::stored; }
 
 /// Calls `options.progress` and throws when it returns false.
 weights::named_tensors::progress report_to(const load_options& options, const load::checkpoint& files) {
@@ -71,7 +84,8 @@ std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& f
   if (report) report(0);
   const auto packer = backend->make_operators();
   const auto like = at::TensorOptions(backend->device()).dtype(backend->number_format(device_type(files)));
-  device::stored_weights weights(files, like, report, {.bits = options.device_weights, .on = packer.get()});
+  kernels::worker_pool workers(options.threads);
+  device::stored_weights weights(files, like, report, {.bits = options.device_weights, .on = packer.get()}, &workers);
   weights.tensors().expect(spec);
   auto network = nn::make_device_decoder(spec, config, weights, ranks ? backend->make_collectives(ranks) : nullptr);
   if (!ranks) weights.tensors().finish();  // other ranks read the others
@@ -115,7 +129,7 @@ std::shared_ptr<const model> nn::load_rank(const std::filesystem::path& path, co
   models::family_named(files.family());  // refused as such, whatever else is wrong
   if (options.threads && *options.threads < 1)
     throw std::invalid_argument(fmt::format("load_options.threads is {}; it must be at least 1", *options.threads));
-  if (options.device == "cpu" && options.device_weights != device_weights::whole)
+  if (options.device == "cpu" && !as_on_cpu(options.device_weights))
     throw std::invalid_argument(
         fmt::format("load_options.device_weights is {}; models on the CPU keep weights as their file has them",
                     name_of(options.device_weights)));
@@ -127,7 +141,7 @@ std::shared_ptr<const model> nn::load_rank(const std::filesystem::path& path, co
   auto network = options.device == "cpu" ? read_network(files, spec, config, options, ranks)
                                          : read_device_network(files, spec, config, options, ranks);
   auto fingerprint = nn::fingerprint_of(files, config);
-  if (options.device_weights != device_weights::whole)
+  if (options.device != "cpu" && options.device_weights != device_weights::whole)
     fingerprint += fmt::format(", in {}", name_of(options.device_weights));
   if (ranks) fingerprint += fmt::format(", over {} tensor ranks", ranks->tensor().count);
   if (options.multi_token_prediction) fingerprint += ", with multi-token prediction";

@@ -156,6 +156,22 @@ BOOST_DATA_TEST_CASE(attention_is_that_of_plain_tensors,
     BOOST_TEST(distance(out.select(0, token), expected.select(0, token)) < 1e-2, "token " << token);
 }
 
+using kernels::weight_packing;
+
+constexpr weight_packing packings[] = {
+    weight_packing::int8,       weight_packing::int4,        weight_packing::int5,       weight_packing::int6,
+    weight_packing::int6_zeros, weight_packing::int8_groups, weight_packing::int8_zeros, weight_packing::mxfp4};
+
+/// Random codes and scales.
+device::quantized_rows any_codes(weight_packing packing, std::int64_t rows, std::int64_t columns,
+                                 at::TensorOptions like) {
+  const int bits = kernels::form_of(packing).bits;
+  auto made = device::make_quantized_rows(packing, rows, columns, like);
+  made.codes.random_(bits == 8 ? -127 : 0, bits == 8 ? 128 : 1 << bits);
+  made.scales.normal_(0, 1.0 / (1 << (bits - 2)));
+  return made;
+}
+
 BOOST_DATA_TEST_CASE(products_norms_and_gates_are_those_of_plain_tensors,
                      data::make({at::kBFloat16, at::kHalf}) * data::make({1, 3, 64, 200}), type, rows) {
   const auto gpu = device::backend_named("cuda")->make_operators();
@@ -183,17 +199,15 @@ BOOST_DATA_TEST_CASE(products_norms_and_gates_are_those_of_plain_tensors,
             [&](auto& on, const auto& y) { on.norm_activated(residual, norm, by, {}, y); });
     compare("added" + suffix, wide, [&](auto& on, const auto& y) { on.linear_add(x, by, {}, y.copy_(wide)); });
   }
-  for (const bool in_4_bits : {false, true}) {
-    const auto numbers = at::randn({960, 576}, like.dtype(at::kFloat));
-    const auto quantized =
-        in_4_bits ? device::quantize_in_4_bits(numbers, type) : device::quantize_in_8_bits(numbers, type);
+  for (const auto packing : packings) {
+    const auto quantized = any_codes(packing, 960, 576, like);
     for (const auto& shift : {at::Tensor(), bias}) {
       const auto by = [&](device::operators& on) {
         const auto packed = on.pack(quantized);
-        return device::projection{packed.codes, shift, packed.scales};
+        return device::projection{.weights = packed.codes, .bias = shift, .scales = packed.scales, .packing = packing};
       };
       const std::string suffix =
-          std::string(in_4_bits ? " in 4 bits" : " in 8 bits") + (shift.defined() ? ", biased" : "");
+          ", packing " + std::to_string(static_cast<int>(packing)) + (shift.defined() ? ", biased" : "");
       compare("linear" + suffix, at::empty({rows, 960}, like),
               [&](auto& on, const auto& y) { on.norm_linear(residual, norm, by(on), y); });
       compare("gated" + suffix, at::empty({rows, 480}, like),

@@ -44,8 +44,9 @@ class seeded_weights final : public device::tensor_weights {
     const auto whole = numbers(parts, inputs).to(at::kFloat);
     const auto quantized =
         in_4_bits ? device::quantize_in_4_bits(whole, at::kBFloat16) : device::quantize_in_8_bits(whole, at::kBFloat16);
-    const auto packed = form_.on->pack({quantized.codes.to(like().device()), quantized.scales.to(like())});
-    return {.weights = packed.codes, .scales = packed.scales};
+    const auto packed =
+        form_.on->pack({quantized.codes.to(like().device()), quantized.scales.to(like()), quantized.packing});
+    return {.weights = packed.codes, .scales = packed.scales, .packing = packed.packing};
   }
 
   at::Tensor vector(std::span<const weights::named_rows> parts) override {

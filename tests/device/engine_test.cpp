@@ -491,6 +491,7 @@ BOOST_AUTO_TEST_CASE(weights_of_fewer_bits_say_nearly_the_same) {
   BOOST_TEST(off(stored, device_weights::int8) > 1e-4);
   BOOST_TEST(off(stored, device_weights::int4) < 0.3);
   BOOST_TEST(off(stored, device_weights::int4) > 1e-4);
+  BOOST_TEST(off(stored, device_weights::stored) < 1e-5);
 }
 
 BOOST_AUTO_TEST_CASE(weights_that_cannot_be_quantized_are_refused) {

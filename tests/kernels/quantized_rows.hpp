@@ -42,6 +42,45 @@ inline std::int64_t whole_blocks(weight_format format, std::int64_t inputs) {
   return (inputs + block - 1) / block * block;
 }
 
+/// In the headers of GGUF files.
+inline std::uint32_t ggml_number(weight_format format) {
+  switch (format) {
+    case weight_format::f32:
+      return 0;
+    case weight_format::f16:
+      return 1;
+    case weight_format::bf16:
+      return 30;
+    case weight_format::q4_0:
+      return 2;
+    case weight_format::q4_1:
+      return 3;
+    case weight_format::q5_0:
+      return 6;
+    case weight_format::q5_1:
+      return 7;
+    case weight_format::q8_0:
+      return 8;
+    case weight_format::iq4_nl:
+      return 20;
+    case weight_format::mxfp4:
+      return 39;
+    case weight_format::q2_k:
+      return 10;
+    case weight_format::q3_k:
+      return 11;
+    case weight_format::q4_k:
+      return 12;
+    case weight_format::q5_k:
+      return 13;
+    case weight_format::q6_k:
+      return 14;
+    case weight_format::iq4_xs:
+      return 23;
+  }
+  return ~0U;
+}
+
 class row_writer {
  public:
   row_writer(weight_format format, std::int64_t rows, std::int64_t inputs, std::uint32_t seed)

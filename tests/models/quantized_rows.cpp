@@ -1,24 +1,50 @@
+#include "../kernels/quantized_rows.hpp"
+
 #include "backend/quantized_rows.hpp"
+#include "backend/stored_rows.hpp"
+#include "load/dequantize.hpp"
 
 #include <ATen/TensorOperators.h>
-#include <ATen/ops/equal.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/maximum.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/zeros.h>
 #include <boost/test/unit_test.hpp>
-#include <c10/util/Half.h>
 
-#include <cstring>
-#include <random>
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
 #include <vector>
 
 namespace cogen::device {
 namespace {
 
-at::Tensor unpacked_4_bits(const quantized_rows& rows) {
+using kernels::weight_packing;
+using load::element_type;
+
+constexpr weight_packing packings[] = {
+    weight_packing::int8,       weight_packing::int4,        weight_packing::int5,       weight_packing::int6,
+    weight_packing::int6_zeros, weight_packing::int8_groups, weight_packing::int8_zeros, weight_packing::mxfp4};
+
+constexpr float e2m1_numbers[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6, 0, -0.5F, -1, -1.5F, -2, -3, -4, -6};
+
+/// What a code stands for without its scale.
+float value_of(const quantized_rows& rows, std::int64_t row, std::int64_t column) {
+  const auto form = kernels::form_of(rows.packing);
+  const int code = rows.codes[row][column].item<int>();
+  return form.e2m1 ? e2m1_numbers[code] : static_cast<float>(code - form.middle());
+}
+
+/// The numbers of rows with groups.
+at::Tensor unpacked(const quantized_rows& rows) {
   const auto scales = rows.scales.to(at::kFloat);
-  const auto groups = rows.codes.to(at::kFloat).unflatten(1, {scales.size(1), quantized_group});
-  return ((groups - 8) * scales.narrow(2, 0, 1) + scales.narrow(2, 1, 1)).flatten(1);
+  auto values = at::empty(rows.codes.sizes(), at::kFloat);
+  for (std::int64_t row = 0; row < values.size(0); ++row)
+    for (std::int64_t column = 0; column < values.size(1); ++column) values[row][column] = value_of(rows, row, column);
+  auto groups = values.unflatten(1, {scales.size(1), kernels::form_of(rows.packing).group}) * scales.narrow(2, 0, 1);
+  if (kernels::form_of(rows.packing).zeros) groups = groups + scales.narrow(2, 1, 1);
+  return groups.flatten(1);
 }
 
 BOOST_AUTO_TEST_SUITE(packed_rows_test)
@@ -40,71 +66,143 @@ BOOST_AUTO_TEST_CASE(numbers_in_4_bits_are_off_by_half_a_step_of_their_group) {
   const auto quantized = quantize_in_4_bits(numbers, at::kFloat);
   BOOST_TEST(quantized.codes.to(at::kInt).max().item<int>() == 15);
   const auto steps = quantized.scales.select(2, 0).repeat_interleave(quantized_group, 1);
-  const auto off = (unpacked_4_bits(quantized) - numbers).abs();
+  const auto off = (unpacked(quantized) - numbers).abs();
   BOOST_TEST((off <= steps * 0.5001F + 1e-6F).all().item<bool>());
   BOOST_CHECK_THROW(quantize_in_4_bits(at::zeros({1, 40}), at::kFloat), std::invalid_argument);
 }
 
-/// Of random codes, and what files mean by them.
-template <class Block, class Value>
-void check_stored(load::element_type type, Value value) {
-  constexpr std::int64_t rows = 6, columns = 96;
-  std::mt19937 random(4);
-  std::vector<Block> blocks(rows * columns / quantized_group);
-  for (auto& block : blocks) {
-    for (auto& byte : reinterpret_cast<std::uint8_t(&)[sizeof block]>(block))
-      byte = static_cast<std::uint8_t>(random());
-    block.scale = c10::Half(0.01F * static_cast<float>(random() % 100)).x;
-    if constexpr (requires { block.minimum; }) block.minimum = c10::Half(-0.1F * static_cast<float>(random() % 9)).x;
-  }
-  const auto quantized = stored_4_bits(type, std::as_bytes(std::span(blocks)), rows, columns);
-  const auto numbers = unpacked_4_bits(quantized);
-  for (std::int64_t row = 0; row < rows; ++row)
-    for (std::int64_t column = 0; column < columns; ++column) {
-      const auto& block = blocks[static_cast<std::size_t>((row * columns + column) / quantized_group)];
-      const int i = static_cast<int>(column % quantized_group);
-      const int nibble = i < 16 ? block.nibbles[i] & 15 : block.nibbles[i - 16] >> 4;
-      BOOST_TEST(quantized.codes[row][column].template item<int>() == nibble);
-      BOOST_TEST(std::abs(numbers[row][column].template item<float>() - value(block, nibble)) < 1e-5F);
-    }
+/// In the order of kernels::weight_format, and all that are quantized.
+constexpr element_type types[] = {element_type::q4_0,  element_type::q4_1,   element_type::q5_0,  element_type::q5_1,
+                                  element_type::q8_0,  element_type::iq4_nl, element_type::mxfp4, element_type::q2_k,
+                                  element_type::q3_k,  element_type::q4_k,   element_type::q5_k,  element_type::q6_k,
+                                  element_type::iq4_xs};
+
+kernels::encoder_rows random_rows(element_type type) {
+  const auto found = std::ranges::find_if(
+      kernels::all_formats, [&](auto format) { return kernels::name_of(format) == load::to_string(type); });
+  return kernels::random_rows(*found, 3, 512, 7);
 }
 
-float half(std::uint16_t bits) { return static_cast<float>(c10::Half(bits, c10::Half::from_bits())); }
+weight_packing packing_of_both(element_type one, element_type other) {
+  const element_type both[] = {one, other};
+  return packing_of(both).value();
+}
 
-BOOST_AUTO_TEST_CASE(what_files_keep_in_4_bits_stays_as_it_is) {
-  check_stored<load::q4_0_block>(load::element_type::q4_0, [](const auto& block, int nibble) {
-    return half(block.scale) * static_cast<float>(nibble - 8);
-  });
-  check_stored<load::q4_1_block>(load::element_type::q4_1, [](const auto& block, int nibble) {
-    return half(block.scale) * static_cast<float>(nibble) + half(block.minimum);
-  });
+BOOST_AUTO_TEST_CASE(what_files_keep_in_codes_has_the_same_numbers_beside_any_other) {
+  for (const auto type : types) {
+    const auto rows = random_rows(type);
+    std::vector<float> numbers(rows.values.size());
+    load::dequantize(type, rows.bytes, numbers);
+    const auto expected = at::from_blob(numbers.data(), {rows.rows, rows.inputs});
+    for (const auto other : types) {
+      const auto read = make_quantized_rows(packing_of_both(type, other), rows.rows, rows.inputs, at::kFloat);
+      read_stored_rows(type, rows.bytes, read);
+      BOOST_TEST((unpacked(read) - expected).abs().max().item<float>() < 1e-6F * expected.abs().max().item<float>(),
+                 load::to_string(type) << " beside " << load::to_string(other));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(codes_are_packed_in_as_few_bits_as_hold_them) {
+  const auto packed_as = [](weight_packing expected, std::initializer_list<element_type> all) {
+    BOOST_TEST((packing_of({all.begin(), all.size()}) == expected), static_cast<int>(expected));
+  };
+  using enum weight_packing;
+  for (const auto type : {element_type::q4_0, element_type::q4_1, element_type::q4_k}) packed_as(int4, {type});
+  for (const auto type : {element_type::q5_0, element_type::q5_1, element_type::q5_k}) packed_as(int5, {type});
+  for (const auto type : {element_type::q6_k, element_type::q3_k}) packed_as(int6, {type});
+  for (const auto type : {element_type::q8_0, element_type::iq4_nl, element_type::iq4_xs})
+    packed_as(int8_groups, {type});
+  packed_as(int6_zeros, {element_type::q2_k});
+  packed_as(mxfp4, {element_type::mxfp4, element_type::mxfp4});
+  packed_as(int5, {element_type::q5_k, element_type::q4_0, element_type::q4_k});
+  packed_as(int6, {element_type::q5_0, element_type::q6_k, element_type::mxfp4});
+  packed_as(int6_zeros, {element_type::q4_k, element_type::q4_k, element_type::q6_k});
+  packed_as(int8_groups, {element_type::q8_0, element_type::q4_0});
+  packed_as(int8_zeros, {element_type::q8_0, element_type::q4_k});
+  packed_as(int8_zeros, {element_type::q8_0, element_type::q6_k});
+  for (const auto number : {element_type::f32, element_type::bf16}) {
+    const element_type some[] = {element_type::q4_k, number};
+    BOOST_TEST(!packing_of(some));
+  }
 }
 
 /// The code of an input among the bytes of its row.
-int packed_code(const at::Tensor& codes, std::int64_t row, kernels::weight_packing packing, std::int64_t input) {
-  const auto at = kernels::packed_code_of(packing, input);
-  const int byte = codes[row][at.byte].item<int>();
-  return packing == kernels::weight_packing::int8 ? static_cast<std::int8_t>(byte) : byte >> at.bit & 15;
+int packed_code(const at::Tensor& codes, std::int64_t row, weight_packing packing, std::int64_t inputs,
+                std::int64_t input) {
+  const auto bits_at = [&](const kernels::packed_code& at) { return codes[row][at.byte].item<int>() >> at.bit; };
+  const int low = bits_at(kernels::packed_code_of(packing, input));
+  if (kernels::form_of(packing).bits == 8) return static_cast<std::int8_t>(low);
+  const int high_bits = kernels::packed_high_bits(packing);
+  if (high_bits == 0) return low & 15;
+  const int high = bits_at(kernels::packed_high_bits_of(packing, inputs, input)) & ((1 << high_bits) - 1);
+  return (low & 15) | high << 4;
 }
 
-BOOST_AUTO_TEST_CASE(packed_codes_are_where_kernels_read_them) {
-  using kernels::weight_packing;
-  for (const auto packing : {weight_packing::int8, weight_packing::int4})
+/// Any codes and scales.
+quantized_rows any_rows(weight_packing packing, std::int64_t inputs) {
+  const auto form = kernels::form_of(packing);
+  auto rows = make_quantized_rows(packing, 3, inputs, at::kHalf);
+  rows.codes.random_(form.bits == 8 ? -128 : 0, form.bits == 8 ? 128 : 1 << form.bits);
+  rows.scales.normal_();
+  return rows;
+}
+
+BOOST_AUTO_TEST_CASE(packed_codes_and_scales_are_where_kernels_read_them) {
+  for (const auto packing : packings)
     for (const std::int64_t inputs : {32, 64, 96, 128, 576}) {
-      const auto numbers = at::randn({3, inputs});
-      const bool in_4_bits = packing == weight_packing::int4;
-      const auto rows = in_4_bits ? quantize_in_4_bits(numbers, at::kHalf) : quantize_in_8_bits(numbers, at::kHalf);
+      const auto rows = any_rows(packing, inputs);
       const auto made = packed(rows);
+      BOOST_TEST((made.packing == packing));
       BOOST_TEST(made.codes.size(1) == kernels::packed_row_bytes(packing, inputs));
       BOOST_TEST(made.codes.is_contiguous());
       for (std::int64_t row = 0; row < 3; ++row)
         for (std::int64_t input = 0; input < inputs; ++input)
-          BOOST_TEST(packed_code(made.codes, row, packing, input) == rows.codes[row][input].item<int>());
-      if (!in_4_bits) continue;
-      BOOST_TEST(made.scales.size(1) == 4 * kernels::packed_blocks(packing, inputs));
-      BOOST_TEST(at::equal(made.scales.narrow(1, 0, inputs / 32), rows.scales));
+          BOOST_TEST(packed_code(made.codes, row, packing, inputs, input) == rows.codes[row][input].item<int>());
+      if (!kernels::has_groups(packing)) continue;
+      const auto form = kernels::form_of(packing);
+      BOOST_TEST(made.scales.size(1) == kernels::packed_row_scales(packing, inputs));
       BOOST_TEST(made.scales.is_contiguous());
+      for (std::int64_t row = 0; row < 3; ++row)
+        for (std::int64_t input = 0; input < inputs; ++input)
+          for (int part = 0; part < (form.zeros ? 2 : 1); ++part)
+            BOOST_TEST(made.scales[row][kernels::packed_scale_of(packing, input) + part].item<float>() ==
+                       rows.scales[row][input / form.group][part].item<float>());
     }
+}
+
+BOOST_AUTO_TEST_CASE(packed_rows_take_little_more_than_files) {
+  const auto bits_of = [](element_type type) {
+    const auto packing = packing_of({&type, 1}).value();
+    constexpr std::int64_t inputs = 4096;
+    return static_cast<double>(8 * kernels::packed_row_bytes(packing, inputs) +
+                               16 * kernels::packed_row_scales(packing, inputs)) /
+           inputs;
+  };
+  for (const auto type :
+       {element_type::q4_0, element_type::q4_1, element_type::q4_k, element_type::q5_0, element_type::q5_1,
+        element_type::q5_k, element_type::q6_k, element_type::q8_0, element_type::mxfp4}) {
+    const auto [elements, bytes] = load::layout(type);
+    BOOST_TEST(bits_of(type) < 1.12 * 8 * static_cast<double>(bytes) / static_cast<double>(elements),
+               load::to_string(type));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(numbers_that_are_not_finite_have_codes) {
+  const auto numbers = at::randn({6, 64});
+  numbers[1][3] = NAN;
+  numbers[2][40] = INFINITY;
+  numbers[4][63] = -INFINITY;
+  const auto in_range = [](const at::Tensor& codes, int least, int largest) {
+    const auto all = codes.to(at::kInt);
+    BOOST_TEST(((all >= least) & (all <= largest)).all().item<bool>());
+  };
+  const auto in_8_bits = quantize_in_8_bits(numbers, at::kHalf), in_4_bits = quantize_in_4_bits(numbers, at::kHalf);
+  in_range(in_8_bits.codes, -127, 127);
+  in_range(in_4_bits.codes, 0, 15);
+  for (const std::int64_t row : {1, 2, 4}) BOOST_TEST(!in_8_bits.scales[row].isfinite().item<bool>());
+  for (const std::int64_t row : {0, 3, 5}) BOOST_TEST(in_8_bits.scales[row].isfinite().item<bool>());
+  BOOST_TEST(in_4_bits.scales.select(0, 1).select(0, 1).isfinite().all().item<bool>());  // of other numbers of the row
 }
 
 BOOST_AUTO_TEST_CASE(codes_are_nearest_with_scales_that_are_rounded) {
@@ -116,7 +214,7 @@ BOOST_AUTO_TEST_CASE(codes_are_nearest_with_scales_that_are_rounded) {
   BOOST_TEST((off <= at::maximum(scales * 0.5001F, limit * 1.0001F)).all().item<bool>());
   const auto in_4_bits = quantize_in_4_bits(numbers, at::kBFloat16);
   const auto steps = in_4_bits.scales.select(2, 0).to(at::kFloat).repeat_interleave(quantized_group, 1);
-  BOOST_TEST(((unpacked_4_bits(in_4_bits) - numbers).abs() <= steps * 0.6F + 0.02F).all().item<bool>());
+  BOOST_TEST(((unpacked(in_4_bits) - numbers).abs() <= steps * 0.6F + 0.02F).all().item<bool>());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -156,11 +156,6 @@ bool product_has_kernel(const at::Tensor& x, const projection& by) {
   return x.size(0) <= (by.scales.defined() ? few_packed_rows : few_rows) && is_aligned(x.size(1));
 }
 
-kernels::weight_packing packing_of(const projection& by) {
-  if (!by.scales.defined()) return kernels::weight_packing::whole;
-  return by.scales.dim() == 1 ? kernels::weight_packing::int8 : kernels::weight_packing::int4;
-}
-
 /// In which a product computes.
 const at::Tensor& numbers_of(const projection& by) { return by.scales.defined() ? by.scales : by.weights; }
 
@@ -249,7 +244,7 @@ class cuda_operators final : public tensor_operators {
   void norm_linear(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) override {
     if (!by.adapters.empty()) {
       const auto rows = rows_for(by, x, before);
-      norm_linear(rows, {}, {.weights = by.weights, .bias = by.bias, .scales = by.scales}, y);
+      norm_linear(rows, {}, {.weights = by.weights, .bias = by.bias, .scales = by.scales, .packing = by.packing}, y);
       return adapt(rows, by, y);
     }
     if (!product_has_kernel(x, by)) return multiply(rows_for(by, x, before), by, y);
@@ -383,7 +378,7 @@ class cuda_operators final : public tensor_operators {
   cuda::linear_operands product_of(const at::Tensor& x, const projection& by, const at::Tensor& y) const {
     return {.x = x.const_data_ptr(),
             .weights = by.weights.const_data_ptr(),
-            .packing = packing_of(by),
+            .packing = by.packing,
             .scales = by.scales.defined() ? by.scales.const_data_ptr() : nullptr,
             .bias = by.bias.defined() ? by.bias.const_data_ptr() : nullptr,
             .out = y.mutable_data_ptr(),
@@ -453,7 +448,7 @@ class cuda_operators final : public tensor_operators {
     const auto numbers = at::empty({by.weights.size(0), inputs}, by.scales.options());
     cuda::dequantize({.codes = by.weights.const_data_ptr(),
                       .scales = by.scales.const_data_ptr(),
-                      .packing = packing_of(by),
+                      .packing = by.packing,
                       .type = number_of(numbers),
                       .inputs = static_cast<int>(inputs),
                       .outputs = size_of(by.weights, 0)},

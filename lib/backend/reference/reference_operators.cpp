@@ -1,9 +1,12 @@
 #include "backend/reference/reference_operators.hpp"
 
+#include "load/element_type.hpp"
 #include "sampling/described_sampling.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/tensor.h>
 
 #include <algorithm>
 #include <cstring>
@@ -58,6 +61,20 @@ void quantize_block(const cache::device_layer& layer, std::int64_t slot, std::in
   }
 }
 
+/// What codes stand for, without scales.
+at::Tensor values_of(const at::Tensor& codes, const kernels::packed_form& form) {
+  if (!form.e2m1) return codes.to(at::kFloat) - form.middle();
+  const auto halves = at::tensor(at::ArrayRef<std::int8_t>(load::e2m1_halves), codes.device());
+  return at::index_select(halves, 0, codes.flatten().to(at::kInt)).view(codes.sizes()).to(at::kFloat) * 0.5;
+}
+
+/// values [rows, columns] times scales [rows, groups, 1], or plus the zeros that follow these
+at::Tensor of_groups(const at::Tensor& values, const at::Tensor& scales) {
+  auto groups = values.unflatten(1, {scales.size(1), -1}) * scales.narrow(2, 0, 1);
+  if (scales.size(2) == 2) groups = groups + scales.narrow(2, 1, 1);
+  return groups.flatten(1);
+}
+
 }  // namespace
 
 std::int64_t reference_operators::quantized_head_bytes(const cache::group_format&, const cache::group_format&,
@@ -67,11 +84,9 @@ std::int64_t reference_operators::quantized_head_bytes(const cache::group_format
 
 at::Tensor reference_operators::weights_of(const projection& by, std::int64_t) const {
   if (!by.scales.defined()) return by.weights;
-  const auto numbers = by.weights.to(at::kFloat), scales = by.scales.to(at::kFloat);
-  if (scales.dim() == 1) return (numbers * scales.unsqueeze(1)).to(by.scales.scalar_type());
-  const auto groups = numbers.unflatten(1, {-1, quantized_group});
-  const auto all = (groups - 8) * scales.narrow(2, 0, 1) + scales.narrow(2, 1, 1);
-  return all.flatten(1).to(by.scales.scalar_type());
+  const auto codes = values_of(by.weights, kernels::form_of(by.packing)), scales = by.scales.to(at::kFloat);
+  const auto all = kernels::has_groups(by.packing) ? of_groups(codes, scales) : codes * scales.unsqueeze(1);
+  return all.to(by.scales.scalar_type());
 }
 
 at::Tensor reference_operators::quantized_tokens(const cache::device_layer& layer, int plane) const {

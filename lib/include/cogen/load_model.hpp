@@ -30,14 +30,23 @@ struct load_progress {
   std::uint64_t total_bytes = 0;  ///< of weights in the file
 };
 
-/// How a GPU stores the matrices of a model's layers. Embeddings and the output matrix are always whole. Steps of more
-/// than 32 rows unpack each matrix first: 64 requests at once are slower than with whole weights.
+/// How a GPU stores the matrices of a model's layers. Embeddings, the output matrix, and those that choose experts or
+/// belong to the state of a mixer are always whole. Steps of more than 32 rows unpack each matrix first: 64 requests at
+/// once are slower than with whole weights. Of experts that are not whole, each multiplies all rows of a step.
 enum class device_weights : std::uint8_t {
   whole,  ///< bfloat16, or float16 where the file's weights are
   int8,   ///< 8 bits a number, and a scale for each output
 
-  /// 4 bits a number, and a scale and zero for each 32 inputs of an output. Codes of Q4_0 and Q4_1 stay as they are.
+  /// 4 bits a number, and a scale and zero for each 32 inputs of an output. Codes of Q4_0, Q4_1 and Q4_K stay as they
+  /// are.
   int4,
+
+  /// The codes of quantized matrices as the file has them, with the scales of their groups rounded to bfloat16, or
+  /// float16 where the file's weights are. MXFP4 takes 4.5 bits a number, Q4_0, Q4_1 and Q4_K 5, Q5_0, Q5_1 and Q5_K 6,
+  /// Q6_K 7, Q8_0 8.5. Others take more than in the file: Q3_K 7, Q2_K 8, IQ4_NL and IQ4_XS 8.5. Matrices that one
+  /// product multiplies by, such as those of queries, keys and values, get a form that holds the codes of all: Q4_K or
+  /// Q5_K beside Q6_K 8 bits, anything else beside Q8_0 up to 10. Where one of them is not quantized, they are whole.
+  stored,
 };
 
 /// How a model is split over processes, which mpirun has started: rank 0 runs the engine, and run_worker() is what the
@@ -70,7 +79,8 @@ struct load_options {
   /// if the file's weights are. Every model runs on each. On a GPU, parts that models of Llama's shape do not have are
   /// LibTorch's operators; their speed has not been measured.
   std::string device = "cpu";
-  cogen::device_weights device_weights = cogen::device_weights::whole;  ///< on a CPU only `whole`: the file's types
+  /// On a CPU `whole` or `stored`, which are the same there: the file's types.
+  cogen::device_weights device_weights = cogen::device_weights::whole;
   /// Loads the model's layer for multi-token prediction, which mtp() drafts with. Its weights and its keys and values
   /// take memory, and every step runs it over its tokens. On the CPU only.
   bool multi_token_prediction = false;

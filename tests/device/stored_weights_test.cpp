@@ -1,0 +1,179 @@
+// Weights that devices keep as their file has them.
+#include "../kernels/quantized_rows.hpp"
+#include "../load/temporary_folder.hpp"
+#include "../load/tiny_model.hpp"
+#include "backend/backend.hpp"
+#include "backend/tensor_weights.hpp"
+#include "kernels/worker_pool.hpp"
+
+#include <cogen/load_model.hpp>
+#include <cogen/model.hpp>
+
+#include <ATen/TensorOperators.h>
+#include <boost/test/unit_test.hpp>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cogen::test {
+namespace {
+
+BOOST_AUTO_TEST_SUITE(weights_as_stored)
+
+using kernels::weight_format;
+using kernels::weight_packing;
+
+constexpr int hidden = 256, inner = 512, kv_width = 128;
+
+/// How a file stores the matrices of a layer.
+struct layer_formats {
+  weight_format q, k, v, o, gate, up, down;
+};
+
+constexpr layer_formats layers[] = {
+    {weight_format::q4_k, weight_format::q4_k, weight_format::q6_k, weight_format::q8_0, weight_format::q5_k,
+     weight_format::q5_1, weight_format::q4_1},
+    {weight_format::q5_0, weight_format::q4_0, weight_format::q6_k, weight_format::mxfp4, weight_format::q2_k,
+     weight_format::q3_k, weight_format::iq4_xs},
+    {weight_format::q8_0, weight_format::f16, weight_format::q8_0, weight_format::iq4_nl, weight_format::mxfp4,
+     weight_format::mxfp4, weight_format::q6_k},
+    {weight_format::q8_0, weight_format::mxfp4, weight_format::q5_k, weight_format::q4_k, weight_format::q6_k,
+     weight_format::q6_k, weight_format::q5_k},
+};
+
+/// A Llama of these layers, with random weights.
+std::string file_of_layers() {
+  gguf_draft draft;
+  draft.entries = tiny_llama_entries();
+  const auto set = [&](const std::string& key, std::uint32_t value) {
+    for (auto& each : draft.entries)
+      if (each.starts_with(raw_text("llama." + key))) each = entry_u32("llama." + key, value);
+  };
+  set("block_count", std::size(layers));
+  set("embedding_length", hidden);
+  set("feed_forward_length", inner);
+  set("attention.head_count", 4);
+  set("attention.head_count_kv", 2);
+  std::uint32_t seed = 0;
+  const auto add = [&](const std::string& name, weight_format format, int rows, int columns) {
+    const auto made = kernels::random_rows(format, rows, columns, ++seed);
+    draft.add(name + ".weight", {static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows)},
+              kernels::ggml_number(format),
+              std::string_view(reinterpret_cast<const char*>(made.bytes.data()), made.bytes.size()));
+  };
+  const auto add_norm = [&](const std::string& name) {
+    draft.add(name + ".weight", {hidden}, 0, raw_floats(std::vector<float>(hidden, 1)));
+  };
+  add("token_embd", weight_format::f32, 3, hidden);
+  add_norm("output_norm");
+  for (std::size_t index = 0; index < std::size(layers); ++index) {
+    const auto& by = layers[index];
+    const auto prefix = "blk." + std::to_string(index) + ".";
+    add_norm(prefix + "attn_norm");
+    add(prefix + "attn_q", by.q, hidden, hidden);
+    add(prefix + "attn_k", by.k, kv_width, hidden);
+    add(prefix + "attn_v", by.v, kv_width, hidden);
+    add(prefix + "attn_output", by.o, hidden, hidden);
+    add_norm(prefix + "ffn_norm");
+    add(prefix + "ffn_gate", by.gate, inner, hidden);
+    add(prefix + "ffn_up", by.up, inner, hidden);
+    add(prefix + "ffn_down", by.down, hidden, inner);
+  }
+  return draft.bytes();
+}
+
+struct file_in_folder {
+  temporary_folder folder;
+  std::filesystem::path path = folder.write("model.gguf", file_of_layers());
+};
+
+at::Tensor logits_of(const std::filesystem::path& path, const load_options& options) {
+  const auto model = load_model(path, options);
+  auto cache = model->make_cache({.slots = 1, .max_sequence_length = 64});
+  return model->forward(std::vector<token>{0, 1, 2, 1, 1, 0, 2}, cache).to(at::kFloat).clone();
+}
+
+/// The matrices of a projection: queries, keys and values, or gate and up.
+std::vector<weights::named_rows> parts_of(std::size_t layer, const std::vector<std::string>& names) {
+  std::vector<weights::named_rows> parts;
+  for (const auto& name : names) {
+    const bool is_short = name == "self_attn.k_proj" || name == "self_attn.v_proj";
+    const bool is_inner = name == "mlp.gate_proj" || name == "mlp.up_proj";
+    parts.push_back({.name = "model.layers." + std::to_string(layer) + "." + name + ".weight",
+                     .rows = is_short   ? kv_width
+                             : is_inner ? inner
+                                        : hidden});
+  }
+  return parts;
+}
+
+const std::vector<std::string> qkv{"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"};
+const std::vector<std::string> output{"self_attn.o_proj"}, gate_up{"mlp.gate_proj", "mlp.up_proj"},
+    down{"mlp.down_proj"};
+
+BOOST_AUTO_TEST_CASE(models_compute_what_they_do_with_whole_weights) {
+  const file_in_folder file;
+  const auto whole = logits_of(file.path, {.threads = 2, .device = "reference"});
+  const auto stored =
+      logits_of(file.path, {.threads = 2, .device = "reference", .device_weights = device_weights::stored});
+  BOOST_TEST(whole.abs().max().item<float>() > 0.1F);
+  BOOST_TEST(((stored - whole).norm() / whole.norm()).item<float>() < 1e-4F);
+}
+
+BOOST_AUTO_TEST_CASE(matrices_of_one_product_have_a_form_that_holds_all) {
+  const file_in_folder file;
+  const load::checkpoint files(file.path);
+  const auto on = device::backend_named("reference")->make_operators();
+  device::stored_weights weights(files, at::TensorOptions().dtype(at::kFloat), {},
+                                 {.bits = device_weights::stored, .on = on.get()});
+  const auto check = [&](std::size_t layer, const std::vector<std::string>& names, weight_packing expected) {
+    const auto made = weights.projection(parts_of(layer, names), names == down ? inner : hidden);
+    BOOST_TEST((made.packing == expected), names.front() << " of layer " << layer);
+    BOOST_TEST(made.scales.defined() == (expected != weight_packing::whole));
+  };
+  check(0, qkv, weight_packing::int6_zeros);
+  check(0, output, weight_packing::int8_groups);
+  check(0, gate_up, weight_packing::int5);
+  check(0, down, weight_packing::int4);
+  check(1, qkv, weight_packing::int6);
+  check(1, output, weight_packing::mxfp4);
+  check(1, gate_up, weight_packing::int6_zeros);
+  check(1, down, weight_packing::int8_groups);
+  check(2, qkv, weight_packing::whole);
+  check(2, gate_up, weight_packing::mxfp4);
+  check(3, qkv, weight_packing::int8_zeros);
+}
+
+BOOST_AUTO_TEST_CASE(threads_read_the_same_weights) {
+  const file_in_folder file;
+  const load::checkpoint files(file.path);
+  const auto on = device::backend_named("reference")->make_operators();
+  kernels::worker_pool three(3);
+  for (const auto bits : {device_weights::whole, device_weights::int8, device_weights::int4, device_weights::stored}) {
+    const auto read = [&](kernels::worker_pool* workers) {
+      device::stored_weights weights(files, at::TensorOptions().dtype(at::kFloat), {}, {.bits = bits, .on = on.get()},
+                                     workers);
+      return std::array{weights.projection(parts_of(0, qkv), hidden), weights.projection(parts_of(1, down), inner)};
+    };
+    const auto alone = read(nullptr), together = read(&three);
+    for (std::size_t i = 0; i < alone.size(); ++i) {
+      BOOST_TEST(together[i].weights.equal(alone[i].weights));
+      BOOST_TEST(together[i].scales.defined() == alone[i].scales.defined());
+      if (alone[i].scales.defined()) BOOST_TEST(together[i].scales.equal(alone[i].scales));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(on_the_processor_they_are_whole_ones) {
+  const file_in_folder file;
+  const auto whole = load_model(file.path, {.threads = 1});
+  const auto stored = load_model(file.path, {.threads = 1, .device_weights = device_weights::stored});
+  BOOST_TEST(whole->fingerprint() == stored->fingerprint());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::test
