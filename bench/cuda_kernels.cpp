@@ -312,6 +312,15 @@ struct matrix {
   linear_result result;
   bool normed;
   number out_type;
+  weight_packing packing = weight_packing::whole;
+
+  std::int64_t rows() const { return result == linear_result::gated ? 2 * outputs : outputs; }
+  std::int64_t row_bytes() const {
+    return packing == weight_packing::whole ? inputs * std::int64_t{2} : packed_row_bytes(packing, inputs);
+  }
+  std::int64_t row_scale_bytes() const {
+    return packing == weight_packing::whole ? 0 : 2 * packed_row_scales(packing, inputs);
+  }
 };
 
 // Launches take turns over matrices that are together more than the second cache holds.
@@ -319,15 +328,19 @@ void measure_products(stopwatch& watch, const matrix& of, int multiprocessors) {
   constexpr std::size_t enough = std::size_t{400} << 20;
   constexpr std::size_t most_rows = most_linear_rows;
   const auto inputs = static_cast<std::size_t>(of.inputs), outputs = static_cast<std::size_t>(of.outputs);
-  const std::size_t size = inputs * outputs * (of.result == linear_result::gated ? 2 : 1) * 2;
+  const auto size = static_cast<std::size_t>(of.rows() * of.row_bytes());
+  const auto scale_size = static_cast<std::size_t>(of.rows() * of.row_scale_bytes());
   const int copies = static_cast<int>((enough + size - 1) / size);
   const buffer weights(size * static_cast<std::size_t>(copies)), norm(inputs * 2);
+  const buffer scales(std::max<std::size_t>(scale_size, 1) * static_cast<std::size_t>(copies));
   const buffer x(most_rows * inputs * 4), out(most_rows * outputs * 4);
   for (const int rows : {1, 4, 8, 16}) {
     const double seconds = watch.seconds(std::max(copies, 10), [&](int i, cudaStream_t stream) {
       linear({.x = x.data(),
               .norm = of.normed ? norm.data() : nullptr,
               .weights = weights.bytes() + size * static_cast<std::size_t>(i % copies),
+              .packing = of.packing,
+              .scales = scale_size == 0 ? nullptr : scales.bytes() + scale_size * static_cast<std::size_t>(i % copies),
               .result = of.result,
               .out = out.data(),
               .out_type = of.out_type,
@@ -337,7 +350,30 @@ void measure_products(stopwatch& watch, const matrix& of, int multiprocessors) {
               .blocks = multiprocessors},
              stream);
     });
-    report(std::string(of.name) + ", " + std::to_string(rows) + " rows", seconds, static_cast<double>(size));
+    report(std::string(of.name) + ", " + std::to_string(rows) + " rows", seconds,
+           static_cast<double>(size + scale_size));
+  }
+}
+
+struct named_packing {
+  const char* name;
+  weight_packing packing;
+};
+
+// What a file may store an 8-billion-parameter Llama's feed-forward in.
+void measure_packed_products(stopwatch& watch, int multiprocessors) {
+  using enum weight_packing;
+  for (const auto& [name, packing] :
+       {named_packing{"int8", int8}, named_packing{"int4", int4}, named_packing{"int5", int5},
+        named_packing{"int6", int6}, named_packing{"int6 with zeros", int6_zeros},
+        named_packing{"int8 in groups", int8_groups}, named_packing{"int8 with zeros", int8_zeros},
+        named_packing{"mxfp4", mxfp4}}) {
+    const auto up = std::string("gate and up 4096 x 28672, gated, ") + name;
+    const auto down = std::string("down 14336 x 4096, added, ") + name;
+    measure_products(watch, {up.c_str(), 4096, 14336, linear_result::gated, false, number::bf16, packing},
+                     multiprocessors);
+    measure_products(watch, {down.c_str(), 14336, 4096, linear_result::added, false, number::f32, packing},
+                     multiprocessors);
   }
 }
 
@@ -356,6 +392,7 @@ void measure_products(stopwatch& watch) {
                              matrix{"down 8192 x 2048, added", 8192, 2048, added, false, number::f32},
                              matrix{"norm, scores 2048 x 128256", 2048, 128256, stored, true, number::f32}})
     measure_products(watch, each, multiprocessors);
+  measure_packed_products(watch, multiprocessors);
 }
 
 }  // namespace
