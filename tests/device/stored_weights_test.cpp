@@ -2,6 +2,7 @@
 #include "../kernels/quantized_rows.hpp"
 #include "../load/temporary_folder.hpp"
 #include "../load/tiny_model.hpp"
+#include "../test_data.hpp"
 #include "backend/backend.hpp"
 #include "backend/tensor_weights.hpp"
 #include "kernels/worker_pool.hpp"
@@ -12,7 +13,8 @@
 #include <ATen/TensorOperators.h>
 #include <boost/test/unit_test.hpp>
 
-#include <array>
+#include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -89,10 +91,9 @@ struct file_in_folder {
   std::filesystem::path path = folder.write("model.gguf", file_of_layers());
 };
 
-at::Tensor logits_of(const std::filesystem::path& path, const load_options& options) {
-  const auto model = load_model(path, options);
-  auto cache = model->make_cache({.slots = 1, .max_sequence_length = 64});
-  return model->forward(std::vector<token>{0, 1, 2, 1, 1, 0, 2}, cache).to(at::kFloat).clone();
+at::Tensor logits_of(const model& model) {
+  auto cache = model.make_cache({.slots = 1, .max_sequence_length = 64});
+  return model.forward(std::vector<token>{0, 1, 2, 1, 1, 0, 2}, cache).to(at::kFloat).clone();
 }
 
 /// The matrices of a projection: queries, keys and values, or gate and up.
@@ -113,23 +114,50 @@ const std::vector<std::string> qkv{"self_attn.q_proj", "self_attn.k_proj", "self
 const std::vector<std::string> output{"self_attn.o_proj"}, gate_up{"mlp.gate_proj", "mlp.up_proj"},
     down{"mlp.down_proj"};
 
-BOOST_AUTO_TEST_CASE(models_compute_what_they_do_with_whole_weights) {
-  const file_in_folder file;
-  const auto whole = logits_of(file.path, {.threads = 2, .device = "reference"});
-  const auto stored =
-      logits_of(file.path, {.threads = 2, .device = "reference", .device_weights = device_weights::stored});
-  BOOST_TEST(whole.abs().max().item<float>() > 0.1F);
-  BOOST_TEST(((stored - whole).norm() / whole.norm()).item<float>() < 1e-4F);
+/// A model with weights as they are stored computes what it does with whole ones, in less memory.
+void check_model(const std::filesystem::path& path) {
+  const auto whole = load_model(path, {.threads = 2, .device = "reference"});
+  const auto stored = load_model(path, {.threads = 2, .device = "reference", .device_weights = device_weights::stored});
+  const auto expected = logits_of(*whole), logits = logits_of(*stored);
+  BOOST_TEST(expected.abs().max().item<float>() > 0.1F);
+  BOOST_TEST(((logits - expected).norm() / expected.norm()).item<float>() < 1e-4F);
+  BOOST_TEST(stored->weight_bytes() < whole->weight_bytes() * 9 / 10);
+}
+
+BOOST_AUTO_TEST_CASE(models_compute_what_they_do_with_whole_weights) { check_model(file_in_folder().path); }
+
+BOOST_AUTO_TEST_CASE(experts_do_so_too) { check_model(test_data() + "/golden/gpt_oss_mxfp4"); }
+
+/// Reads such projections of that file.
+struct projection_reader {
+  file_in_folder file;
+  load::checkpoint files{file.path};
+  std::unique_ptr<device::operators> on = device::backend_named("reference")->make_operators();
+
+  device::projection read(device_weights bits, std::size_t layer, const std::vector<std::string>& names,
+                          kernels::worker_pool* workers = nullptr) const {
+    device::stored_weights weights(files, at::TensorOptions().dtype(at::kFloat), {}, {.bits = bits, .on = on.get()},
+                                   workers);
+    return weights.projection(parts_of(layer, names), names == down ? inner : hidden);
+  }
+};
+
+void check_same(const device::projection& one, const device::projection& other) {
+  BOOST_TEST(one.weights.equal(other.weights));
+  BOOST_REQUIRE(one.scales.defined() == other.scales.defined());
+  if (one.scales.defined()) BOOST_TEST(one.scales.equal(other.scales));
+}
+
+BOOST_AUTO_TEST_CASE(codes_that_have_4_bits_stay_in_4_bits) {
+  const projection_reader from;
+  check_same(from.read(device_weights::int4, 0, down), from.read(device_weights::stored, 0, down));      // Q4_1
+  check_same(from.read(device_weights::int4, 3, output), from.read(device_weights::stored, 3, output));  // Q4_K
 }
 
 BOOST_AUTO_TEST_CASE(matrices_of_one_product_have_a_form_that_holds_all) {
-  const file_in_folder file;
-  const load::checkpoint files(file.path);
-  const auto on = device::backend_named("reference")->make_operators();
-  device::stored_weights weights(files, at::TensorOptions().dtype(at::kFloat), {},
-                                 {.bits = device_weights::stored, .on = on.get()});
+  const projection_reader from;
   const auto check = [&](std::size_t layer, const std::vector<std::string>& names, weight_packing expected) {
-    const auto made = weights.projection(parts_of(layer, names), names == down ? inner : hidden);
+    const auto made = from.read(device_weights::stored, layer, names);
     BOOST_TEST((made.packing == expected), names.front() << " of layer " << layer);
     BOOST_TEST(made.scales.defined() == (expected != weight_packing::whole));
   };
@@ -147,22 +175,11 @@ BOOST_AUTO_TEST_CASE(matrices_of_one_product_have_a_form_that_holds_all) {
 }
 
 BOOST_AUTO_TEST_CASE(threads_read_the_same_weights) {
-  const file_in_folder file;
-  const load::checkpoint files(file.path);
-  const auto on = device::backend_named("reference")->make_operators();
+  const projection_reader from;
   kernels::worker_pool three(3);
   for (const auto bits : {device_weights::whole, device_weights::int8, device_weights::int4, device_weights::stored}) {
-    const auto read = [&](kernels::worker_pool* workers) {
-      device::stored_weights weights(files, at::TensorOptions().dtype(at::kFloat), {}, {.bits = bits, .on = on.get()},
-                                     workers);
-      return std::array{weights.projection(parts_of(0, qkv), hidden), weights.projection(parts_of(1, down), inner)};
-    };
-    const auto alone = read(nullptr), together = read(&three);
-    for (std::size_t i = 0; i < alone.size(); ++i) {
-      BOOST_TEST(together[i].weights.equal(alone[i].weights));
-      BOOST_TEST(together[i].scales.defined() == alone[i].scales.defined());
-      if (alone[i].scales.defined()) BOOST_TEST(together[i].scales.equal(alone[i].scales));
-    }
+    check_same(from.read(bits, 0, qkv, &three), from.read(bits, 0, qkv));
+    check_same(from.read(bits, 1, down, &three), from.read(bits, 1, down));
   }
 }
 

@@ -52,6 +52,7 @@ BOOST_AUTO_TEST_SUITE(split_over_devices)
 
 BOOST_AUTO_TEST_CASE(weights_are_split_before_they_are_quantized) {
   BOOST_TEST(distance_when_split("llama_gguf", device_weights::whole) < 2e-4F);
+  BOOST_TEST(distance_when_split("llama_gguf", device_weights::stored) < 2e-4F);
   BOOST_TEST(distance_when_split("llama_gguf", device_weights::int8) < 0.1F);  // each is nearer to the model
 }
 
