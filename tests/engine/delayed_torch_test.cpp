@@ -50,11 +50,11 @@ const std::vector<kind> kinds{
 };
 
 /// Streams in one batch; then a sequence that is forked, swapped out, saved and opened again.
-std::vector<token> run_all(const std::shared_ptr<const model>& model, engine_options options) {
+std::vector<token> run_all(const std::shared_ptr<const model>& model, engine_options options,
+                           const session_path& file = {}) {
   options.policies.idle_timeout = std::chrono::milliseconds(0);
   options.batching.slots = 2;
   engine running(model, options);
-  const session_path file;
   std::vector<token> received;
   drive(running, [&]() -> net::awaitable<void> {
     std::vector<token_stream> streams;
@@ -103,11 +103,12 @@ BOOST_AUTO_TEST_CASE(devices_load_it) {
   BOOST_TEST(!torch_is_loaded());
   std::vector<token> received[4];
   {
+    const session_path files[4];
     std::vector<std::jthread> threads;
-    for (auto& each : received)
-      threads.emplace_back([&each] {
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([&into = received[i], &file = files[i]] {
         const auto model = load_model(COGEN_TEST_DATA "/golden/llama_default", {.threads = 1, .device = "reference"});
-        each = run_all(model, tiny_engine(*model));
+        into = run_all(model, tiny_engine(*model), file);
       });
   }
   BOOST_TEST(torch_is_loaded());
