@@ -50,11 +50,11 @@ const std::vector<kind> kinds{
 };
 
 /// Streams in one batch; then a sequence that is forked, swapped out, saved and opened again.
-std::vector<token> run_all(const std::shared_ptr<const model>& model, engine_options options,
-                           const session_path& file = {}) {
+std::vector<token> run_all(const std::shared_ptr<const model>& model, engine_options options) {
   options.policies.idle_timeout = std::chrono::milliseconds(0);
   options.batching.slots = 2;
   engine running(model, options);
+  const session_path file;
   std::vector<token> received;
   drive(running, [&]() -> net::awaitable<void> {
     std::vector<token_stream> streams;
@@ -101,18 +101,17 @@ BOOST_AUTO_TEST_CASE(vectors_of_texts_do_not_load_it) {
 BOOST_AUTO_TEST_CASE(devices_load_it) {
   const auto expected = run_all(golden_model("llama_default"), tiny_engine(*golden_model("llama_default")));
   BOOST_TEST(!torch_is_loaded());
-  std::vector<token> received[4];
+  std::shared_ptr<const model> loaded[4];
   {
-    const session_path files[4];
     std::vector<std::jthread> threads;
-    for (int i = 0; i < 4; ++i)
-      threads.emplace_back([&into = received[i], &file = files[i]] {
-        const auto model = load_model(COGEN_TEST_DATA "/golden/llama_default", {.threads = 1, .device = "reference"});
-        into = run_all(model, tiny_engine(*model), file);
+    for (auto& each : loaded)
+      threads.emplace_back([&each] {
+        each = load_model(COGEN_TEST_DATA "/golden/llama_default", {.threads = 1, .device = "reference"});
       });
   }
   BOOST_TEST(torch_is_loaded());
-  for (const auto& each : received) BOOST_TEST(each == expected, boost::test_tools::per_element());
+  for (const auto& each : loaded)
+    BOOST_TEST(run_all(each, tiny_engine(*each)) == expected, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(what_it_throws_comes_through) {
