@@ -43,14 +43,14 @@ struct measurement {
 /// What was seen of a run.
 struct seen {
   std::vector<std::vector<time_point>> tokens;  // [requests], when each came
-  std::int64_t cache_bytes = 0;                 // at most, behind the first token of a request
+  std::int64_t cache_bytes = 0;                 // at most, when a request has a second piece
   int turns = 0;                                // of swapping_clients
 };
 
 net::awaitable<void> read(const engine& running, token_stream stream, std::vector<time_point>& into,
                           std::int64_t& cache_bytes) {
-  while (auto piece = co_await stream.async_next()) {
-    if (!into.empty()) cache_bytes = std::max(cache_bytes, running.stats().cache_bytes);
+  for (int pieces = 0; auto piece = co_await stream.async_next(); ++pieces) {
+    if (pieces == 1) cache_bytes = std::max(cache_bytes, running.stats().cache_bytes);  // once: it is timed
     into.insert(into.end(), piece->tokens.size(), std::chrono::steady_clock::now());
   }
 }
