@@ -25,11 +25,7 @@ constexpr std::int64_t least_logits_rows = 64;
 /// tokens.
 std::vector<std::int64_t> buckets_for(std::int64_t most) {
   std::vector<std::int64_t> buckets;
-  for (std::int64_t count = 1; count < most; count += count < 4    ? count
-                                                      : count < 32 ? 8 - count % 8
-                                                      : count < 64 ? 16
-                                                                   : 32)
-    buckets.push_back(count);
+  for (std::int64_t n = 1; n < most; n += n < 4 ? n : n < 32 ? 8 - n % 8 : n < 64 ? 16 : 32) buckets.push_back(n);
   buckets.push_back(most);
   return buckets;
 }
