@@ -370,6 +370,10 @@ std::int64_t device_cache::page_bytes() const {
   return pages_ ? pages_->blocks() * storage_.size(0) * pages_->page_bytes() : 0;
 }
 
+void device_cache::trim() {
+  if (pages_) pages_->trim();
+}
+
 /// In each plane, those in which they lie.
 int device_cache::pages_of(std::int64_t tokens) const {
   const auto bytes = tokens * storage_.stride(2) * storage_.element_size();

@@ -117,6 +117,12 @@ void slot_pages::map_ahead(int slot, int count) {
   if (at(slot).ahead > static_cast<int>(at(slot).mapped.size())) changed_.notify_all();
 }
 
+void slot_pages::trim() {
+  lock held(mutex_);
+  wait_for_thread(held);
+  reclaim(static_cast<int>(blocks()));
+}
+
 void slot_pages::wait_ahead() {
   lock held(mutex_);
   changed_.wait(held, [&] { return !busy_ && next_ahead() < 0; });

@@ -19,8 +19,8 @@ namespace cogen::cache {
 /// Which slots have memory, in blocks: block b of a slot is page b of its addresses in each plane. The addresses are
 /// [planes, slots, slot_blocks] pages. Several slots can share a block at the same place.
 ///
-/// A slot keeps the blocks that it no longer needs, for what comes next in it, until another slot finds no memory. A
-/// thread of its own maps blocks ahead of their need.
+/// A slot keeps the blocks that it no longer needs, for what comes next in it, until another slot finds no memory, or
+/// trim(). A thread of its own maps blocks ahead of their need.
 ///
 /// Members but blocks() are for one thread. Where a slot's addresses get other memory, they first wait for the work of
 /// the device.
@@ -62,6 +62,9 @@ class slot_pages {
 
   /// Asks the thread to map the slot's first `count` blocks, as far as memory is unused.
   void map_ahead(int slot, int count);
+
+  /// Gives the device the blocks back that no slot needs. Throws what it throws.
+  void trim();
 
   /// Waits until the thread has done what it was asked for.
   void wait_ahead();

@@ -16,6 +16,9 @@ namespace {
 /// Asio adds a timeout to the current time, and the sum must not overflow.
 constexpr std::chrono::hours longest_sleep(1);
 
+/// For which memory is kept that nothing needs: as long as a person may take to answer.
+constexpr std::chrono::seconds trim_delay(10);
+
 diagnostics failed_step(const std::exception_ptr& why) noexcept try {
   return {error::device_failed, fmt::format("a step failed: {}", sentence_of(why))};
 } catch (...) {
@@ -194,6 +197,7 @@ bool engine_loop::run_step() noexcept try {
   start();
   complete_swaps();
   launch_steps();
+  trim_when_idle();
   const bool worked = beside_steps_ && beside_steps_->run();
   auto done = take_executed();
   if (done.empty()) return worked;
@@ -275,6 +279,13 @@ void engine_loop::finish_step() {
   } catch (...) {
     in_flight_.front().done(std::current_exception());
   }
+}
+
+void engine_loop::trim_when_idle() {
+  if (!in_flight_.empty()) return void(trim_at_ = now() + trim_delay);
+  if (!trim_at_ || now() < *trim_at_) return;
+  trim_at_.reset();
+  parts_.runner->trim();
 }
 
 /// The oldest step in flight, if it has been executed; otherwise nothing.
@@ -416,7 +427,8 @@ void engine_loop::end() noexcept {
 }
 
 void engine_loop::sleep(std::optional<clock::duration> limit) {
-  if (const auto timer = timers_.first()) {
+  for (const auto& timer : {timers_.first(), trim_at_}) {
+    if (!timer) continue;
     const auto until_timer = *timer - parts_.clock->now();
     limit = std::min(limit.value_or(until_timer), until_timer);
   }

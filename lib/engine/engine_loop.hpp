@@ -109,6 +109,7 @@ class engine_loop {
   step_in_flight& unused_step();
   void execute(step_in_flight& step);
   void finish_step();
+  void trim_when_idle();
   std::list<step_in_flight> take_executed();
   void absorb(step_in_flight& step);
   void deliver(step_in_flight& step);
@@ -142,8 +143,9 @@ class engine_loop {
   kv_block_events kv_events_;
   const std::function<void()> wake_ = [this] { wake(); };
   std::list<step_in_flight> in_flight_;
-  std::list<step_in_flight> recycled_;  // for the next steps, which reuse their memory
-  clock::time_point last_end_{};        // of the last step
+  std::list<step_in_flight> recycled_;        // for the next steps, which reuse their memory
+  clock::time_point last_end_{};              // of the last step
+  std::optional<clock::time_point> trim_at_;  // some time after the last step; none: the runner has been trimmed
   timers timers_;
   std::vector<scheduler::sequence_id> served_;  // by the last step, until the next round
   inbox inbox_;

@@ -57,6 +57,7 @@ class device_runner final : public caching_runner {
   /// Allocates what libraries do on first use, on this thread, and captures graphs.
   void start() override;
   void launch(step& step) override;
+  void trim() override { slots_->kv.trim(); }
 
  private:
   enum class sampled_by : std::uint8_t { host, device, none };

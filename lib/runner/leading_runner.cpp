@@ -104,6 +104,14 @@ void leading_runner::finish() {
   attempt([&] { own_->finish(); });
 }
 
+void leading_runner::trim() {
+  attempt([&] {
+    tell(rank_command::trim);
+    ranks_.flush();
+    own_->trim();
+  });
+}
+
 void leading_runner::run(step& step) {
   undo_failed_swaps(step);
   swaps_.hold(step.swaps());

@@ -18,6 +18,7 @@ enum class rank_command : std::uint8_t {
   run,       ///< a step: where is_answered(step), they answer with the swaps and the checkpoints that failed
   snapshot,  ///< a swap's name: they answer with its bytes
   keep,      ///< a swap's name, and for each rank its bytes
+  trim,
   end,
 };
 
@@ -64,6 +65,7 @@ class leading_runner final : public runner {
   void start() override;
   void launch(step& step) override;
   void finish() override;
+  void trim() override;
   std::string snapshot_format() const override;
   std::shared_ptr<const kv_snapshot> snapshot(scheduler::swap_id name) const override;
   void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) override;

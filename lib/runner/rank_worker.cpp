@@ -110,6 +110,9 @@ class worker {
         own_->keep(name, own_->make_snapshot({from.rest().begin(), from.rest().end()}, encoder_input));
         return true;
       }
+      case rank_command::trim:
+        own_->trim();
+        return true;
       case rank_command::end:
         return false;
     }

@@ -134,6 +134,7 @@ class both_kinds {
     of(to).assign(of(from).begin(), of(from).begin() + count);
   }
 
+  void trim() { pages_->trim(); }
   void map_ahead(int slot, int count) { pages_->map_ahead(slot, count); }
   void wait_ahead() { pages_->wait_ahead(); }
 
@@ -187,7 +188,7 @@ class history {
   int step() {
     const int slot = below(slots), other = below(slots), length = of_.length(slot);
     changed_ = slot;
-    switch (below(6)) {
+    switch (below(7)) {
       case 0:
         of_.cut(slot, below(length + 1));
         break;
@@ -200,6 +201,9 @@ class history {
         break;
       case 3:
         of_.map_ahead(slot, length + 1);
+        break;
+      case 4:
+        of_.trim();
         break;
       default:
         if (const int most = std::min(room(), slot_blocks - length); most > 0) of_.grow(slot, 1 + below(most));
@@ -283,6 +287,24 @@ BOOST_AUTO_TEST_CASE(a_slot_goes_on_in_the_memory_it_had) {
   slots_of.grow(0, 4);
   BOOST_TEST(slots_of.blocks() == 5);
   BOOST_TEST(slots_of.waits() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(memory_that_no_slot_needs_goes_back) {
+  both_kinds slots_of(100);
+  slots_of.grow(0, 5);
+  slots_of.grow(1, 3);
+  slots_of.share(0, 2, 4);
+  slots_of.cut(0, 2);
+  slots_of.cut(1, 0);
+  slots_of.map_ahead(3, 1);
+  slots_of.wait_ahead();
+  BOOST_TEST(slots_of.blocks() == 9);
+  slots_of.trim();
+  BOOST_TEST(slots_of.blocks() == 4);  // slot 2 has what it shared
+  BOOST_TEST(slots_of.waits() > 0);
+  slots_of.check();
+  slots_of.grow(0, 3);
+  slots_of.check();
 }
 
 BOOST_AUTO_TEST_CASE(memory_goes_where_it_is_needed) {

@@ -1,7 +1,9 @@
 // Engines whose caches get memory as tokens come.
+#include "../engine/manual_clock.hpp"
 #include "../engine/model_engines.hpp"
 #include "backend/reference/shared_pages.hpp"
 #include "device_models.hpp"
+#include "engine_parts/make_parts.hpp"
 #include "plain_backend.hpp"
 
 #include <ATen/TensorOperators.h>
@@ -9,12 +11,15 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <limits>
+#include <memory>
 #include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace cogen::test {
 
@@ -134,6 +139,28 @@ BOOST_AUTO_TEST_CASE(slots_are_as_long_as_one_sequence_may_be) {
     BOOST_TEST(received.tokens[i] == device.after(prompts[i], 30), boost::test_tools::per_element());
   device.where->page = 0;
   BOOST_CHECK_THROW(engine(device.model, options), std::invalid_argument);
+}
+
+BOOST_AUTO_TEST_CASE(an_idle_engine_gives_memory_back) {
+  paged_device device;
+  auto options = device.options(2);
+  options.kv.prefix_caching = false;
+  auto parts = detail::make_parts(device.model, options);
+  const auto time = std::make_shared<manual_clock>();
+  parts.clock = time;
+  engine running(std::move(parts), options);
+  const std::vector<std::vector<token>> prompts{some_tokens(*device.host, 150, 3)};
+  const auto pages_of_one = [&] {
+    const int before = device.pages;
+    const auto received = ask(running, prompts, 4);
+    BOOST_TEST(received.tokens.front() == device.after(prompts.front(), 4), boost::test_tools::per_element());
+    return device.pages - before;
+  };
+  pages_of_one();
+  BOOST_TEST(pages_of_one() == 0);  // the slot has them still
+  time->advance(std::chrono::seconds(10));
+  running.poll_one();
+  BOOST_TEST(pages_of_one() >= planes * blocks_of(150));
 }
 
 BOOST_AUTO_TEST_CASE(sequences_are_preempted_where_memory_is_short) {

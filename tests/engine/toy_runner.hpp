@@ -54,6 +54,7 @@ struct toy_control {
   std::vector<std::vector<token>> slots;
   std::vector<int> batches;  // rows of each step
   int tokens = 0;            // run in all
+  int trims = 0;
 
   void release() {
     for (auto* each : std::exchange(held, {})) {
@@ -82,6 +83,8 @@ class toy_runner final : public runner {
     else
       step.done();
   }
+
+  void trim() override { ++control_->trims; }
 
  private:
   struct description {

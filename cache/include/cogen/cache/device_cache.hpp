@@ -174,6 +174,9 @@ class device_cache {
   /// Bytes of the pages that exist, shared ones once.
   std::int64_t page_bytes() const;
 
+  /// Gives the pages back that no token needs. Throws what the device does.
+  void trim();
+
   /// Counts the tokens of a step. Throws std::length_error, naming the slot, the wanted length and the limit, before
   /// anything changes; std::out_of_range for a slot that does not exist.
   void advance(const step& step);

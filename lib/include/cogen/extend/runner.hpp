@@ -221,6 +221,9 @@ class runner {
   /// Called on the thread that launches steps when there is none to launch while some are in flight. A runner whose
   /// steps end on that thread alone ends the oldest of them. What it throws is that step's error.
   virtual void finish() {}
+  /// Called on the same thread when no step has been in flight for ten seconds: memory that nothing needs can go back.
+  /// What it throws ends the engine.
+  virtual void trim() {}
   /// Identifies everything that the bytes of a snapshot depend on, except the model: equal strings mean compatible
   /// bytes. Empty: this runner provides no snapshots, and sessions hold tokens only.
   virtual std::string snapshot_format() const { return {}; }
