@@ -334,24 +334,36 @@ void measure_products(stopwatch& watch, const matrix& of, int multiprocessors) {
   const buffer weights(size * static_cast<std::size_t>(copies)), norm(inputs * 2);
   const buffer scales(std::max<std::size_t>(scale_size, 1) * static_cast<std::size_t>(copies));
   const buffer x(most_rows * inputs * 4), out(most_rows * outputs * 4);
-  for (const int rows : {1, 4, 8, 16}) {
+  const buffer squares(most_rows * inputs / squared_numbers * 4), next_norm(outputs * 2),
+      next_x(most_rows * outputs * 2);
+  const buffer next_squares(most_rows * outputs / squared_numbers * 4);
+  const bool added = of.result == linear_result::added;
+  const auto measure = [&](int rows, bool begun) {
     const double seconds = watch.seconds(std::max(copies, 10), [&](int i, cudaStream_t stream) {
       linear({.x = x.data(),
-              .norm = of.normed ? norm.data() : nullptr,
+              .norm = of.normed && !begun ? norm.data() : nullptr,
+              .squares = of.normed && begun ? static_cast<const float*>(squares.data()) : nullptr,
               .weights = weights.bytes() + size * static_cast<std::size_t>(i % copies),
               .packing = of.packing,
               .scales = scale_size == 0 ? nullptr : scales.bytes() + scale_size * static_cast<std::size_t>(i % copies),
               .result = of.result,
               .out = out.data(),
               .out_type = of.out_type,
+              .next = added && begun
+                          ? next_input{next_norm.data(), next_x.data(), static_cast<float*>(next_squares.data())}
+                          : next_input{},
               .rows = rows,
               .inputs = of.inputs,
               .outputs = of.outputs,
               .blocks = multiprocessors},
              stream);
     });
-    report(std::string(of.name) + ", " + std::to_string(rows) + " rows", seconds,
+    report(std::string(of.name) + (begun ? ", norm begun before, " : ", ") + std::to_string(rows) + " rows", seconds,
            static_cast<double>(size + scale_size));
+  };
+  for (const int rows : {1, 4, 8, 16, 32, 64}) {
+    if (!of.normed || rows <= most_normed_rows) measure(rows, false);
+    if (of.normed || added) measure(rows, true);
   }
 }
 

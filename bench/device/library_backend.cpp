@@ -39,25 +39,26 @@ class library_operators final : public device::tensor_operators {
     x.copy_(at::index_select(from.table, 0, at::where(rows.ids < 0, sampled, rows.ids)));
   }
 
-  void norm_linear(const at::Tensor& x, const device::norm& before, const device::projection& by,
+  void norm_linear(const device::norm_input& input, const device::norm& before, const device::projection& by,
                    const at::Tensor& y) override {
     auto out = y;
     if (y.scalar_type() == at::kFloat)
-      at::mm_out(out, normed(x, before, by), by.weights.t(), at::kFloat);
+      at::mm_out(out, normed(input.x, before, by), by.weights.t(), at::kFloat);
     else
-      out.copy_(multiplied(normed(x, before, by), by));
+      out.copy_(multiplied(normed(input.x, before, by), by));
   }
 
-  void norm_activated(const at::Tensor& x, const device::norm& before, const device::projection& by,
+  void norm_activated(const device::norm_input& input, const device::norm& before, const device::projection& by,
                       const parts::activation&, const at::Tensor& y) override {
-    const auto both = multiplied(normed(x, before, by), by);
+    const auto both = multiplied(normed(input.x, before, by), by);
     const auto width = y.size(1);
     y.copy_(at::silu(both.narrow(1, 0, width)) * both.narrow(1, width, width));
   }
 
-  void linear_add(const at::Tensor& y, const device::projection& by, const device::residual&,
-                  const at::Tensor& x) override {
-    x.add_(multiplied(y, by));
+  bool linear_add(const at::Tensor& y, const device::projection& by, const device::residual&,
+                  const device::norm_input& into) override {
+    into.x.add_(multiplied(y, by));
+    return false;
   }
 
   void score(const at::Tensor& x, const device::norm& before, const device::head& by,

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace cogen::device {
@@ -45,6 +46,24 @@ struct qkv_rows {
   at::Tensor qkv;     ///< [tokens, (heads + 2 kv_heads) * head_dim], and gates of outputs if there are any
   at::Tensor sink_q;  ///< [tokens, heads * head_dim], queries for sinks; none if there are no sinks
 };
+
+/// Rows of numbers that a norm reads before a product. The product that wrote them may have begun the norm, by what
+/// does not depend on all of a row.
+struct norm_input {
+  norm_input(at::Tensor rows) : x(std::move(rows)) {}
+  norm_input(at::Tensor rows, at::Tensor times_weights, at::Tensor sums)
+      : x(std::move(rows)), weighted(std::move(times_weights)), squares(std::move(sums)) {}
+
+  at::Tensor x;         ///< [rows, width]
+  at::Tensor weighted;  ///< [rows, width], x times the norm's weights, of their type; or none
+  at::Tensor squares;   ///< [rows, width / squared_numbers, rounded up] float32: sums of that many squares of x
+};
+
+/// Neighbors in a row whose squares are added up.
+inline constexpr std::int64_t squared_numbers = 16;
+
+/// Norms of more rows than these are not begun by a product.
+inline constexpr std::int64_t most_begun_rows = 64;
 
 /// What the products of a recurrent mixer make of a step's tokens.
 struct mixer_rows {
@@ -97,14 +116,15 @@ class operators {
 
   /// y = by(before(x)). x [rows, inputs] float32, or without a norm of the weights' type; y [rows, outputs], also of
   /// float32
-  virtual void norm_linear(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) = 0;
+  virtual void norm_linear(const norm_input& x, const norm& before, const projection& by, const at::Tensor& y) = 0;
 
   /// y = f(by(before(x))). x [rows, inputs] float32, y [rows, outputs], or half as wide if gated
-  virtual void norm_activated(const at::Tensor& x, const norm& before, const projection& by,
+  virtual void norm_activated(const norm_input& x, const norm& before, const projection& by,
                               const parts::activation& how, const at::Tensor& y) = 0;
 
-  /// Adds by(y) to x as `how` says. y [rows, inputs], x [rows, outputs] float32
-  virtual void linear_add(const at::Tensor& y, const projection& by, const residual& how, const at::Tensor& x) = 0;
+  /// Adds by(y) to x as `how` says. y [rows, inputs], x [rows, outputs] float32. Returns whether it has begun how.next
+  /// of them, too: it may, where `into` has room for that.
+  virtual bool linear_add(const at::Tensor& y, const projection& by, const residual& how, const norm_input& into) = 0;
 
   /// into = the tokens' vectors for all layers, of which x are the embeddings. x [tokens, hidden] float32, into
   /// [tokens, from.width] float32

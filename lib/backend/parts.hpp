@@ -31,6 +31,7 @@ struct residual {
   float scale = 1;
   Norm post = {};
   float total = 1;
+  const Norm* next = nullptr;  ///< the norm of the block that reads x then; none behind the last one, or among others
 };
 
 /// The function of a feed-forward.

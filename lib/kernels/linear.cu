@@ -12,7 +12,8 @@
 // some at a step and a warp, and their sums are put together at the end. Products are those of matrix instructions,
 // with the tile as the left factor and x as the right one: the order of a row's numbers within a step is such that both
 // are read 16 bytes at a time, and that each lane multiplies what it has itself copied to shared memory. Packed weights
-// become numbers on the way from there to the instructions.
+// become numbers on the way from there to the instructions. Up to 16 rows of x are in shared memory, too. More do not
+// fit: each warp reads its numbers of them from the caches, once for two tiles, whose sums stay in registers.
 namespace cogen::kernels::cuda {
 namespace {
 
@@ -37,9 +38,15 @@ constexpr int scale_begin = high_begin + piece_bytes * tile_outputs * Weights::h
 template <class Weights>
 constexpr int stage_bytes = scale_begin<Weights> + piece_bytes * tile_outputs * scale_pieces<Weights>;
 
-// Steps with weights under way: fewer where x takes most of the shared memory.
+constexpr int most_shared_rows = 16;  // of x, in shared memory
+
+// Steps with weights under way: fewer where x takes most of the shared memory, or sums do.
+template <int Rows>
+constexpr int warp_bytes = Rows <= 8                  ? 6144
+                           : Rows <= most_shared_rows ? 4096
+                                                      : 5120;
 template <class Weights, int Rows>
-constexpr int depth = std::min(4, (Rows > 8 ? 4096 : 6144) / stage_bytes<Weights>);
+constexpr int depth = std::min(4, warp_bytes<Rows> / stage_bytes<Weights>);
 template <class Weights, int Rows>
 constexpr int stream_bytes = warps * depth<Weights, Rows> * stage_bytes<Weights>;
 
@@ -227,11 +234,38 @@ __device__ void add_lanes(float (&x)[Batch]) {
     for (int lanes = 16; lanes > 0; lanes /= 2) x[i] += __shfl_xor_sync(0xffffffff, x[i], lanes);
 }
 
+// What each row of a norm is multiplied by, of the sum of its squares.
+__device__ float norm_scale(const linear_operands& operands, float squares) {
+  return 1.0F / sqrtf(squares / static_cast<float>(operands.inputs) + operands.epsilon);
+}
+
+// The same for all rows, where others have squared them. Always added up in the same order.
+__device__ void read_scales(const linear_operands& operands, float* scales) {
+  const int parts = divided_up(operands.inputs, squared_numbers);
+  for (int row = warp_index(); row < operands.rows; row += warps) {
+    float sum[1] = {};
+    for (int part = lane_index(); part < parts; part += 32) sum[0] += operands.squares[row * parts + part];
+    add_lanes(sum);
+    if (lane_index() == 0) scales[row] = norm_scale(operands, sum[0]);
+  }
+}
+
 // A warp's products of a tile with each eight rows of x: as the lanes hold them, see multiply_add().
 template <int Rows>
 struct tile_product {
   float at[Rows / 8][4];
 };
+
+// Those of `Some` rows from `first` on.
+template <int Some, int Rows>
+__device__ tile_product<Some> some_of(const tile_product<Rows>& all, int first) {
+  tile_product<Some> some;
+#pragma unroll
+  for (int eighth = 0; eighth < Some / 8; ++eighth)
+#pragma unroll
+    for (int i = 0; i < 4; ++i) some.at[eighth][i] = all.at[first / 8 + eighth][i];
+  return some;
+}
 
 // The rows of x, as the tiles take them: [half steps, rows, half_step] of numbers.
 template <class Weights, int Rows>
@@ -267,7 +301,7 @@ class input_rows {
     if (static_cast<int>(threadIdx.x) < operands_.rows) {
       float sum = 0.0F;
       for (int warp = 0; warp < warps; ++warp) sum += sums[threadIdx.x][warp];
-      scales[threadIdx.x] = 1.0F / sqrtf(sum / static_cast<float>(operands_.inputs) + operands_.epsilon);
+      scales[threadIdx.x] = norm_scale(operands_, sum);
     }
     __syncthreads();
   }
@@ -391,37 +425,61 @@ class tile_sums {
 
 // Of a sum of products.
 template <class T>
-__device__ float result_of(const linear_operands& operands, float sum, int output) {
+__device__ float result_of(const linear_operands& operands, float sum, float scale, int output) {
   if (operands.packing == weight_packing::int8) sum *= float(static_cast<const T*>(operands.scales)[output]);
+  if (operands.squares) sum *= scale;
   return operands.bias ? sum + float(static_cast<const T*>(operands.bias)[output]) : sum;
 }
 
+// Returns what is there then.
 template <class T>
-__device__ void put(const linear_operands& operands, std::int64_t at, float y) {
+__device__ float put(const linear_operands& operands, std::int64_t at, float y) {
   if (operands.out_type != number::f32) {
     static_cast<T*>(operands.out)[at] = T(y);
-    return;
+    return y;
   }
   float* const out = static_cast<float*>(operands.out) + at;
-  *out = operands.result == linear_result::added ? *out + y : y;
+  return *out = operands.result == linear_result::added ? *out + y : y;
 }
 
-// Puts the warps' sums together, and the results where they belong.
+// A tile's outputs of a row are those of 16 neighboring lanes.
+template <class T>
+__device__ void put_next(const linear_operands& operands, int row, int output, float y) {
+  static_assert(squared_numbers == tile_outputs);
+  const next_input& next = operands.next;
+  const bool inside = output < operands.outputs;
+  const unsigned lanes = 0xffffu << (lane_index() & 16);
+  float squares = inside ? y * y : 0.0F;
+  for (int distance = 8; distance > 0; distance /= 2) squares += __shfl_xor_sync(lanes, squares, distance);
+  if (output % squared_numbers == 0)
+    next.squares[row * divided_up(operands.outputs, squared_numbers) + output / squared_numbers] = squares;
+  if (inside)
+    static_cast<T*>(next.x)[std::int64_t{row} * operands.outputs + output] =
+        T(y * float(static_cast<const T*>(next.norm)[output]));
+}
+
+// Puts the warps' sums for these rows together, and the results where they belong.
 template <class T, int Rows>
-__device__ void finish(const linear_job& job, range group, const tile_sums<Rows>& sums) {
+__device__ void finish(const linear_job& job, range group, range rows, const tile_sums<Rows>& sums,
+                       const float* scales) {
   const linear_operands& operands = job.operands;
-  const int count = ((group.end - group.begin) >> job.pairs()) * operands.rows * tile_outputs;
+  const int row_count = rows.end - rows.begin;
+  const int count = ((group.end - group.begin) >> job.pairs()) * row_count * tile_outputs;
   for (int at = static_cast<int>(threadIdx.x); at < count; at += threads) {
-    const int column = at % tile_outputs, row = at / tile_outputs % operands.rows;
-    const int tile = at / tile_outputs / operands.rows << job.pairs();
+    const int column = at % tile_outputs, inside = at / tile_outputs % row_count, row = rows.begin + inside;
+    const int tile = at / tile_outputs / row_count << job.pairs();
     const int output = ((group.begin + tile) >> job.pairs()) * tile_outputs + column;
-    if (output >= operands.outputs) continue;
-    float y = result_of<T>(operands, sums.total(tile, row, column), output);
-    if (operands.result == linear_result::gated) {
-      const float up = result_of<T>(operands, sums.total(tile + 1, row, column), operands.outputs + output);
-      y = y / (1.0F + expf(-y)) * up;
+    float y = 0.0F;
+    if (output < operands.outputs) {
+      y = result_of<T>(operands, sums.total(tile, inside, column), scales[row], output);
+      if (operands.result == linear_result::gated) {
+        const float up =
+            result_of<T>(operands, sums.total(tile + 1, inside, column), scales[row], operands.outputs + output);
+        y = y / (1.0F + expf(-y)) * up;
+      }
+      y = put<T>(operands, std::int64_t{row} * operands.outputs + output, y);
     }
-    put<T>(operands, std::int64_t{row} * operands.outputs + output, y);
+    if (operands.next.norm) put_next<T>(operands, row, output, y);
   }
 }
 
@@ -438,6 +496,7 @@ __global__ void __launch_bounds__(threads, 1) linear_kernel(const __grid_constan
   input_rows<Weights, Rows> inputs(job.operands, memory + stream_words + sum_words);
   grid_dependency_synchronize();  // weights alone are read before
   inputs.find_scales(squares, scales);
+  if (job.operands.squares) read_scales(job.operands, scales);
 
   for (range group{tiles.begin, 0}; group.begin < tiles.end; group.begin = group.end) {
     group.end = min(group.begin + group_tiles, tiles.end);
@@ -457,8 +516,96 @@ __global__ void __launch_bounds__(threads, 1) linear_kernel(const __grid_constan
       }
     }
     __syncthreads();
-    finish<typename Weights::number>(job, group, sums);
+    finish<typename Weights::number>(job, group, {0, job.operands.rows}, sums, scales);
     __syncthreads();
+  }
+}
+
+// A warp's numbers of many rows of x.
+template <class Weights>
+class cached_rows {
+  using T = typename Weights::number;
+
+ public:
+  static constexpr int eighths = most_linear_rows / 8;
+
+  __device__ explicit cached_rows(const linear_operands& operands)
+      : operands_(operands), x_(static_cast<const T*>(operands.x)) {}
+
+  // Adds the products of a warp's share of a step with each tile of a group.
+  __device__ void multiply(int step, const step_weights<Weights> (&weights)[group_tiles],
+                           tile_product<most_linear_rows> (&sums)[group_tiles]) const {
+    int input = (step * warps + warp_index()) * Weights::piece::halves * half_step + lane_index() % 4 * 8;
+#pragma unroll
+    for (int half = 0; half < Weights::piece::halves; ++half, input += half_step) {
+      words<4> first[group_tiles], second[group_tiles];
+#pragma unroll
+      for (int tile = 0; tile < group_tiles; ++tile) {
+        first[tile] = Weights::eight(weights[tile].pieces[0], half);
+        second[tile] = Weights::eight(weights[tile].pieces[1], half);
+      }
+#pragma unroll
+      for (int eighth = 0; eighth < eighths; ++eighth) {
+        if (eighth * 8 >= operands_.rows) continue;
+        const words<4> rows = read(eighth * 8 + lane_index() / 4, input);
+#pragma unroll
+        for (int tile = 0; tile < group_tiles; ++tile) {
+          auto& sum = sums[tile].at[eighth];
+          const auto &a = first[tile], &b = second[tile];
+          multiply_add<T>(sum, {{a.at[0], b.at[0], a.at[1], b.at[1]}}, rows.at[0], rows.at[1]);
+          multiply_add<T>(sum, {{a.at[2], b.at[2], a.at[3], b.at[3]}}, rows.at[2], rows.at[3]);
+        }
+      }
+    }
+  }
+
+ private:
+  __device__ words<4> read(int row, int input) const {
+    if (row >= operands_.rows || input >= operands_.inputs) return {};
+    return *reinterpret_cast<const words<4>*>(x_ + std::int64_t{row} * operands_.inputs + input);
+  }
+
+  const linear_operands& operands_;
+  const T* const x_;
+};
+
+// Rows whose sums are put together at a time.
+constexpr int finished_rows = 32;
+
+template <class Weights>
+__global__ void __launch_bounds__(threads, 1) many_rows_kernel(const __grid_constant__ linear_job job) {
+  constexpr int rows = most_linear_rows;
+  words<4>* const memory = shared_memory<words<4>>();
+  __shared__ float scales[rows];
+  trigger_launch_completion();
+  const range tiles = tiles_of_block(job);
+  weight_stream<Weights, rows> weights(job, tiles, shared_address(memory));
+  tile_sums<finished_rows> sums(reinterpret_cast<float*>(memory + stream_bytes<Weights, rows> / 16));
+  const cached_rows<Weights> inputs(job.operands);
+  grid_dependency_synchronize();  // weights alone are read before
+  if (job.operands.squares) read_scales(job.operands, scales);
+
+  for (range group{tiles.begin, 0}; group.begin < tiles.end; group.begin = group.end) {
+    group.end = min(group.begin + group_tiles, tiles.end);
+    tile_product<rows> products[group_tiles] = {};
+#pragma unroll 1
+    for (int step = 0; step < job.steps; ++step) {
+      step_weights<Weights> of_tiles[group_tiles] = {};
+#pragma unroll
+      for (int tile = 0; tile < group_tiles; ++tile)
+        if (tile < group.end - group.begin) of_tiles[tile] = weights.next();
+      inputs.multiply(step, of_tiles, products);
+    }
+#pragma unroll
+    for (int first = 0; first < rows; first += finished_rows) {
+      if (first >= job.operands.rows) continue;
+#pragma unroll
+      for (int tile = 0; tile < group_tiles; ++tile) sums.store(tile, some_of<finished_rows>(products[tile], first));
+      __syncthreads();
+      finish<typename Weights::number>(job, group, {first, min(first + finished_rows, job.operands.rows)}, sums,
+                                       scales);
+      __syncthreads();
+    }
   }
 }
 
@@ -473,7 +620,11 @@ void check(const linear_operands& operands) {
   if ((operands.packing == weight_packing::whole) != (operands.scales == nullptr))
     refuse("packed weights have scales, and only those");
   if (operands.outputs <= 0 || operands.blocks <= 0) refuse("outputs and blocks are at least 1");
+  if (operands.norm != nullptr && (operands.rows > most_normed_rows || operands.squares != nullptr))
+    refuse("a norm is of up to " + std::to_string(most_normed_rows) + " rows that are not squared yet");
   const bool added = operands.result == linear_result::added;
+  if (operands.next.norm != nullptr && (!added || operands.next.x == nullptr || operands.next.squares == nullptr))
+    refuse("rows for a norm are those that something is added to, and have squares");
   if ((operands.type != number::f16 && operands.type != number::bf16) ||
       (operands.out_type != number::f32 && (added || operands.out_type != operands.type)))
     refuse("the types do not go together");
@@ -486,37 +637,60 @@ std::size_t most_shared_bytes() {
   return static_cast<std::size_t>(bytes);
 }
 
-template <class Weights, int Rows>
-void launch_linear(const linear_operands& operands, cudaStream_t stream) {
-  constexpr std::size_t others =
-      stream_bytes<Weights, Rows> + group_tiles * warps * tile_sums<Rows>::size * sizeof(float);
-  constexpr std::size_t named = 2048;  // what the kernel has besides, and the system of each block
-  const std::size_t step_bytes =
-      static_cast<std::size_t>(operands.rows) * step_inputs<Weights> * sizeof(typename Weights::number);
-  const std::size_t most = most_shared_bytes(), kept = others + named;
-  const int room = most > kept ? static_cast<int>((most - kept) / step_bytes) : 0;
-  if (room == 0) throw std::runtime_error("linear: the device has too little shared memory");
+// `Sums`: rows whose sums are in shared memory at the same time.
+template <class Weights, int Rows, int Sums>
+constexpr std::size_t fixed_bytes =
+    stream_bytes<Weights, Rows> + group_tiles * warps * tile_sums<Sums>::size * sizeof(float);
+
+template <class Weights>
+linear_job job_of(const linear_operands& operands) {
   const bool is_whole = operands.packing == weight_packing::whole;
   const auto inputs = static_cast<std::int64_t>(operands.inputs);
   const auto row_pieces = static_cast<int>(is_whole ? inputs / 8 : 4 * packed_blocks(operands.packing, inputs));
   const auto row_stride =
       is_whole ? row_pieces : static_cast<int>(packed_row_bytes(operands.packing, inputs) / piece_bytes);
-  const int steps = divided_up(operands.inputs, step_inputs<Weights>);
-  const int chunk_steps = divided_up(steps, divided_up(steps, room));
-  const std::size_t bytes = others + static_cast<std::size_t>(chunk_steps) * step_bytes;
-  const auto kernel = linear_kernel<Weights, Rows>;
-  require_launched("linear", cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                                  static_cast<int>(most - named)));
-  const int blocks = std::min(operands.blocks, divided_up(operands.outputs, tile_outputs));
-  launch("linear", kernel, launch_shape{dim3(static_cast<unsigned>(blocks)), threads, bytes, true}, stream,
-         linear_job{operands, row_pieces, row_stride, steps, chunk_steps});
+  return {operands, row_pieces, row_stride, divided_up(operands.inputs, step_inputs<Weights>), 1};
 }
 
-template <class T, int Rows>
-void launch_linear_of(const linear_operands& operands, cudaStream_t stream) {
-  if (operands.packing == weight_packing::whole) return launch_linear<whole_weights<T>, Rows>(operands, stream);
-  with_packed_weights<T>(operands.packing,
-                         [&](auto weights) { launch_linear<decltype(weights), Rows>(operands, stream); });
+// `bytes` of shared memory for now, `room` for any.
+void launch_job(void (*kernel)(linear_job), const linear_job& job, std::size_t bytes, std::size_t room,
+                cudaStream_t stream) {
+  require_launched("linear",
+                   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(room)));
+  const int blocks = std::min(job.operands.blocks, divided_up(job.operands.outputs, tile_outputs));
+  launch("linear", kernel, launch_shape{dim3(static_cast<unsigned>(blocks)), threads, bytes, true}, stream, job);
+}
+
+// What the kernel has besides, and the system of each block.
+constexpr std::size_t named_bytes = 2048;
+
+template <class Weights, int Rows>
+void launch_linear(const linear_operands& operands, cudaStream_t stream) {
+  constexpr std::size_t others = fixed_bytes<Weights, Rows, Rows>;
+  const std::size_t step_bytes =
+      static_cast<std::size_t>(operands.rows) * step_inputs<Weights> * sizeof(typename Weights::number);
+  const std::size_t most = most_shared_bytes();
+  const int room = most > others + named_bytes ? static_cast<int>((most - others - named_bytes) / step_bytes) : 0;
+  if (room == 0) throw std::runtime_error("linear: the device has too little shared memory");
+  auto job = job_of<Weights>(operands);
+  job.chunk_steps = divided_up(job.steps, divided_up(job.steps, room));
+  const std::size_t bytes = others + static_cast<std::size_t>(job.chunk_steps) * step_bytes;
+  launch_job(linear_kernel<Weights, Rows>, job, bytes, most - named_bytes, stream);
+}
+
+template <class Weights>
+void launch_many_rows(const linear_operands& operands, cudaStream_t stream) {
+  constexpr std::size_t bytes = fixed_bytes<Weights, most_linear_rows, finished_rows>;
+  if (most_shared_bytes() < bytes + named_bytes)
+    throw std::runtime_error("linear: the device has too little shared memory");
+  launch_job(many_rows_kernel<Weights>, job_of<Weights>(operands), bytes, bytes, stream);
+}
+
+template <class Weights>
+void launch_for_rows(const linear_operands& operands, cudaStream_t stream) {
+  if (operands.rows <= 8) return launch_linear<Weights, 8>(operands, stream);
+  if (operands.rows <= most_shared_rows) return launch_linear<Weights, most_shared_rows>(operands, stream);
+  launch_many_rows<Weights>(operands, stream);
 }
 
 }  // namespace
@@ -526,8 +700,9 @@ void linear(const linear_operands& operands, cudaStream_t stream) {
   if (operands.rows == 0) return;
   with_half_type(operands.type, [&](auto type) {
     using T = decltype(type);
-    if (operands.rows <= 8) return launch_linear_of<T, 8>(operands, stream);
-    launch_linear_of<T, 16>(operands, stream);
+    if (operands.packing == weight_packing::whole) return launch_for_rows<whole_weights<T>>(operands, stream);
+    with_packed_weights<T>(operands.packing,
+                           [&](auto weights) { launch_for_rows<decltype(weights)>(operands, stream); });
   });
 }
 

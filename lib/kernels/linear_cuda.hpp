@@ -9,7 +9,13 @@
 namespace cogen::kernels::cuda {
 
 /// Rows that one product takes, at most.
-inline constexpr int most_linear_rows = 16;
+inline constexpr int most_linear_rows = 64;
+
+/// The same, where it is of a norm of x.
+inline constexpr int most_normed_rows = 16;
+
+/// Consecutive numbers of a row whose squares are added up, for a norm of the row.
+inline constexpr int squared_numbers = 16;
 
 /// What becomes of a product y.
 enum class linear_result : std::uint8_t {
@@ -18,13 +24,22 @@ enum class linear_result : std::uint8_t {
   gated,   // out = silu(y) * z, where z is the product with the weights' second half
 };
 
+/// For the product that reads a norm of `out` next: what does not depend on all of a row.
+struct next_input {
+  const void* norm = nullptr;  // [outputs] of `type`, the norm's weights; or none
+  void* x = nullptr;           // [rows, outputs] of `type`: out * norm
+  float* squares = nullptr;    // [rows, outputs / squared_numbers, rounded up], sums of the squares of out
+};
+
 /// y = x W^T + bias, for few rows: a matrix is read once, as fast as memory gives it. Where there is a norm, x is
-/// x / sqrt(mean(x^2) + epsilon) * norm first, rounded to `type`. Packed weights are code * scale (int8), or in groups
+/// x / sqrt(mean(x^2) + epsilon) * norm first, rounded to `type`. Where there are squares, y is divided by that root
+/// before the bias is added, which is the same but for rounding. Packed weights are code * scale (int8), or in groups
 /// code * scale + zero, rounded to `type` once. Sums are in float32. All pointers are to device memory, multiples of
 /// 16.
 struct linear_operands {
-  const void* x = nullptr;     // [rows, inputs] of `type`; of f32 where there is a norm
-  const void* norm = nullptr;  // [inputs] of `type`, or none
+  const void* x = nullptr;         // [rows, inputs] of `type`; of f32 where there is a norm
+  const void* norm = nullptr;      // [inputs] of `type`, or none
+  const float* squares = nullptr;  // next_input's, where x is; or none
   float epsilon = 1e-5F;
   const void* weights =
       nullptr;  // [outputs, inputs] of `type`, or packed; gated: [gate [outputs] | up [outputs], inputs]
@@ -35,7 +50,8 @@ struct linear_operands {
   void* out = nullptr;             // [rows, outputs]; not x
   number out_type = number::bf16;  // f32, or `type`; only f32 is added to
   number type = number::bf16;      // f16 or bf16
-  int rows = 0;                    // most_linear_rows at most
+  next_input next = {};            // only where something is added
+  int rows = 0;                    // most_linear_rows at most, with a norm most_normed_rows
   int inputs = 0;                  // a multiple of 8; of 32 where codes have groups
   int outputs = 0;
   int blocks = 0;  // thread blocks, at most: best as many as the device has multiprocessors

@@ -124,10 +124,18 @@ class blocks {
       if (all_[index].parallel && all_[index].mixes_tokens() && !all_[index - 1].mixes_tokens())
         throw std::invalid_argument("a block that mixes tokens is parallel to one that does not; it must come first");
     for (std::size_t index = 0; index < all_.size(); ++index) check_passing(index);
+    for (std::size_t index = 0; index + 1 < all_.size(); ++index)
+      if (is_read_next(index)) all_[index].after.next = &all_[index + 1].before;
     reads_embeddings_ = std::ranges::any_of(all_, reads_embeddings);
     const auto last = std::find_if(all_.rbegin(), all_.rend(), [](const block& each) { return each.mixes_tokens(); });
     mixing_end_ = static_cast<std::size_t>(all_.rend() - last);
   }
+
+  blocks(const blocks&) = delete;  // blocks point to others' norms
+  blocks& operator=(const blocks&) = delete;
+  blocks(blocks&&) noexcept = default;
+  blocks& operator=(blocks&&) noexcept = default;
+  ~blocks() = default;
 
   /// x as the last block leaves it. Behind the last block that mixes tokens, only the rows go on whose result is
   /// wanted: x is what on.keep() returns of it.
@@ -150,6 +158,12 @@ class blocks {
   static bool reads_embeddings(const block& each) {
     const auto* attention = std::get_if<parts::attention<B>>(&each.what);
     return attention != nullptr && attention->reads_embeddings;
+  }
+
+  /// Whether the next block's norm reads x as this one's result makes it.
+  bool is_read_next(std::size_t index) const {
+    return !all_[index].parallel && !all_[index].joint && !all_[index + 1].parallel && !passes(index) &&
+           !reads_embeddings(all_[index + 1]);
   }
 
   bool passes(std::size_t index) const { return all_[index].passes != models::passed_on::nothing; }

@@ -83,10 +83,14 @@ class device_decoder final : public device_network {
     const auto rows_of = [&](std::int64_t width, at::ScalarType type) {
       return at::empty({tokens, width}, at::TensorOptions(device()).dtype(type));
     };
+    const auto begun = std::min(tokens, device::most_begun_rows);
+    const auto squares = (hidden_ + device::squared_numbers - 1) / device::squared_numbers;
     scratch_widths widths;
     widths.add(blocks_);
     if (encoder_) widths.add(encoder_->all);
     return {.x = rows_of(hidden_, at::kFloat),
+            .weighted = at::empty({begun, hidden_}, at::TensorOptions(device()).dtype(type())),
+            .squares = at::empty({begun, squares}, at::TensorOptions(device()).dtype(at::kFloat)),
             .qkv = rows_of(widths.qkv, type()),
             .sink_q = sinks ? rows_of(widths.attended, type()) : at::Tensor(),
             .attended = rows_of(widths.attended, type()),
@@ -189,6 +193,8 @@ at::Tensor device_network::read_texts(device::operators&, const device::step_row
 
 device_scratch device_scratch::first(std::int64_t tokens) const {
   return {.x = x.narrow(0, 0, tokens),
+          .weighted = weighted,
+          .squares = squares,
           .qkv = qkv.narrow(0, 0, tokens),
           .sink_q = sink_q.defined() ? sink_q.narrow(0, 0, tokens) : sink_q,
           .attended = attended.narrow(0, 0, tokens),
@@ -206,8 +212,8 @@ device_scratch device_scratch::first(std::int64_t tokens) const {
 
 std::int64_t device_scratch::bytes() const noexcept {
   std::int64_t bytes = 0;
-  for (const auto* each : {&x, &qkv, &sink_q, &attended, &mixed, &decisions, &gated, &routed, &shares, &joined, &inputs,
-                           &streams, &wide, &partial})
+  for (const auto* each : {&x, &weighted, &squares, &qkv, &sink_q, &attended, &mixed, &decisions, &gated, &routed,
+                           &shares, &joined, &inputs, &streams, &wide, &partial})
     if (each->defined()) bytes += static_cast<std::int64_t>(each->nbytes());
   return bytes;
 }

@@ -20,6 +20,8 @@ class pooler;
 /// The intermediate tensors of forwards of up to a number of tokens. Their addresses never change.
 struct device_scratch {
   at::Tensor x;          // [tokens, hidden] float32
+  at::Tensor weighted;   // [most_begun_rows at most, hidden], of norm_input
+  at::Tensor squares;    // [the same, hidden / squared_numbers] float32
   at::Tensor qkv;        // [tokens, (heads + 2 kv_heads) * head_dim], or what goes into a recurrent mixer
   at::Tensor sink_q;     // [tokens, heads * head_dim], where a cache has sinks
   at::Tensor attended;   // [tokens, heads * head_dim]

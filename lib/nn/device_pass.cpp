@@ -39,8 +39,12 @@ at::Tensor device_pass::beside_embeddings(const at::Tensor& x) const {
 at::Tensor device_pass::norm_linear(const at::Tensor& x, const device::norm& before, const device::projection& by,
                                     std::int64_t outputs) const {
   const auto y = part_of(scratch_.qkv, x.size(0), outputs);
-  on_.norm_linear(x, before, by, y);
+  on_.norm_linear(input_of(x, before), before, by, y);
   return y;
+}
+
+device::norm_input device_pass::input_of(const at::Tensor& x, const device::norm& before) const {
+  return &before == begun_norm_ && x.is_same(begun_.x) ? begun_ : x;
 }
 
 at::Tensor device_pass::attended(std::int64_t rows, const device::heads& how) const {
@@ -126,7 +130,7 @@ at::Tensor device_pass::mix_channels(const at::Tensor& x, const device::norm& be
 at::Tensor device_pass::norm_activated(const at::Tensor& x, const device::norm& before, const device::projection& by,
                                        const parts::activation& how, std::int64_t intermediate) const {
   const auto y = part_of(scratch_.gated, x.size(0), intermediate);
-  on_.norm_activated(x, before, by, how, y);
+  on_.norm_activated(input_of(x, before), before, by, how, y);
   return y;
 }
 
@@ -179,8 +183,15 @@ void device_pass::add_experts(const routed_rows& routed, const device::mixture_o
 }
 
 void device_pass::linear_add(const at::Tensor& y, const device::projection& by, const device::residual& how,
-                             const at::Tensor& x) const {
-  if (!by.is_shard) return on_.linear_add(y, by, how, x);
+                             const at::Tensor& x) {
+  begun_norm_ = nullptr;
+  if (!by.is_shard) {
+    begun_ = x;
+    if (how.next && x.size(0) <= scratch_.weighted.size(0))
+      begun_ = {x, part_of(scratch_.weighted, x.size(0), x.size(1)), scratch_.squares.narrow(0, 0, x.size(0))};
+    if (on_.linear_add(y, by, how, begun_)) begun_norm_ = how.next;
+    return;
+  }
   const auto partial = part_of(scratch_.partial, x.size(0), x.size(1));
   on_.norm_linear(y, {}, by, partial);
   ranks_->sum(partial);

@@ -65,14 +65,16 @@ class device_pass {
   routed_rows route(const at::Tensor& x, const device::norm& before, const device::mixture_of_experts& by) const;
   void add_experts(const routed_rows& routed, const device::mixture_of_experts& by, const device::residual& how,
                    const at::Tensor& x) const;
-  void linear_add(const at::Tensor& y, const device::projection& by, const device::residual& how,
-                  const at::Tensor& x) const;
+  void linear_add(const at::Tensor& y, const device::projection& by, const device::residual& how, const at::Tensor& x);
 
   /// Keys and values of encoder inputs, whose hidden states are before(x), go to the cross layer of a part.
   void store_encoder_input(const at::Tensor& x, const device::norm& before, const device::cross_attention& part) const;
 
  protected:
   at::Tensor attended(std::int64_t rows, const device::heads& how) const;
+
+  /// What before(x) is made of: x, and what the last product has begun of that norm.
+  device::norm_input input_of(const at::Tensor& x, const device::norm& before) const;
 
   device::operators& on_;
   device::collectives* const ranks_;
@@ -81,6 +83,10 @@ class device_pass {
   const device_memory& memory_;
   const device_scratch& scratch_;
   at::Tensor streams_;  // of all tokens, or of those of the outputs
+
+ private:
+  const device::norm* begun_norm_ = nullptr;  // which the last product has begun, of these rows
+  device::norm_input begun_{at::Tensor()};
 };
 
 /// The same of an encoder, whose tokens attend to all tokens of their row.

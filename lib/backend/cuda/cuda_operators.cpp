@@ -54,7 +54,9 @@ cuda::number number_of(const at::Tensor& of) {
 
 /// Above this number of rows, LibTorch's products are faster: of whole weights, and of packed ones, which it does not
 /// read.
-constexpr std::int64_t few_rows = 8, few_packed_rows = 32;
+constexpr std::int64_t few_rows = 8, few_packed_rows = 64;
+static_assert(few_packed_rows <= cuda::most_linear_rows && most_begun_rows <= cuda::most_linear_rows);
+static_assert(squared_numbers == cuda::squared_numbers);
 
 int size_of(const at::Tensor& of, std::int64_t dimension) { return static_cast<int>(of.size(dimension)); }
 
@@ -159,6 +161,11 @@ bool product_has_kernel(const at::Tensor& x, const projection& by) {
 /// In which a product computes.
 const at::Tensor& numbers_of(const projection& by) { return by.scales.defined() ? by.scales : by.weights; }
 
+/// Norms that a product begins: not of float16, as x times weights may be too large for it.
+bool can_begin(const norm_input& into, const norm* by) {
+  return by && into.weighted.defined() && into.weighted.scalar_type() == at::kBFloat16 && norm_has_kernel(into.x, *by);
+}
+
 /// More rows are read once to be normed, and not by each multiprocessor.
 bool norms_within_product(const at::Tensor& x, const norm& by) {
   return x.size(0) <= few_rows && norm_has_kernel(x, by);
@@ -241,47 +248,49 @@ class cuda_operators final : public tensor_operators {
                 current_stream());
   }
 
-  void norm_linear(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) override {
+  void norm_linear(const norm_input& input, const norm& before, const projection& by, const at::Tensor& y) override {
+    const auto& x = input.x;
     if (!by.adapters.empty()) {
       const auto rows = rows_for(by, x, before);
       norm_linear(rows, {}, {.weights = by.weights, .bias = by.bias, .scales = by.scales, .packing = by.packing}, y);
       return adapt(rows, by, y);
     }
     if (!product_has_kernel(x, by)) return multiply(rows_for(by, x, before), by, y);
-    const bool norms = norms_within_product(x, before);
-    const auto rows = norms ? x : rows_for(by, x, before);
-    auto product = product_of(rows, by, y);
-    if (norms) put_before(product, before);
-    run(product);
+    run(product_of_norm(input, before, by, y));
   }
 
-  void norm_activated(const at::Tensor& x, const norm& before, const projection& by, const parts::activation& how,
+  void norm_activated(const norm_input& input, const norm& before, const projection& by, const parts::activation& how,
                       const at::Tensor& y) override {
+    const auto& x = input.x;
     if (!by.adapters.empty() || !activation_has_kernel(how, y.size(1)) || !norm_has_kernel(x, before))
-      return tensor_operators::norm_activated(x, before, by, how, y);
+      return tensor_operators::norm_activated(input, before, by, how, y);
     if (!product_has_kernel(x, by)) {
       const auto gate_up = at::empty({x.size(0), by.weights.size(0)}, y.options());
       multiply(normed(x, before), by, gate_up);
       return gate(gate_up, y);
     }
-    const bool norms = norms_within_product(x, before);
-    auto product = product_of(norms ? x : normed(x, before), by, y);
-    product.result = cuda::linear_result::gated;
-    if (norms) put_before(product, before);
+    auto product = product_of_norm(input, before, by, y);
+    product.operands.result = cuda::linear_result::gated;
     run(product);
   }
 
-  void linear_add(const at::Tensor& y, const projection& by, const residual& how, const at::Tensor& x) override {
+  bool linear_add(const at::Tensor& y, const projection& by, const residual& how, const norm_input& into) override {
+    const auto& x = into.x;
     if (!by.adapters.empty() || !only_adds(how)) return tensor_operators::linear_add(y, by, how, x);
     if (!product_has_kernel(y, by)) {
       auto sum = x;
       if (by.bias.defined()) sum.add_(by.bias);
       at::addmm_out(sum, sum, y, weights_of(by, y.size(1)).t(), at::kFloat);
-      return;
+      return false;
     }
     auto product = product_of(y, by, x);
     product.result = cuda::linear_result::added;
-    run(product);
+    const bool begins = can_begin(into, how.next);
+    if (begins)
+      product.next = {how.next->weight.const_data_ptr(), into.weighted.mutable_data_ptr(),
+                      into.squares.mutable_data_ptr<float>()};
+    cuda::linear(product, current_stream());
+    return begins;
   }
 
   void rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
@@ -390,9 +399,21 @@ class cuda_operators final : public tensor_operators {
             .blocks = processors_};
   }
 
-  static void put_before(cuda::linear_operands& product, const norm& by) {
-    product.norm = by.weight.const_data_ptr();
-    product.epsilon = static_cast<float>(by.epsilon);
+  /// With rows that may have been made for it.
+  struct product_of_rows {
+    at::Tensor rows;
+    cuda::linear_operands operands;
+  };
+
+  product_of_rows product_of_norm(const norm_input& input, const norm& before, const projection& by,
+                                  const at::Tensor& y) const {
+    const bool begun = input.weighted.defined(), within = !begun && norms_within_product(input.x, before);
+    const auto rows = begun ? input.weighted : within ? input.x : rows_for(by, input.x, before);
+    auto product = product_of(rows, by, y);
+    product.epsilon = static_cast<float>(before.epsilon);
+    if (begun) product.squares = input.squares.const_data_ptr<float>();
+    if (within) product.norm = before.weight.const_data_ptr();
+    return {rows, product};
   }
 
   static at::Tensor normed(const at::Tensor& x, const norm& by) {
@@ -429,19 +450,7 @@ class cuda_operators final : public tensor_operators {
     }
   }
 
-  /// The products of a slice of rows after the other, where there are more than a kernel takes.
-  static void run(const cuda::linear_operands& all) {
-    for (int first = 0; first < all.rows; first += cuda::most_linear_rows) {
-      const auto row = [&](const void* of, cuda::number type, int width) {
-        return static_cast<const std::byte*>(of) + std::int64_t{first} * width * cuda::bytes_of(type);
-      };
-      auto some = all;
-      some.rows = std::min(cuda::most_linear_rows, all.rows - first);
-      some.x = row(all.x, all.norm ? cuda::number::f32 : all.type, all.inputs);
-      some.out = const_cast<std::byte*>(row(all.out, all.out_type, all.outputs));
-      cuda::linear(some, current_stream());
-    }
-  }
+  static void run(const product_of_rows& product) { cuda::linear(product.operands, current_stream()); }
 
   at::Tensor weights_of(const projection& by, std::int64_t inputs) const override {
     if (!by.scales.defined()) return by.weights;

@@ -3,9 +3,11 @@
 #include "backend/tensor/tensor_operators.hpp"
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/matmul.h>
+#include <ATen/ops/rsqrt.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
 
@@ -23,6 +25,11 @@ void add(const at::Tensor& result, const residual& how, const at::Tensor& x) {
   x.add_(normed(result, how.after) * how.scale);
   if (how.post.weight.defined()) x.copy_(normed(x, how.post));
   if (how.total != 1) x.mul_(how.total);
+}
+
+/// Numbers of float16 times weights could be too large.
+bool can_begin(const norm& by) {
+  return by.weight.defined() && !by.is_layer_norm && !by.bias.defined() && by.weight.scalar_type() != at::kHalf;
 }
 
 }  // namespace
@@ -61,10 +68,12 @@ void tensor_operators::finish_embedding(const embedding& from, const step_rows& 
   x.copy_(normed(made, from.after));
 }
 
-void tensor_operators::norm_linear(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) {
-  const auto weights = weights_of(by, x.size(1));
-  const auto rows = normed(x, before).to(weights.scalar_type());
-  const auto made = at::matmul(rows, weights.t());
+void tensor_operators::norm_linear(const norm_input& x, const norm& before, const projection& by, const at::Tensor& y) {
+  const auto weights = weights_of(by, x.x.size(1));
+  const bool begun = x.weighted.defined() && by.adapters.empty();
+  const auto rows = begun ? x.weighted : normed(x.x, before).to(weights.scalar_type());
+  auto made = at::matmul(rows, weights.t());
+  if (begun) made = made.to(at::kFloat) * at::rsqrt(x.squares.sum(1, true) / x.x.size(1) + before.epsilon);
   y.copy_(by.bias.defined() ? made.to(at::kFloat).add_(by.bias) : made);
   adapt(rows, by, y);
 }
@@ -74,15 +83,22 @@ void tensor_operators::adapt(const at::Tensor& x, const projection& by, const at
     y.narrow(1, first, up.size(0)).add_(at::matmul(at::matmul(x.to(down.scalar_type()), down.t()), up.t()));
 }
 
-void tensor_operators::norm_activated(const at::Tensor& x, const norm& before, const projection& by,
+void tensor_operators::norm_activated(const norm_input& x, const norm& before, const projection& by,
                                       const parts::activation& how, const at::Tensor& y) {
-  const auto made = at::empty({x.size(0), by.weights.size(0)}, x.options().dtype(at::kFloat));
+  const auto made = at::empty({x.x.size(0), by.weights.size(0)}, x.x.options().dtype(at::kFloat));
   norm_linear(x, before, by, made);
   y.copy_(activated(made, how));
 }
 
-void tensor_operators::linear_add(const at::Tensor& y, const projection& by, const residual& how, const at::Tensor& x) {
-  add(product(y, by), how, x);
+bool tensor_operators::linear_add(const at::Tensor& y, const projection& by, const residual& how,
+                                  const norm_input& into) {
+  add(product(y, by), how, into.x);
+  if (!how.next || !into.weighted.defined() || !can_begin(*how.next)) return false;
+  into.weighted.copy_(into.x * (how.next->weight.to(at::kFloat) + how.next->weight_offset));
+  const auto whole = into.squares.size(1) * squared_numbers;
+  const auto squares = at::constant_pad_nd(into.x.square(), {0, whole - into.x.size(1)});
+  into.squares.copy_(squares.unflatten(1, {-1, squared_numbers}).sum(2));
+  return true;
 }
 
 void tensor_operators::add_rows(const at::Tensor& rows, const residual& how, const at::Tensor& x) { add(rows, how, x); }

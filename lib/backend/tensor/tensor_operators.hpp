@@ -20,10 +20,10 @@ class tensor_operators : public operators {
                     const at::Tensor& found) override;
   void finish_embedding(const embedding& from, const step_rows& rows, const at::Tensor& found,
                         const at::Tensor& x) override;
-  void norm_linear(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) override;
-  void norm_activated(const at::Tensor& x, const norm& before, const projection& by, const parts::activation& how,
+  void norm_linear(const norm_input& x, const norm& before, const projection& by, const at::Tensor& y) override;
+  void norm_activated(const norm_input& x, const norm& before, const projection& by, const parts::activation& how,
                       const at::Tensor& y) override;
-  void linear_add(const at::Tensor& y, const projection& by, const residual& how, const at::Tensor& x) override;
+  bool linear_add(const at::Tensor& y, const projection& by, const residual& how, const norm_input& into) override;
   void add_rows(const at::Tensor& rows, const residual& how, const at::Tensor& x) override;
   void score(const at::Tensor& x, const norm& before, const head& by, const at::Tensor& logits) override;
 

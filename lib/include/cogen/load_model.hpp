@@ -31,8 +31,8 @@ struct load_progress {
 };
 
 /// How a GPU stores the matrices of a model's layers. Embeddings, the output matrix, and those that choose experts or
-/// belong to the state of a mixer are always whole. Steps of more than 32 rows unpack each matrix first: 64 requests at
-/// once are slower than with whole weights. Of experts that are not whole, each multiplies all rows of a step.
+/// belong to the state of a mixer are always whole. Steps of more than 64 rows unpack each matrix first. Of experts
+/// that are not whole, each multiplies all rows of a step.
 enum class device_weights : std::uint8_t {
   whole,  ///< bfloat16, or float16 where the file's weights are
   int8,   ///< 8 bits a number, and a scale for each output

@@ -39,6 +39,13 @@ std::vector<linear_kind> all_kinds() {
   return all;
 }
 
+// Those of products of so many rows.
+std::vector<linear_kind> kinds_of(int rows) {
+  auto all = all_kinds();
+  std::erase_if(all, [&](const linear_kind& kind) { return kind.normed && rows > most_normed_rows; });
+  return all;
+}
+
 constexpr weight_packing packings[] = {weight_packing::int8,        weight_packing::int4,       weight_packing::int5,
                                        weight_packing::int6,        weight_packing::int6_zeros, weight_packing::mxfp4,
                                        weight_packing::int8_groups, weight_packing::int8_zeros};
@@ -220,20 +227,24 @@ BOOST_AUTO_TEST_SUITE(cuda_linear_test, *boost::unit_test::precondition(on_devic
 
 BOOST_AUTO_TEST_CASE(agrees_with_the_definition_for_every_kind_and_number_of_rows) {
   std::uint32_t stream = 700;
-  for (const linear_kind& kind : all_kinds())
-    for (int rows = 1; rows <= most_linear_rows; ++rows) check(kind, {rows, 200, 83}, ++stream);
+  for (const linear_kind& kind : all_kinds()) {
+    for (int rows = 1; rows <= most_normed_rows; ++rows) check(kind, {rows, 200, 83}, ++stream);
+    if (kind.normed) continue;
+    for (const int rows : {17, 24, 31, 32, 33, 57, most_linear_rows}) check(kind, {rows, 200, 83}, ++stream);
+  }
 }
 
 BOOST_AUTO_TEST_CASE(agrees_with_the_definition_for_every_shape) {
   std::uint32_t stream = 1300;
-  const auto kinds = all_kinds();
-  for (const int rows : {1, 3, 8, 16})
+  for (const int rows : {1, 3, 8, 16, 50}) {
+    const auto kinds = kinds_of(rows);
     for (const auto& [inputs, outputs] : {std::pair(8, 1), std::pair(64, 8), std::pair(576, 960), std::pair(1032, 41),
                                           std::pair(2048, 129), std::pair(4096, 64), std::pair(14336, 45)}) {
       ++stream;
       for (std::size_t i = 0; i < 3; ++i)
         check(kinds[(stream + 11 * i) % kinds.size()], {rows, inputs, outputs}, stream);
     }
+  }
 }
 
 BOOST_AUTO_TEST_CASE(packed_weights_are_what_they_stand_for) {
@@ -242,13 +253,14 @@ BOOST_AUTO_TEST_CASE(packed_weights_are_what_they_stand_for) {
   for (const linear_kind& kind : kinds) {
     const int eighth = static_cast<int>(++stream % 8);
     for (const int rows : {1 + eighth, 9 + eighth}) check(kind, {rows, 224, 83}, stream);
+    if (!kind.normed) check(kind, {17 + 6 * eighth, 224, 83}, stream);
   }
-  for (const int rows : {1, 8, 16})
+  for (const int rows : {1, 8, 16, 50})
     for (const auto& [inputs, outputs] : {std::pair(32, 1), std::pair(64, 8), std::pair(576, 960), std::pair(2048, 129),
                                           std::pair(4096, 64), std::pair(14336, 45)})
       for (std::size_t i = 0; i < 8; ++i) {
-        ++stream;
-        check(kinds[(stream * 37 + 32 * i) % kinds.size()], {rows, inputs, outputs}, stream);
+        const auto& kind = kinds[(++stream * 37 + 32 * i) % kinds.size()];
+        if (!kind.normed || rows <= most_normed_rows) check(kind, {rows, inputs, outputs}, stream);
       }
 }
 
@@ -285,14 +297,15 @@ BOOST_AUTO_TEST_CASE(a_row_is_the_same_to_the_bit_among_any_others) {
         linear_kind{.packing = weight_packing::int8}, linear_kind{.packing = weight_packing::int4},
         linear_kind{.packing = weight_packing::int6_zeros}})
     for (const int inputs : {1056, 9216}) {
-      const linear_case each(kind, {most_linear_rows, inputs, 72}, 5);
+      const int most_rows = kind.normed ? most_normed_rows : most_linear_rows;
+      const linear_case each(kind, {most_rows, inputs, 72}, 5);
       const device_numbers out = each.make_out();
       device_stream on;
       auto operands = each.operands(out);
       linear(operands, on);
       const auto together = out.bytes();
-      const std::size_t row_bytes = together.size() / most_linear_rows;
-      for (int rows = 1; rows < most_linear_rows; ++rows) {
+      const std::size_t row_bytes = together.size() / static_cast<std::size_t>(most_rows);
+      for (int rows = 1; rows < most_rows; rows += rows < 17 ? 1 : 15) {
         const device_numbers some(kind.out_type, size_of(rows, 72));
         operands.rows = rows;
         operands.out = some.data();
@@ -302,7 +315,7 @@ BOOST_AUTO_TEST_CASE(a_row_is_the_same_to_the_bit_among_any_others) {
         BOOST_TEST((std::equal(bytes.begin(), bytes.end(), together.begin())), rows << " rows of " << inputs);
       }
       operands.rows = 1;
-      for (std::size_t row = 0; row < most_linear_rows; ++row) {
+      for (std::size_t row = 0; row < static_cast<std::size_t>(most_rows); row += row < 16 ? 1 : 9) {
         const device_numbers alone(kind.out_type, size_of(1, 72));
         operands.x = each.device_x.data() + row * size_of(bytes_of(each.x_type), inputs);
         operands.out = alone.data();
@@ -313,6 +326,47 @@ BOOST_AUTO_TEST_CASE(a_row_is_the_same_to_the_bit_among_any_others) {
             "row " << row << " of " << inputs);
       }
     }
+}
+
+// What a norm of sums is made of, and a product of that norm.
+BOOST_AUTO_TEST_CASE(a_norm_begins_where_its_numbers_are_written_and_ends_in_the_product_that_reads_it) {
+  std::uint32_t stream = 3000;
+  for (const number type : half_types)
+    for (const auto packing : {weight_packing::whole, weight_packing::int8, weight_packing::int4})
+      for (const int rows : {1, 7, 16, 40})
+        for (const int width : {8, 88, 576})
+          BOOST_TEST_CONTEXT(name_of(type)
+                             << ", packing " << static_cast<int>(packing) << ", " << rows << " rows of " << width) {
+            const linear_case down({type, number::f32, linear_result::added, false, true, packing}, {rows, 224, width},
+                                   ++stream);
+            linear_case up({type, number::f32, linear_result::stored, false, true}, {rows, width, 83}, ++stream);
+            const device_numbers sums = down.make_out(), next(type, size_of(rows, width)), out = up.make_out();
+            const device_numbers squares(number::f32, size_of(rows, (width + squared_numbers - 1) / squared_numbers));
+            auto first = down.operands(sums), second = up.operands(out);
+            first.next = {up.device_norm.data(), next.data(),
+                          reinterpret_cast<float*>(static_cast<void*>(squares.data()))};
+            second.x = next.data();
+            second.squares = first.next.squares;
+            device_stream on;
+            linear(first, on);
+            linear(second, on);
+
+            const auto written = sums.read(), squared = squares.read();
+            BOOST_TEST(error_of(written, down.expected()) < 1e-3 + precision_of(number::f32));
+            std::vector<float> weighted(written.size());
+            std::vector<double> of_squares(squared.size());
+            for (std::size_t at = 0; at < written.size(); ++at) {
+              const auto column = at % size_of(1, width);
+              weighted[at] = written[at] * up.norm[column];
+              of_squares[at / size_of(1, width) * (squared.size() / size_of(1, rows)) + column / squared_numbers] +=
+                  double{written[at]} * written[at];
+            }
+            BOOST_TEST((next.read() == rounded_to(type, weighted)));
+            BOOST_TEST(error_of(squared, of_squares) < 1e-5);
+            up.kind.normed = true;
+            up.x = written;
+            BOOST_TEST(error_of(out.read(), up.expected()) < 1e-2);
+          }
 }
 
 // Each kernel reads what the one before it wrote, and writes what the one before that read. Repeated, as one
@@ -376,6 +430,9 @@ BOOST_AUTO_TEST_CASE(what_it_cannot_take_is_refused) {
   refused([](auto& of) { of.out_type = number::f16; });
   refused([](auto& of) { of.result = linear_result::added; });
   refused([](auto& of) { of.packing = weight_packing::int8; });
+  refused([](auto& of) { of.norm = &of, of.rows = most_normed_rows + 1; });
+  refused([](auto& of) { of.norm = &of, of.squares = &of.epsilon; });
+  refused([](auto& of) { of.next.norm = &of; });
   refused([](auto& of) { of.scales = &of; });
   refused([](auto& of) { of.packing = weight_packing::int4, of.scales = &of, of.inputs = 40; });
 }
