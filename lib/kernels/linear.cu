@@ -1,6 +1,7 @@
 #include "kernels/device_numbers.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/linear_cuda.hpp"
+#include "kernels/linear_sums.cuh"
 #include "kernels/matrix_instructions.cuh"
 #include "kernels/packed_weights.cuh"
 
@@ -16,10 +17,8 @@
 namespace cogen::kernels::cuda {
 namespace {
 
-constexpr int warps = 16;
+constexpr int warps = sums_of_row;
 constexpr int threads = warps * 32;
-constexpr int tile_outputs = 16;
-constexpr int half_step = 32;   // numbers of a row that a warp takes in two instructions
 constexpr int group_tiles = 2;  // their sums are put together at the same time
 
 constexpr int divided_up(int n, int by) { return (n + by - 1) / by; }
@@ -389,23 +388,6 @@ class tile_sums {
   float* memory_;
 };
 
-// Of a sum of products.
-template <class T>
-__device__ float result_of(const linear_operands& operands, float sum, int output) {
-  if (operands.packing == weight_packing::int8) sum *= float(static_cast<const T*>(operands.scales)[output]);
-  return operands.bias ? sum + float(static_cast<const T*>(operands.bias)[output]) : sum;
-}
-
-template <class T>
-__device__ void put(const linear_operands& operands, std::int64_t at, float y) {
-  if (operands.out_type != number::f32) {
-    static_cast<T*>(operands.out)[at] = T(y);
-    return;
-  }
-  float* const out = static_cast<float*>(operands.out) + at;
-  *out = operands.result == linear_result::added ? *out + y : y;
-}
-
 // Puts the warps' sums together, and the results where they belong.
 template <class T, int Rows>
 __device__ void finish(const linear_job& job, range group, const tile_sums<Rows>& sums) {
@@ -416,11 +398,10 @@ __device__ void finish(const linear_job& job, range group, const tile_sums<Rows>
     const int tile = at / tile_outputs / operands.rows << job.pairs();
     const int output = ((group.begin + tile) >> job.pairs()) * tile_outputs + column;
     if (output >= operands.outputs) continue;
-    float y = result_of<T>(operands, sums.total(tile, row, column), output);
-    if (operands.result == linear_result::gated) {
-      const float up = result_of<T>(operands, sums.total(tile + 1, row, column), operands.outputs + output);
-      y = y / (1.0F + expf(-y)) * up;
-    }
+    const float sum = sums.total(tile, row, column);
+    const float y = operands.result == linear_result::gated
+                        ? gated_result_of<T>(operands, sum, sums.total(tile + 1, row, column), output)
+                        : result_of<T>(operands, sum, output);
     put<T>(operands, std::int64_t{row} * operands.outputs + output, y);
   }
 }

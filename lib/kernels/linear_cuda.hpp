@@ -46,4 +46,9 @@ struct linear_operands {
 /// said above, std::runtime_error if the kernel cannot be launched.
 void linear(const linear_operands& operands, cudaStream_t stream);
 
+/// The same results, to the bit, of any number of rows, with whole weights and without a norm. Reads a matrix once for
+/// each 64 or 128 rows, and is faster where there are more than most_linear_rows; weights are not read ahead. Throws as
+/// linear() does.
+void linear_of_many_rows(const linear_operands& operands, cudaStream_t stream);
+
 }  // namespace cogen::kernels::cuda

@@ -1,5 +1,6 @@
 #include "kernels/dequantize_cuda.hpp"
 #include "kernels/linear_cuda.hpp"
+#include "kernels/rms_norm_cuda.hpp"
 #include "numbers.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -312,6 +313,87 @@ BOOST_AUTO_TEST_CASE(a_row_is_the_same_to_the_bit_among_any_others) {
             (std::equal(bytes.begin(), bytes.end(), together.begin() + static_cast<std::ptrdiff_t>(row * row_bytes))),
             "row " << row << " of " << inputs);
       }
+    }
+}
+
+// Tiles of every size, of rows and of outputs, that are full or not.
+BOOST_AUTO_TEST_CASE(many_rows_are_what_few_are_to_the_bit) {
+  std::uint32_t stream = 3300;
+  constexpr linear_shape shapes[] = {{1, 8, 1}, {40, 576, 83}, {70, 1032, 24}, {150, 520, 140}, {129, 40, 129}};
+  for (const linear_kind& kind : all_kinds()) {
+    if (kind.normed) continue;
+    for (const auto& [rows, inputs, outputs] : {shapes[stream % 5], shapes[(stream + 2) % 5]}) {
+      const linear_case each(kind, {rows, inputs, outputs}, ++stream);
+      device_stream on;
+      const device_numbers expected = each.make_out();
+      for (int first = 0; first < rows; first += most_linear_rows) {
+        auto some = each.operands(expected);
+        some.rows = std::min(most_linear_rows, rows - first);
+        some.x = each.device_x.data() + size_of(first, inputs) * size_of(1, bytes_of(kind.type));
+        some.out = expected.data() + size_of(first, outputs) * size_of(1, bytes_of(kind.out_type));
+        linear(some, on);
+      }
+      for (const int blocks : {1, 1000}) {  // large thread blocks, and small ones
+        const device_numbers out = each.make_out();
+        auto operands = each.operands(out);
+        operands.blocks = blocks;
+        linear_of_many_rows(operands, on);
+        BOOST_TEST((out.bytes() == expected.bytes()),
+                   name_of(kind.type) << " to " << name_of(kind.out_type) << ", result "
+                                      << static_cast<int>(kind.result) << ", " << rows << " rows of " << inputs
+                                      << " to " << outputs << ", " << blocks << " blocks");
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(many_rows_of_other_kinds_are_refused) {
+  const auto refused = [](const linear_operands& operands) {
+    BOOST_CHECK_THROW(linear_of_many_rows(operands, nullptr), std::invalid_argument);
+  };
+  float any = 0;
+  const linear_operands usual{.rows = 20, .inputs = 64, .outputs = 8, .blocks = 1};
+  auto other = usual;
+  other.norm = &any;
+  refused(other);
+  other = usual;
+  other.packing = weight_packing::int4;
+  refused(other);
+  other = usual;
+  other.inputs = 60;
+  refused(other);
+  other = usual;
+  other.blocks = 0;
+  refused(other);
+  other = usual;
+  other.result = linear_result::added;
+  refused(other);
+}
+
+// So that few rows may be normed by each thread block, and many once.
+BOOST_AUTO_TEST_CASE(a_norm_within_a_product_is_that_of_its_own_kernel) {
+  std::uint32_t stream = 3100;
+  for (const number type : half_types)
+    for (const int inputs : {8, 200, 576, 1032, 4096, 9216}) {
+      const linear_case each({.type = type, .out_type = number::f32, .normed = true}, {3, inputs, 33}, ++stream);
+      const device_numbers within = each.make_out(), behind = each.make_out();
+      const device_numbers normed(type, each.x.size());
+      device_stream on;
+      auto operands = each.operands(within);
+      linear(operands, on);
+      add_rms_norm({.residual = each.device_x.data(),
+                    .residual_type = number::f32,
+                    .weight = each.device_norm.data(),
+                    .weight_type = type,
+                    .epsilon = epsilon,
+                    .out = normed.data(),
+                    .type = type,
+                    .rows = 3,
+                    .width = inputs},
+                   on);
+      operands.x = normed.data(), operands.norm = nullptr, operands.out = behind.data();
+      linear(operands, on);
+      BOOST_TEST((within.bytes() == behind.bytes()), inputs << " inputs");
     }
 }
 
