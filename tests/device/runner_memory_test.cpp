@@ -33,7 +33,7 @@ BOOST_AUTO_TEST_CASE(a_large_model_leaves_what_its_steps_take) {
   const auto temporary = std::int64_t{2048} * 2 * (4096 + 2 * 14336 + 4096);  // 144 MiB
   const auto matrix = std::int64_t{4096} * 2 * 2 * 14336;                     // 224 MiB
   const auto bytes = runner_bytes(eight_billion, 8192);
-  BOOST_TEST(bytes > scratch + logits + temporary + matrix + 2 * 32 * mebibyte);
+  BOOST_TEST(bytes > scratch + logits + temporary + matrix + 3 * 32 * mebibyte);
   BOOST_TEST(bytes < scratch + logits + temporary + matrix + 512 * mebibyte);
   BOOST_TEST(bytes == runner_bytes(eight_billion, 131072));
 }

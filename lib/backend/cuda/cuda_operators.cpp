@@ -1,5 +1,6 @@
 #include "backend/cuda/cuda_operators.hpp"
 
+#include "backend/cuda/cublaslt_products.hpp"
 #include "backend/cuda/prompt_attention.hpp"
 #include "backend/tensor/heads.hpp"
 #include "backend/tensor/norms.hpp"
@@ -52,7 +53,7 @@ cuda::number number_of(const at::Tensor& of) {
   }
 }
 
-/// Above this number of rows, LibTorch's products are faster: of whole weights, and of packed ones, which it does not
+/// Above this number of rows, cuBLASLt's products are faster: of whole weights, and of packed ones, which it does not
 /// read.
 constexpr std::int64_t few_rows = 8, few_packed_rows = 32;
 
@@ -276,7 +277,9 @@ class cuda_operators final : public tensor_operators {
     if (!product_has_kernel(y, by)) {
       auto sum = x;
       if (by.bias.defined()) sum.add_(by.bias);
-      at::addmm_out(sum, sum, y, weights_of(by, y.size(1)).t(), at::kFloat);
+      const auto weights = weights_of(by, y.size(1));
+      if (!products_.multiply({.x = y, .weights = weights, .y = sum, .adds = true}))
+        at::addmm_out(sum, sum, y, weights.t(), at::kFloat);
       return;
     }
     auto product = product_of(y, by, x);
@@ -416,9 +419,15 @@ class cuda_operators final : public tensor_operators {
     return device::normed(x, before).to(numbers_of(by).scalar_type()).contiguous();
   }
 
-  void multiply(const at::Tensor& x, const projection& by, const at::Tensor& y) const {
+  /// By cuBLASLt, and where that has no algorithm, by LibTorch.
+  void multiply(const at::Tensor& x, const projection& by, const at::Tensor& y) {
     const auto weights = weights_of(by, x.size(1));
     auto out = y;
+    const auto bias_within = out.scalar_type() == x.scalar_type() ? by.bias : at::Tensor();
+    if (products_.multiply({.x = x, .weights = weights, .bias = bias_within, .y = out})) {
+      if (by.bias.defined() && !bias_within.defined()) out.add_(by.bias);
+      return;
+    }
     if (out.scalar_type() != x.scalar_type()) {
       at::mm_out(out, x, weights.t(), out.scalar_type());
       if (by.bias.defined()) out.add_(by.bias);
@@ -463,7 +472,7 @@ class cuda_operators final : public tensor_operators {
     at::Tensor c;
   };
 
-  selection selected_by(const at::Tensor& x, const selective_scan& by) const {
+  selection selected_by(const at::Tensor& x, const selective_scan& by) {
     const auto in_float32 = x.options().dtype(at::kFloat);
     const auto all = at::empty({x.size(0), by.rank() + 2 * by.states()}, in_float32);
     multiply(x, by.selection, all);
@@ -612,6 +621,7 @@ class cuda_operators final : public tensor_operators {
 
   const int processors_;
   const int generation_;
+  cublaslt_products products_;
   std::vector<at::Tensor> workspaces_;
   std::vector<at::Tensor> counters_;
 };

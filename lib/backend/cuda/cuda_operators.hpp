@@ -6,7 +6,7 @@
 
 namespace cogen::device {
 
-/// Matrix products of many rows run in LibTorch, attention of prompts in its flash attention, the rest in kernels.
+/// Matrix products of many rows run in cuBLASLt, attention of prompts in its flash attention, the rest in kernels.
 /// Weights and caches are bfloat16 or float16. Parts that ask for more than kernels do run as tensor_operators says.
 std::unique_ptr<operators> make_cuda_operators(int device);
 
