@@ -38,6 +38,12 @@ BOOST_AUTO_TEST_CASE(a_large_model_leaves_what_its_steps_take) {
   BOOST_TEST(bytes == runner_bytes(eight_billion, 131072));
 }
 
+BOOST_AUTO_TEST_CASE(attention_in_fixed_parts_takes_memory_of_its_own) {
+  auto invariant = eight_billion;
+  invariant.batch_invariant = true;
+  BOOST_TEST(runner_bytes(invariant, 8192) - runner_bytes(eight_billion, 8192) == 64 * mebibyte);
+}
+
 BOOST_AUTO_TEST_CASE(a_context_that_is_unpacked_counts_by_its_length) {
   auto packed = eight_billion;
   packed.unpacked_bytes = 2 * 8 * 128 * 2;
