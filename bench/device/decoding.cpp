@@ -131,7 +131,8 @@ cache::device_options cache_of(const nn::device_model& model, const cell& what, 
 double step_alone(const model& of, const cell& what, const settings& wanted) {
   const auto& where = of.on_device()->backend;
   const auto& network = of.on_device()->network;
-  const auto operators = where->make_operators();
+  const auto operators =
+      wanted.engine.batch_invariant ? where->make_batch_invariant_operators() : where->make_operators();
   const auto stream = where->make_stream();
   double took = 0;
   stream->run_on_stream([&] {

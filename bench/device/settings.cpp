@@ -29,6 +29,7 @@ struct written {
   int window = 0;
   bool kv_offload = false;
   bool fp8 = false;
+  bool batch_invariant = false;
 };
 
 std::vector<std::string> between_commas(const std::string& text) {
@@ -119,6 +120,7 @@ po::options_description described(settings& wanted, written& words) {
       "tokens that are seen: the first 4 and the newest; 0: all, as far as the model goes");
   add("offload", po::bool_switch(&words.kv_offload), "caches stay on the host, and come near layer by layer");
   add("fp8", po::bool_switch(&words.fp8), "caches of 8-bit floats");
+  add("batch-invariant", po::bool_switch(&words.batch_invariant), "engine_options.batch_invariant");
   add("eager", po::bool_switch(&wanted.eager), "begin each kernel anew instead of playing recorded steps");
   add("in-turn", po::bool_switch(&wanted.in_turn), "begin a step only when the one before it has been looked at");
   add("library", po::bool_switch(&wanted.library), "LibTorch's operators instead of cogen's kernels");
@@ -137,6 +139,7 @@ engine_options engine_of(const written& words) {
   if (words.max_batched_tokens > 0) options.batching.max_batched_tokens = words.max_batched_tokens;
   if (words.window > 0)
     options.kv.sinks = cache::sink_window{.sinks = sinks_of_a_window, .window = words.window - sinks_of_a_window};
+  options.batch_invariant = words.batch_invariant;
   if (words.fp8) options.kv.dtype = cache::scalar::fp8;
   if (words.kv_offload) options.kv.offload = std::make_shared<cache::immediate_transfer>();
   if (!words.trace.empty()) options.events = std::make_shared<chrome_trace>(words.trace);
@@ -150,8 +153,9 @@ void check(const settings& wanted, const written& words) {
   if (words.window != 0 && words.window <= sinks_of_a_window)
     throw std::invalid_argument(
         fmt::format("--window is {}; it may be 0, or above {}", words.window, sinks_of_a_window));
-  if (wanted.library && (words.fp8 || words.window > 0 || words.weights != "whole" || !words.kv_quantization.empty()))
-    throw std::invalid_argument("--library goes without --fp8, --window, --weights and --quantized");
+  if (wanted.library && (words.fp8 || words.batch_invariant || words.window > 0 || words.weights != "whole" ||
+                         !words.kv_quantization.empty()))
+    throw std::invalid_argument("--library goes without --fp8, --batch-invariant, --window, --weights and --quantized");
   if (wanted.weights == device_weights::stored && wanted.model.empty())
     throw std::invalid_argument("--weights stored needs the file of a --model");
 }

@@ -33,6 +33,12 @@ class backend {
   virtual std::unique_ptr<stream> make_stream() const = 0;
   virtual std::unique_ptr<operators> make_operators() const = 0;
 
+  /// Operators by which each row's results depend on that row and its slot alone, to the bit. They throw
+  /// std::invalid_argument, with its name, for a part that they cannot compute so. Throws it where a device has none.
+  virtual std::unique_ptr<operators> make_batch_invariant_operators() const {
+    throw std::invalid_argument("engine_options.batch_invariant is set; " + name() + " has no such operators");
+  }
+
   /// All tensor ranks of a model call it, each for a device of its own. By default through the memory of the host.
   /// Throws parallel::rank_error, and std::runtime_error where devices cannot reach each other.
   virtual std::unique_ptr<collectives> make_collectives(std::shared_ptr<parallel::rank_group> ranks) const {

@@ -141,7 +141,8 @@ runner_shape shape_of(const nn::device_network& network, const cache::device_opt
           .inner = scratch.gated.size(1),
           .number_bytes = static_cast<std::int64_t>(elementSize(network.type())),
           .ranks = network.ranks() ? network.ranks()->place().count : 1,
-          .unpacked_bytes = unpacked_bytes(network, layout)};
+          .unpacked_bytes = options.batch_invariant ? 0 : unpacked_bytes(network, layout),
+          .batch_invariant = options.batch_invariant};
 }
 
 /// The longest context that a prompt reads at once in slots of `length` tokens.
@@ -212,6 +213,14 @@ void check_vocabulary(std::int64_t tokens, const device::backend& where) {
         "the model's vocabulary has {} tokens; engines on {} sample from at most {}", tokens, where.name(), most));
 }
 
+/// What is saved by operators of other bits is not read.
+std::string snapshot_format_of(const cache::device_options& layout, const engine_options& options,
+                               const device::backend& where) {
+  auto format = snapshot_format(layout, options.kv, where.name());
+  if (options.batch_invariant) format += ", batch-invariant";
+  return format;
+}
+
 void put_on(const nn::device_model& place, engine_parts& parts, const model& model, const engine_options& options,
             swap_room room, const device_switches& switches) {
   check_on_device(options, place);
@@ -223,6 +232,7 @@ void put_on(const nn::device_model& place, engine_parts& parts, const model& mod
   const device_runner_options how{.max_batched_tokens = step_tokens_of(options),
                                   .max_draft_tokens = parts.limits.max_draft_tokens,
                                   .vocabulary = static_cast<int>(model.config().vocabulary),
+                                  .batch_invariant = options.batch_invariant,
                                   .recorded = switches.recorded};
   cache_room room_of_caches;
   const auto own_length = [&] {
@@ -252,9 +262,8 @@ void put_on(const nn::device_model& place, engine_parts& parts, const model& mod
   if (options.kv.offload)
     layout.host = place.backend->make_host(layout.slots * cache::device_cache::slot_bytes(shapes, layout));
   auto slots = std::make_shared<device_slots>(place.backend, shapes, layout, room.bytes);
-  parts.runner =
-      std::make_unique<device_runner>(place.network, std::move(slots),
-                                      snapshot_format(layout, options.kv, place.backend->name()), std::move(room), how);
+  parts.runner = std::make_unique<device_runner>(
+      place.network, std::move(slots), snapshot_format_of(layout, options, *place.backend), std::move(room), how);
 }
 
 }  // namespace
@@ -270,7 +279,7 @@ std::string settings_on_device(const model& model, const engine_options& options
   const auto layout = layout_of(place, options, 1, model.has_encoder() ? 1 : 0);
   return fmt::format("{} slots, steps of {}, {} tokens to go back, caches of {}; {}", options.batching.slots,
                      step_tokens_of(options), options.kv.max_rollback_tokens,
-                     snapshot_format(layout, options.kv, place.backend->name()), model.fingerprint());
+                     snapshot_format_of(layout, options, *place.backend), model.fingerprint());
 }
 
 }  // namespace cogen::detail

@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(block_shape<D, Rows>::threads, blocks_at_once<
   grid_dependency_synchronize();
   const split_place place(job);
   if (skip_padding<T>(job, place)) return;
-  const row_cut cut(job.layer, job.step.positions[place.row], job.operands.splits);
+  const row_cut cut(job.layer, job.step.positions[place.row], job.operands);
   if (place.split >= cut.splits) return;
 
   const bool sinks = job.layer.sinks > 0 && place.split == 0;
@@ -91,6 +91,7 @@ void check(const kv_layer& layer, const new_tokens& step, const decode_operands&
   constexpr int most_in_grid = 65535;
   if (operands.splits < 1 || operands.splits > most_in_grid || step.count > most_in_grid)
     refuse("rows and splits may be up to 65,535");
+  if (operands.least_blocks < 1) refuse("a part has at least one block");
   if (operands.splits > 1 && (operands.workspace == nullptr || operands.counters == nullptr))
     refuse("splits need a workspace and counters");
   if (operands.q_stride % 8 != 0) refuse("the queries' stride is not a multiple of 8");
@@ -112,6 +113,12 @@ std::size_t decode_workspace_bytes(int rows, int heads, int head_dim, int splits
   if (splits <= 1) return 0;
   return static_cast<std::size_t>(rows) * static_cast<std::size_t>(heads) * static_cast<std::size_t>(splits) *
          (static_cast<std::size_t>(head_dim) * sizeof(float) + sizeof(partial));
+}
+
+int fixed_splits(std::int64_t length) {
+  constexpr std::int64_t most = 32;
+  const auto blocks = (length + block_tokens - 1) / block_tokens + 1;  // a window may begin within one
+  return static_cast<int>(std::min((blocks + least_fixed_blocks - 1) / least_fixed_blocks, most));
 }
 
 int suggested_splits(int rows, int kv_heads, std::int64_t length, int multiprocessors) {

@@ -280,7 +280,7 @@ __global__ void __launch_bounds__(block_shape<D, Rows>::threads, D <= 64 ? 3 : 2
   const split_place place(job);
   if (skip_padding<T>(job, place)) return;
   const int position = job.step.positions[place.row];
-  const row_cut cut(job.layer, position, job.operands.splits);
+  const row_cut cut(job.layer, position, job.operands);
   if (place.split >= cut.splits) return;
 
   load_queries<T, newest, Rows>(queries_of<T>(job, place), place.heads, D, memory.queries[0]);

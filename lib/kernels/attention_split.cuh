@@ -57,13 +57,13 @@ struct row_cut {
   int blocks;  // of a split
   int splits;  // that have something to do
 
-  __device__ row_cut(const kv_layer& layer, int position, int most_splits) {
+  __device__ row_cut(const kv_layer& layer, int position, const decode_operands& by) {
     const int first = layer.window > 0 && position >= layer.window ? position + 1 - layer.window : 0;
     sinks = {0, min(layer.sinks, position + 1)};
     rest = {max(first, layer.sinks), position + 1};
     first_block = rest.begin / block_tokens;
     const int count = max(0, (rest.end + block_tokens - 1) / block_tokens - first_block);
-    blocks = max(1, (count + most_splits - 1) / most_splits);
+    blocks = max(by.least_blocks, (count + by.splits - 1) / by.splits);
     splits = max(1, (count + blocks - 1) / blocks);
   }
 

@@ -1,12 +1,14 @@
 #include "kernels/device_numbers.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/linear_cuda.hpp"
+#include "kernels/linear_sums.cuh"
 #include "kernels/matrix_instructions.cuh"
 #include "kernels/packed_weights.cuh"
 
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 // A tile is sixteen rows of weights. A thread block takes tiles one after the other; its warps share a row's numbers,
 // some at a step and a warp, and their sums are put together at the end. Products are those of matrix instructions,
@@ -17,10 +19,8 @@
 namespace cogen::kernels::cuda {
 namespace {
 
-constexpr int warps = 16;
+constexpr int warps = sums_of_row;
 constexpr int threads = warps * 32;
-constexpr int tile_outputs = 16;
-constexpr int half_step = 32;   // numbers of a row that a warp takes in two instructions
 constexpr int group_tiles = 2;  // their sums are put together at the same time
 
 constexpr int divided_up(int n, int by) { return (n + by - 1) / by; }
@@ -38,12 +38,10 @@ constexpr int scale_begin = high_begin + piece_bytes * tile_outputs * Weights::h
 template <class Weights>
 constexpr int stage_bytes = scale_begin<Weights> + piece_bytes * tile_outputs * scale_pieces<Weights>;
 
-constexpr int most_shared_rows = 16;  // of x, in shared memory
-
 // Steps with weights under way: fewer where x takes most of the shared memory, or sums do.
 template <int Rows>
 constexpr int warp_bytes = Rows <= 8                  ? 6144
-                           : Rows <= most_shared_rows ? 4096
+                           : Rows <= most_linear_rows ? 4096
                                                       : 5120;
 template <class Weights, int Rows>
 constexpr int depth = std::min(4, warp_bytes<Rows> / stage_bytes<Weights>);
@@ -423,25 +421,6 @@ class tile_sums {
   float* memory_;
 };
 
-// Of a sum of products.
-template <class T>
-__device__ float result_of(const linear_operands& operands, float sum, float scale, int output) {
-  if (operands.packing == weight_packing::int8) sum *= float(static_cast<const T*>(operands.scales)[output]);
-  if (operands.squares) sum *= scale;
-  return operands.bias ? sum + float(static_cast<const T*>(operands.bias)[output]) : sum;
-}
-
-// Returns what is there then.
-template <class T>
-__device__ float put(const linear_operands& operands, std::int64_t at, float y) {
-  if (operands.out_type != number::f32) {
-    static_cast<T*>(operands.out)[at] = T(y);
-    return y;
-  }
-  float* const out = static_cast<float*>(operands.out) + at;
-  return *out = operands.result == linear_result::added ? *out + y : y;
-}
-
 // A tile's outputs of a row are those of 16 neighboring lanes.
 template <class T>
 __device__ void put_next(const linear_operands& operands, int row, int output, float y) {
@@ -471,12 +450,10 @@ __device__ void finish(const linear_job& job, range group, range rows, const til
     const int output = ((group.begin + tile) >> job.pairs()) * tile_outputs + column;
     float y = 0.0F;
     if (output < operands.outputs) {
-      y = result_of<T>(operands, sums.total(tile, inside, column), scales[row], output);
-      if (operands.result == linear_result::gated) {
-        const float up =
-            result_of<T>(operands, sums.total(tile + 1, inside, column), scales[row], operands.outputs + output);
-        y = y / (1.0F + expf(-y)) * up;
-      }
+      const float sum = sums.total(tile, inside, column);
+      y = operands.result == linear_result::gated
+              ? gated_result_of<T>(operands, sum, sums.total(tile + 1, inside, column), scales[row], output)
+              : result_of<T>(operands, sum, scales[row], output);
       y = put<T>(operands, std::int64_t{row} * operands.outputs + output, y);
     }
     if (operands.next.norm) put_next<T>(operands, row, output, y);
@@ -527,14 +504,14 @@ class cached_rows {
   using T = typename Weights::number;
 
  public:
-  static constexpr int eighths = most_linear_rows / 8;
+  static constexpr int eighths = most_packed_rows / 8;
 
   __device__ explicit cached_rows(const linear_operands& operands)
       : operands_(operands), x_(static_cast<const T*>(operands.x)) {}
 
   // Adds the products of a warp's share of a step with each tile of a group.
   __device__ void multiply(int step, const step_weights<Weights> (&weights)[group_tiles],
-                           tile_product<most_linear_rows> (&sums)[group_tiles]) const {
+                           tile_product<most_packed_rows> (&sums)[group_tiles]) const {
     int input = (step * warps + warp_index()) * Weights::piece::halves * half_step + lane_index() % 4 * 8;
 #pragma unroll
     for (int half = 0; half < Weights::piece::halves; ++half, input += half_step) {
@@ -574,7 +551,7 @@ constexpr int finished_rows = 32;
 
 template <class Weights>
 __global__ void __launch_bounds__(threads, 1) many_rows_kernel(const __grid_constant__ linear_job job) {
-  constexpr int rows = most_linear_rows;
+  constexpr int rows = most_packed_rows;
   words<4>* const memory = shared_memory<words<4>>();
   __shared__ float scales[rows];
   trigger_launch_completion();
@@ -611,8 +588,8 @@ __global__ void __launch_bounds__(threads, 1) many_rows_kernel(const __grid_cons
 
 void check(const linear_operands& operands) {
   const auto refuse = [](const std::string& why) { throw std::invalid_argument("linear: " + why); };
-  if (operands.rows < 0 || operands.rows > most_linear_rows)
-    refuse(std::to_string(operands.rows) + " rows; up to " + std::to_string(most_linear_rows) + " are possible");
+  if (operands.rows < 0 || operands.rows > most_rows_of(operands))
+    refuse(std::to_string(operands.rows) + " rows; up to " + std::to_string(most_rows_of(operands)) + " are possible");
   if (operands.inputs <= 0 || operands.inputs % 8 != 0)
     refuse("rows of " + std::to_string(operands.inputs) + " numbers; multiples of 8 are possible");
   if (has_groups(operands.packing) && operands.inputs % packed_half != 0)
@@ -620,8 +597,7 @@ void check(const linear_operands& operands) {
   if ((operands.packing == weight_packing::whole) != (operands.scales == nullptr))
     refuse("packed weights have scales, and only those");
   if (operands.outputs <= 0 || operands.blocks <= 0) refuse("outputs and blocks are at least 1");
-  if (operands.norm != nullptr && (operands.rows > most_normed_rows || operands.squares != nullptr))
-    refuse("a norm is of up to " + std::to_string(most_normed_rows) + " rows that are not squared yet");
+  if (operands.norm != nullptr && operands.squares != nullptr) refuse("a norm is of rows that are not squared yet");
   const bool added = operands.result == linear_result::added;
   if (operands.next.norm != nullptr && (!added || operands.next.x == nullptr || operands.next.squares == nullptr))
     refuse("rows for a norm are those that something is added to, and have squares");
@@ -680,7 +656,7 @@ void launch_linear(const linear_operands& operands, cudaStream_t stream) {
 
 template <class Weights>
 void launch_many_rows(const linear_operands& operands, cudaStream_t stream) {
-  constexpr std::size_t bytes = fixed_bytes<Weights, most_linear_rows, finished_rows>;
+  constexpr std::size_t bytes = fixed_bytes<Weights, most_packed_rows, finished_rows>;
   if (most_shared_bytes() < bytes + named_bytes)
     throw std::runtime_error("linear: the device has too little shared memory");
   launch_job(many_rows_kernel<Weights>, job_of<Weights>(operands), bytes, bytes, stream);
@@ -689,8 +665,9 @@ void launch_many_rows(const linear_operands& operands, cudaStream_t stream) {
 template <class Weights>
 void launch_for_rows(const linear_operands& operands, cudaStream_t stream) {
   if (operands.rows <= 8) return launch_linear<Weights, 8>(operands, stream);
-  if (operands.rows <= most_shared_rows) return launch_linear<Weights, most_shared_rows>(operands, stream);
-  launch_many_rows<Weights>(operands, stream);
+  if (operands.rows <= most_linear_rows) return launch_linear<Weights, most_linear_rows>(operands, stream);
+  if constexpr (!std::is_same_v<Weights, whole_weights<typename Weights::number>>)
+    launch_many_rows<Weights>(operands, stream);
 }
 
 }  // namespace

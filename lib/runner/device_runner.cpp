@@ -40,6 +40,10 @@ std::int64_t max_recorded_tokens(const device_slots& slots, const device_runner_
   return std::min(logits_rows(slots.count(), options), step_tokens(slots.count(), options));
 }
 
+std::unique_ptr<device::operators> operators_of(const device::backend& where, const device_runner_options& options) {
+  return options.batch_invariant ? where.make_batch_invariant_operators() : where.make_operators();
+}
+
 /// Fails the row if memory is short.
 void add_scores(step& step, std::size_t row, std::vector<float>& scores, std::span<const float> more) noexcept try {
   scores.insert(scores.end(), more.begin(), more.end());
@@ -63,7 +67,7 @@ device_runner::device_runner(std::shared_ptr<const nn::device_network> network, 
       network_(std::move(network)),
       slots_(std::move(slots)),
       options_(options),
-      operators_(slots_->where->make_operators()),
+      operators_(operators_of(*slots_->where, options_)),
       prefetcher_(slots_->kv.on_host() ? std::make_unique<nn::kv_prefetcher>(*slots_->where, *slots_->work, slots_->kv)
                                        : nullptr),
       recorded_(*slots_->where, max_recorded_tokens(*slots_, options_)),

@@ -23,6 +23,7 @@ struct device_runner_options {
   int max_batched_tokens = 0;  ///< of one step, at most
   int max_draft_tokens = 0;    ///< of one step, at most
   int vocabulary = 0;
+  bool batch_invariant = false;  ///< as in engine_options
   bool recorded = true;  ///< steps of few tokens replay graphs, if the device supports them and the cache is on it
 };
 

@@ -18,6 +18,7 @@ struct runner_shape {
   std::int64_t number_bytes = 0;    ///< of an activation
   std::int64_t ranks = 1;           ///< that share the model
   std::int64_t unpacked_bytes = 0;  ///< of a token of one layer, where prompts cannot read the cache as it is; else 0
+  bool batch_invariant = false;
 };
 
 /// Bytes on the device beside the caches when a prompt runs over a context of so many tokens: what the runner holds,

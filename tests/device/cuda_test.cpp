@@ -2,6 +2,7 @@
 #include "a_device.hpp"
 #include "backend/quantized_rows.hpp"
 #include "backend/reference/reference_operators.hpp"
+#include "company.hpp"
 #include "device_models.hpp"
 #include "engine/model_engines.hpp"
 #include "plain_backend.hpp"
@@ -337,6 +338,25 @@ BOOST_AUTO_TEST_CASE(many_requests_get_what_they_get_alone) {
   BOOST_TEST(same >= 12);  // sums differ in their order with the number of rows
   const auto again = answers(together, asked);
   BOOST_TEST((again == received));
+}
+
+// Windows of rings; weights of which kernels read codes; caches of which they read codes.
+BOOST_DATA_TEST_CASE(logits_are_the_same_bits_in_any_company_where_that_is_asked_for,
+                     data::make({at::kBFloat16, at::kHalf}) * data::make({0, 20}) *
+                         data::make({device_weights::whole, device_weights::int8, device_weights::int4}) *
+                         data::make({false, true}),
+                     type, window, bits, quantized) {
+  if (quantized && window > 0) return;
+  const auto model = seeded_model_on(device::backend_named("cuda"), type, window, bits);
+  engine_options options;
+  options.limits.max_sequence_length = 240;
+  options.batch_invariant = true;
+  if (quantized) {
+    options.kv.quantization = cache::int8();
+    options.kv.quantization->residual = 10;
+  }
+  const auto expected = logits_in(alone, model, options);
+  for (const auto& how : companies) BOOST_TEST(same_bits(logits_in(how, model, options), expected), how.name);
 }
 
 BOOST_AUTO_TEST_CASE(preempted_sequences_go_on_to_the_same_tokens) {

@@ -1,6 +1,7 @@
 #include "plain_backend.hpp"
 
 #include "backend/pending_callbacks.hpp"
+#include "backend/reference/one_row_operators.hpp"
 #include "backend/reference/reference_operators.hpp"
 #include "backend/reference/shared_pages.hpp"
 
@@ -122,6 +123,10 @@ std::unique_ptr<device::stream> plain_backend::make_stream() const {
 std::unique_ptr<device::operators> plain_backend::make_operators() const {
   if (before) before("operators");
   return std::make_unique<device::reference_operators>();
+}
+
+std::unique_ptr<device::operators> plain_backend::make_batch_invariant_operators() const {
+  return device::make_one_row_operators(make_operators());
 }
 
 at::Tensor plain_backend::make_host(std::int64_t bytes) const {

@@ -8,12 +8,13 @@
 namespace cogen::test {
 
 /// A device that is the processor itself: what is begun has ended at once, but for what `later` is given.
-class plain_backend final : public device::backend {
+class plain_backend : public device::backend {
  public:
   at::Device device() const override { return at::kCPU; }
   std::string description() const override { return "the processor"; }
   std::unique_ptr<device::stream> make_stream() const override;
   std::unique_ptr<device::operators> make_operators() const override;
+  std::unique_ptr<device::operators> make_batch_invariant_operators() const override;
   at::Tensor make_host(std::int64_t bytes) const override;
   std::int64_t free_bytes() const override;
   int max_recorded_row() const override { return recorded_row; }

@@ -29,6 +29,9 @@ class cuda_backend final : public backend {
   std::string description() const override { return at::cuda::getDeviceProperties(number_)->name; }
   std::unique_ptr<stream> make_stream() const override { return make_cuda_stream(number_); }
   std::unique_ptr<operators> make_operators() const override { return make_cuda_operators(number_); }
+  std::unique_ptr<operators> make_batch_invariant_operators() const override {
+    return make_batch_invariant_cuda_operators(number_);
+  }
 
   std::unique_ptr<collectives> make_collectives(std::shared_ptr<parallel::rank_group> ranks) const override {
 #ifdef COGEN_WITH_NCCL

@@ -1,5 +1,7 @@
 #include "backend/cuda/cuda_operators.hpp"
 
+#include "backend/cuda/batch_invariant_parts.hpp"
+#include "backend/cuda/cublaslt_products.hpp"
 #include "backend/cuda/prompt_attention.hpp"
 #include "backend/tensor/heads.hpp"
 #include "backend/tensor/norms.hpp"
@@ -52,11 +54,18 @@ cuda::number number_of(const at::Tensor& of) {
   }
 }
 
-/// Above this number of rows, LibTorch's products are faster: of whole weights, and of packed ones, which it does not
+/// Above this number of rows, cuBLASLt's products are faster: of whole weights, and of packed ones, which it does not
 /// read.
 constexpr std::int64_t few_rows = 8, few_packed_rows = 64;
-static_assert(few_packed_rows <= cuda::most_linear_rows && most_begun_rows <= cuda::most_linear_rows);
+static_assert(few_rows <= cuda::most_linear_rows && few_packed_rows <= cuda::most_packed_rows);
 static_assert(squared_numbers == cuda::squared_numbers);
+
+/// Batch-invariant products of so many rows and fewer are those of slices of them.
+constexpr int most_sliced_rows = 2 * cuda::most_linear_rows;
+
+/// Of attention that is batch-invariant, whose keys are cut into many parts: it is computed for as many rows at a time
+/// as have room in so many bytes.
+constexpr std::size_t fixed_splits_bytes = std::size_t{64} << 20;
 
 int size_of(const at::Tensor& of, std::int64_t dimension) { return static_cast<int>(of.size(dimension)); }
 
@@ -214,9 +223,11 @@ cuda::rotation angles_of(const rotation& turn) {
 /// operators.
 class cuda_operators final : public tensor_operators {
  public:
-  explicit cuda_operators(int device)
+  /// Batch-invariant ones are those of kernels alone.
+  cuda_operators(int device, bool batch_invariant)
       : processors_(at::cuda::getDeviceProperties(device)->multiProcessorCount),
-        generation_(at::cuda::getDeviceProperties(device)->major) {}
+        generation_(at::cuda::getDeviceProperties(device)->major),
+        batch_invariant_(batch_invariant) {}
 
   std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
                                     std::int64_t head_dim) override {
@@ -255,7 +266,7 @@ class cuda_operators final : public tensor_operators {
       norm_linear(rows, {}, {.weights = by.weights, .bias = by.bias, .scales = by.scales, .packing = by.packing}, y);
       return adapt(rows, by, y);
     }
-    if (!product_has_kernel(x, by)) return multiply(rows_for(by, x, before), by, y);
+    if (!is_kernels_product(x, by)) return multiply(rows_for(by, x, before), by, y);
     run(product_of_norm(input, before, by, y));
   }
 
@@ -264,7 +275,7 @@ class cuda_operators final : public tensor_operators {
     const auto& x = input.x;
     if (!by.adapters.empty() || !activation_has_kernel(how, y.size(1)) || !norm_has_kernel(x, before))
       return tensor_operators::norm_activated(input, before, by, how, y);
-    if (!product_has_kernel(x, by)) {
+    if (!is_kernels_product(x, by)) {
       const auto gate_up = at::empty({x.size(0), by.weights.size(0)}, y.options());
       multiply(normed(x, before), by, gate_up);
       return gate(gate_up, y);
@@ -277,19 +288,21 @@ class cuda_operators final : public tensor_operators {
   bool linear_add(const at::Tensor& y, const projection& by, const residual& how, const norm_input& into) override {
     const auto& x = into.x;
     if (!by.adapters.empty() || !only_adds(how)) return tensor_operators::linear_add(y, by, how, x);
-    if (!product_has_kernel(y, by)) {
+    if (!is_kernels_product(y, by)) {
       auto sum = x;
       if (by.bias.defined()) sum.add_(by.bias);
-      at::addmm_out(sum, sum, y, weights_of(by, y.size(1)).t(), at::kFloat);
+      const auto weights = weights_of(by, y.size(1));
+      if (!products_.multiply({.x = y, .weights = weights, .y = sum, .adds = true}))
+        at::addmm_out(sum, sum, y, weights.t(), at::kFloat);
       return false;
     }
     auto product = product_of(y, by, x);
     product.result = cuda::linear_result::added;
-    const bool begins = can_begin(into, how.next);
+    const bool begins = !batch_invariant_ && can_begin(into, how.next);
     if (begins)
       product.next = {how.next->weight.const_data_ptr(), into.weighted.mutable_data_ptr(),
                       into.squares.mutable_data_ptr<float>()};
-    cuda::linear(product, current_stream());
+    run(product);
     return begins;
   }
 
@@ -314,8 +327,10 @@ class cuda_operators final : public tensor_operators {
 
   void attend(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
               const cache::device_layer& layer, const at::Tensor& out) override {
-    if (!scores_have_kernel(shape) || !layer_has_kernel(layer, numbers, shape))
+    if (!scores_have_kernel(shape) || !layer_has_kernel(layer, numbers, shape)) {
+      if (batch_invariant_) refuse_batch_invariant("attention with such heads");
       return tensor_operators::attend(numbers, shape, rows, layer, out);
+    }
     const token_range single{0, rows.single}, others{rows.single, numbers.qkv.size(0) - rows.single};
     if (single.count > 0) attend_each(numbers, shape, rows, single, layer, out);
     if (!rows.prompts.empty()) attend_prompts(numbers, shape, rows, others, layer, out);
@@ -384,6 +399,12 @@ class cuda_operators final : public tensor_operators {
     return weights.scalar_type() == at::kBFloat16 && (generation_ == 9 || generation_ == 10);
   }
 
+  bool is_kernels_product(const at::Tensor& x, const projection& by) const {
+    if (!batch_invariant_) return product_has_kernel(x, by);
+    if (!is_aligned(x.size(1))) refuse_batch_invariant("products of rows whose lengths are no multiples of 8");
+    return true;
+  }
+
   cuda::linear_operands product_of(const at::Tensor& x, const projection& by, const at::Tensor& y) const {
     return {.x = x.const_data_ptr(),
             .weights = by.weights.const_data_ptr(),
@@ -432,14 +453,21 @@ class cuda_operators final : public tensor_operators {
   }
 
   /// Rows as a product takes them.
-  static at::Tensor rows_for(const projection& by, const at::Tensor& x, const norm& before) {
+  at::Tensor rows_for(const projection& by, const at::Tensor& x, const norm& before) const {
     if (norm_has_kernel(x, before)) return normed(x, before);
+    if (batch_invariant_ && before.weight.defined()) refuse_batch_invariant("norms of such rows");
     return device::normed(x, before).to(numbers_of(by).scalar_type()).contiguous();
   }
 
-  void multiply(const at::Tensor& x, const projection& by, const at::Tensor& y) const {
+  /// By cuBLASLt, and where that has no algorithm, by LibTorch.
+  void multiply(const at::Tensor& x, const projection& by, const at::Tensor& y) {
     const auto weights = weights_of(by, x.size(1));
     auto out = y;
+    const auto bias_within = out.scalar_type() == x.scalar_type() ? by.bias : at::Tensor();
+    if (products_.multiply({.x = x, .weights = weights, .bias = bias_within, .y = out})) {
+      if (by.bias.defined() && !bias_within.defined()) out.add_(by.bias);
+      return;
+    }
     if (out.scalar_type() != x.scalar_type()) {
       at::mm_out(out, x, weights.t(), out.scalar_type());
       if (by.bias.defined()) out.add_(by.bias);
@@ -450,7 +478,24 @@ class cuda_operators final : public tensor_operators {
     }
   }
 
-  static void run(const product_of_rows& product) { cuda::linear(product.operands, current_stream()); }
+  /// The products of a slice of rows after the other, where there are more than a kernel takes: another one has the
+  /// same results and reads whole weights less often.
+  static void run(const product_of_rows& product) { run(product.operands); }
+
+  static void run(const cuda::linear_operands& all) {
+    if (all.rows > most_sliced_rows && all.norm == nullptr && all.packing == kernels::weight_packing::whole)
+      return cuda::linear_of_many_rows(all, current_stream());
+    for (int first = 0; first < all.rows; first += cuda::most_rows_of(all)) {
+      const auto row = [&](const void* of, cuda::number type, int width) {
+        return static_cast<const std::byte*>(of) + std::int64_t{first} * width * cuda::bytes_of(type);
+      };
+      auto some = all;
+      some.rows = std::min(cuda::most_rows_of(all), all.rows - first);
+      some.x = row(all.x, all.norm ? cuda::number::f32 : all.type, all.inputs);
+      some.out = const_cast<std::byte*>(row(all.out, all.out_type, all.outputs));
+      cuda::linear(some, current_stream());
+    }
+  }
 
   at::Tensor weights_of(const projection& by, std::int64_t inputs) const override {
     if (!by.scales.defined()) return by.weights;
@@ -472,7 +517,7 @@ class cuda_operators final : public tensor_operators {
     at::Tensor c;
   };
 
-  selection selected_by(const at::Tensor& x, const selective_scan& by) const {
+  selection selected_by(const at::Tensor& x, const selective_scan& by) {
     const auto in_float32 = x.options().dtype(at::kFloat);
     const auto all = at::empty({x.size(0), by.rank() + 2 * by.states()}, in_float32);
     multiply(x, by.selection, all);
@@ -503,10 +548,31 @@ class cuda_operators final : public tensor_operators {
   /// Each query by itself, for any layer.
   void attend_each(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
                    const token_range& which, const cache::device_layer& layer, const at::Tensor& out) {
+    const auto heads = static_cast<int>(shape.heads), kv_heads = static_cast<int>(shape.kv_heads);
+    const auto reach = reach_of(layer);
+    if (!batch_invariant_)
+      return attend_each(
+          numbers, shape, rows, which,
+          {.splits = cuda::suggested_splits(static_cast<int>(which.count), kv_heads, reach, processors_)}, layer, out);
+    const key_cut cut{.splits = cuda::fixed_splits(reach), .least_blocks = cuda::least_fixed_blocks};
+    const auto row_bytes = cuda::decode_workspace_bytes(1, heads, static_cast<int>(shape.head_dim), cut.splits);
+    const auto at_once = static_cast<std::int64_t>(fixed_splits_bytes / std::max<std::size_t>(row_bytes, 1));
+    for (std::int64_t begin = 0; begin < which.count; begin += at_once)
+      attend_each(numbers, shape, rows, {which.first + begin, std::min(at_once, which.count - begin)}, cut, layer, out);
+  }
+
+  struct key_cut {
+    int splits = 1;
+    int least_blocks = 1;
+  };
+
+  void attend_each(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
+                   const token_range& which, const key_cut& cut, const cache::device_layer& layer,
+                   const at::Tensor& out) {
     const int count = static_cast<int>(which.count);
     const int heads = static_cast<int>(shape.heads);
     const auto keys = layer_of(layer);
-    const int splits = cuda::suggested_splits(count, keys.kv_heads, reach_of(layer), processors_);
+    const auto bytes = cuda::decode_workspace_bytes(count, heads, keys.head_dim, cut.splits);
     const auto of = [&](const at::Tensor& all) { return all.narrow(0, which.first, which.count); };
     cuda::decode_attention(keys, tokens_of(rows, which),
                            {.q = of(numbers.qkv).const_data_ptr(),
@@ -516,16 +582,17 @@ class cuda_operators final : public tensor_operators {
                             .scale = shape.scale,
                             .out = of(out).mutable_data_ptr(),
                             .sink_q = layer.span.sinks > 0 ? of(numbers.sink_q).const_data_ptr() : nullptr,
-                            .workspace = workspace(cuda::decode_workspace_bytes(count, heads, keys.head_dim, splits)),
-                            .counters = splits > 1 ? counters(which.count * heads) : nullptr,
-                            .splits = splits},
+                            .workspace = workspace(bytes),
+                            .counters = cut.splits > 1 ? counters(which.count * heads) : nullptr,
+                            .splits = cut.splits,
+                            .least_blocks = cut.least_blocks},
                            current_stream());
   }
 
   /// Those of the others.
   void attend_prompts(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
                       const token_range& which, const cache::device_layer& layer, const at::Tensor& out) {
-    if (layer.span.sinks > 0) return attend_each(numbers, shape, rows, which, layer, out);
+    if (layer.span.sinks > 0 || batch_invariant_) return attend_each(numbers, shape, rows, which, layer, out);
     const auto queries = queries_of(numbers, shape, which);
     const auto result = out.narrow(0, which.first, which.count);
     const bool as_it_lies = layer.ring == 0 && layer.keys.scalar_type() == numbers.qkv.scalar_type();
@@ -621,12 +688,18 @@ class cuda_operators final : public tensor_operators {
 
   const int processors_;
   const int generation_;
+  const bool batch_invariant_;
+  cublaslt_products products_;
   std::vector<at::Tensor> workspaces_;
   std::vector<at::Tensor> counters_;
 };
 
 }  // namespace
 
-std::unique_ptr<operators> make_cuda_operators(int device) { return std::make_unique<cuda_operators>(device); }
+std::unique_ptr<operators> make_cuda_operators(int device) { return std::make_unique<cuda_operators>(device, false); }
+
+std::unique_ptr<operators> make_batch_invariant_cuda_operators(int device) {
+  return make_batch_invariant_parts(std::make_unique<cuda_operators>(device, true));
+}
 
 }  // namespace cogen::device

@@ -1,5 +1,6 @@
 #include "backend/reference/reference_backend.hpp"
 
+#include "backend/reference/one_row_operators.hpp"
 #include "backend/reference/reference_operators.hpp"
 #include "backend/reference/shared_pages.hpp"
 
@@ -39,6 +40,9 @@ class reference_backend final : public backend {
   std::string description() const override { return "LibTorch's operators on the processor"; }
   std::unique_ptr<stream> make_stream() const override { return std::make_unique<immediate_stream>(); }
   std::unique_ptr<operators> make_operators() const override { return std::make_unique<reference_operators>(); }
+  std::unique_ptr<operators> make_batch_invariant_operators() const override {
+    return make_one_row_operators(make_operators());
+  }
   at::Tensor make_host(std::int64_t bytes) const override { return at::empty({bytes}, at::kByte); }
   std::int64_t free_bytes() const override { return std::int64_t{1} << 30; }
   std::int64_t page_bytes() const override { return std::int64_t{64} << 10; }

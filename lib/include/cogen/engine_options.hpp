@@ -143,6 +143,10 @@ struct engine_options {
   /// little; `float32` rounds nothing. Output is batch-invariant either way. Empty: `int8` on a CPU where most weights
   /// are quantized, else `float32`, which is all that a GPU has.
   std::optional<cogen::compute_type> compute_type = {};
+  /// Whether a device computes the same logits, bit for bit, alone and in any batch, however a prompt is cut, and after
+  /// swaps, as a CPU always does. It takes time there, most of all for prompts. Models and caches whose operators
+  /// cannot do so are refused by name.
+  bool batch_invariant = false;
 
   std::optional<int> threads = {};  ///< that compute, with the engine's own; at least 1; empty: all the process may use
   bool external_stepping = false;   ///< no thread of its own: it steps when the program calls `poll_one()`

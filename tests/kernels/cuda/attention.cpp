@@ -102,6 +102,43 @@ BOOST_AUTO_TEST_CASE(a_row_is_the_same_to_the_bit_alone_and_among_others) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(parts_have_as_many_blocks_as_they_must) {
+  for (const number stored : {number::bf16, number::fp8})
+    for (const int least_blocks : {2, 4})
+      for (const int window : {0, 300})
+        check({.wish = {.type = stored, .kv_heads = 2, .head_dim = 64, .slots = 7, .places = 1200, .window = window},
+               .heads = 8,
+               .splits = 5,
+               .least_blocks = least_blocks,
+               .slots = {0, 1, 2, 3, 4, 5, 6},
+               .positions = {0, 63, 127, 128, 256, 700, 1199}});
+}
+
+// Slots of more places, and rows of any number, have the same keys in the same parts.
+BOOST_AUTO_TEST_CASE(fixed_splits_leave_a_row_the_same_in_slots_of_any_length) {
+  std::vector<std::byte> first;
+  for (const int places : {1200, 2400, 20000}) {
+    attention_case each{.wish = {.kv_heads = 2, .head_dim = 64, .slots = 3, .places = places},
+                        .heads = 8,
+                        .splits = fixed_splits(places),
+                        .least_blocks = least_fixed_blocks,
+                        .slots = {0, 1, 2},
+                        .positions = {1100, 700, 64}};
+    attention_setup setup(each);
+    device_stream stream;
+    setup.run(stream);
+    if (first.empty()) first = setup.result();
+    BOOST_TEST((setup.result() == first), places << " places");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(fixed_splits_are_enough_for_parts_of_the_least_size) {
+  BOOST_TEST(fixed_splits(1) == 1);
+  BOOST_TEST(fixed_splits(1 << 20) == 32);
+  for (int length = 1; length <= 32 * least_fixed_blocks * 64; ++length)
+    BOOST_TEST((fixed_splits(length) == 32 || fixed_splits(length) * least_fixed_blocks * 64 >= length + 64 - 1));
+}
+
 BOOST_AUTO_TEST_CASE(a_replayed_graph_reads_slots_and_positions_anew) {
   for (const int splits : {1, 6}) {
     attention_case each{.wish = {.kv_heads = 2, .head_dim = 64, .slots = 5, .ring = 192, .sinks = 4, .window = 128},
@@ -144,6 +181,7 @@ BOOST_AUTO_TEST_CASE(what_it_cannot_take_is_refused) {
   refused(usual, {.q_stride = 4, .heads = 2});
   refused(usual, {.heads = 2, .splits = 2});
   refused(usual, {.heads = 2, .splits = 0});
+  refused(usual, {.heads = 2, .least_blocks = 0});
 }
 
 BOOST_AUTO_TEST_CASE(suggested_splits_stay_within_what_there_is_to_split) {

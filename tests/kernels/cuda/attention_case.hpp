@@ -16,6 +16,7 @@ struct attention_case {
   number type = number::bf16;
   int heads = 1;
   int splits = 1;
+  int least_blocks = 1;
   std::vector<std::int32_t> slots;  // each slot at most once
   std::vector<std::int32_t> positions;
 
@@ -30,7 +31,7 @@ struct attention_case {
     std::ostringstream text;
     text << name_of(type) << " over " << name_of(wish.type) << ", " << heads << " heads on " << wish.kv_heads << " of "
          << wish.head_dim << ", ring " << wish.ring << ", sinks " << wish.sinks << ", window " << wish.window << ", "
-         << splits << " splits";
+         << splits << " splits of at least " << least_blocks << " blocks";
     return text.str();
   }
 };
@@ -136,7 +137,8 @@ class attention_setup {
                       .sink_q = device_sink_q_.data() + row * case_.width() * size,
                       .workspace = workspace_.data(),
                       .counters = counters_.data(),
-                      .splits = case_.splits},
+                      .splits = case_.splits,
+                      .least_blocks = case_.least_blocks},
                      stream);
   }
 

@@ -1,5 +1,6 @@
 #include "kernels/dequantize_cuda.hpp"
 #include "kernels/linear_cuda.hpp"
+#include "kernels/rms_norm_cuda.hpp"
 #include "numbers.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -36,13 +37,6 @@ std::vector<linear_kind> all_kinds() {
         all.push_back({type, number::f32, linear_result::added, normed, biased});
         all.push_back({type, type, linear_result::gated, normed, biased});
       }
-  return all;
-}
-
-// Those of products of so many rows.
-std::vector<linear_kind> kinds_of(int rows) {
-  auto all = all_kinds();
-  std::erase_if(all, [&](const linear_kind& kind) { return kind.normed && rows > most_normed_rows; });
   return all;
 }
 
@@ -228,23 +222,20 @@ BOOST_AUTO_TEST_SUITE(cuda_linear_test, *boost::unit_test::precondition(on_devic
 BOOST_AUTO_TEST_CASE(agrees_with_the_definition_for_every_kind_and_number_of_rows) {
   std::uint32_t stream = 700;
   for (const linear_kind& kind : all_kinds()) {
-    for (int rows = 1; rows <= most_normed_rows; ++rows) check(kind, {rows, 200, 83}, ++stream);
-    if (kind.normed) continue;
-    for (const int rows : {17, 24, 31, 32, 33, 57, most_linear_rows}) check(kind, {rows, 200, 83}, ++stream);
+    for (int rows = 1; rows <= most_linear_rows; ++rows) check(kind, {rows, 200, 83}, ++stream);
   }
 }
 
 BOOST_AUTO_TEST_CASE(agrees_with_the_definition_for_every_shape) {
   std::uint32_t stream = 1300;
-  for (const int rows : {1, 3, 8, 16, 50}) {
-    const auto kinds = kinds_of(rows);
+  const auto kinds = all_kinds();
+  for (const int rows : {1, 3, 8, 16})
     for (const auto& [inputs, outputs] : {std::pair(8, 1), std::pair(64, 8), std::pair(576, 960), std::pair(1032, 41),
                                           std::pair(2048, 129), std::pair(4096, 64), std::pair(14336, 45)}) {
       ++stream;
       for (std::size_t i = 0; i < 3; ++i)
         check(kinds[(stream + 11 * i) % kinds.size()], {rows, inputs, outputs}, stream);
     }
-  }
 }
 
 BOOST_AUTO_TEST_CASE(packed_weights_are_what_they_stand_for) {
@@ -253,14 +244,14 @@ BOOST_AUTO_TEST_CASE(packed_weights_are_what_they_stand_for) {
   for (const linear_kind& kind : kinds) {
     const int eighth = static_cast<int>(++stream % 8);
     for (const int rows : {1 + eighth, 9 + eighth}) check(kind, {rows, 224, 83}, stream);
-    if (!kind.normed) check(kind, {17 + 6 * eighth, 224, 83}, stream);
+    if (!kind.normed) check(kind, {most_packed_rows - 6 * eighth, 224, 83}, stream);
   }
   for (const int rows : {1, 8, 16, 50})
     for (const auto& [inputs, outputs] : {std::pair(32, 1), std::pair(64, 8), std::pair(576, 960), std::pair(2048, 129),
                                           std::pair(4096, 64), std::pair(14336, 45)})
       for (std::size_t i = 0; i < 8; ++i) {
         const auto& kind = kinds[(++stream * 37 + 32 * i) % kinds.size()];
-        if (!kind.normed || rows <= most_normed_rows) check(kind, {rows, inputs, outputs}, stream);
+        if (!kind.normed || rows <= most_linear_rows) check(kind, {rows, inputs, outputs}, stream);
       }
 }
 
@@ -297,7 +288,7 @@ BOOST_AUTO_TEST_CASE(a_row_is_the_same_to_the_bit_among_any_others) {
         linear_kind{.packing = weight_packing::int8}, linear_kind{.packing = weight_packing::int4},
         linear_kind{.packing = weight_packing::int6_zeros}})
     for (const int inputs : {1056, 9216}) {
-      const int most_rows = kind.normed ? most_normed_rows : most_linear_rows;
+      const int most_rows = most_rows_of({.norm = kind.normed ? &kind : nullptr, .packing = kind.packing});
       const linear_case each(kind, {most_rows, inputs, 72}, 5);
       const device_numbers out = each.make_out();
       device_stream on;
@@ -333,13 +324,17 @@ BOOST_AUTO_TEST_CASE(a_norm_begins_where_its_numbers_are_written_and_ends_in_the
   std::uint32_t stream = 3000;
   for (const number type : half_types)
     for (const auto packing : {weight_packing::whole, weight_packing::int8, weight_packing::int4})
-      for (const int rows : {1, 7, 16, 40})
+      for (const int rows : {1, 7, 16, 40}) {
+        if (packing == weight_packing::whole && rows > most_linear_rows) continue;
         for (const int width : {8, 88, 576})
           BOOST_TEST_CONTEXT(name_of(type)
                              << ", packing " << static_cast<int>(packing) << ", " << rows << " rows of " << width) {
             const linear_case down({type, number::f32, linear_result::added, false, true, packing}, {rows, 224, width},
                                    ++stream);
-            linear_case up({type, number::f32, linear_result::stored, false, true}, {rows, width, 83}, ++stream);
+            const bool ends_in_group = packing == weight_packing::int4 && width % packed_half != 0;
+            const auto next_packing = ends_in_group ? weight_packing::int8 : packing;
+            linear_case up({type, number::f32, linear_result::stored, false, true, next_packing}, {rows, width, 83},
+                           ++stream);
             const device_numbers sums = down.make_out(), next(type, size_of(rows, width)), out = up.make_out();
             const device_numbers squares(number::f32, size_of(rows, (width + squared_numbers - 1) / squared_numbers));
             auto first = down.operands(sums), second = up.operands(out);
@@ -367,6 +362,88 @@ BOOST_AUTO_TEST_CASE(a_norm_begins_where_its_numbers_are_written_and_ends_in_the
             up.x = written;
             BOOST_TEST(error_of(out.read(), up.expected()) < 1e-2);
           }
+      }
+}
+
+// Tiles of every size, of rows and of outputs, that are full or not.
+BOOST_AUTO_TEST_CASE(many_rows_are_what_few_are_to_the_bit) {
+  std::uint32_t stream = 3300;
+  constexpr linear_shape shapes[] = {{1, 8, 1}, {40, 576, 83}, {70, 1032, 24}, {150, 520, 140}, {129, 40, 129}};
+  for (const linear_kind& kind : all_kinds()) {
+    if (kind.normed) continue;
+    for (const auto& [rows, inputs, outputs] : {shapes[stream % 5], shapes[(stream + 2) % 5]}) {
+      const linear_case each(kind, {rows, inputs, outputs}, ++stream);
+      device_stream on;
+      const device_numbers expected = each.make_out();
+      for (int first = 0; first < rows; first += most_linear_rows) {
+        auto some = each.operands(expected);
+        some.rows = std::min(most_linear_rows, rows - first);
+        some.x = each.device_x.data() + size_of(first, inputs) * size_of(1, bytes_of(kind.type));
+        some.out = expected.data() + size_of(first, outputs) * size_of(1, bytes_of(kind.out_type));
+        linear(some, on);
+      }
+      for (const int blocks : {1, 1000}) {  // large thread blocks, and small ones
+        const device_numbers out = each.make_out();
+        auto operands = each.operands(out);
+        operands.blocks = blocks;
+        linear_of_many_rows(operands, on);
+        BOOST_TEST((out.bytes() == expected.bytes()),
+                   name_of(kind.type) << " to " << name_of(kind.out_type) << ", result "
+                                      << static_cast<int>(kind.result) << ", " << rows << " rows of " << inputs
+                                      << " to " << outputs << ", " << blocks << " blocks");
+      }
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(many_rows_of_other_kinds_are_refused) {
+  const auto refused = [](const linear_operands& operands) {
+    BOOST_CHECK_THROW(linear_of_many_rows(operands, nullptr), std::invalid_argument);
+  };
+  float any = 0;
+  const linear_operands usual{.rows = 20, .inputs = 64, .outputs = 8, .blocks = 1};
+  auto other = usual;
+  other.norm = &any;
+  refused(other);
+  other = usual;
+  other.packing = weight_packing::int4;
+  refused(other);
+  other = usual;
+  other.inputs = 60;
+  refused(other);
+  other = usual;
+  other.blocks = 0;
+  refused(other);
+  other = usual;
+  other.result = linear_result::added;
+  refused(other);
+}
+
+// So that few rows may be normed by each thread block, and many once.
+BOOST_AUTO_TEST_CASE(a_norm_within_a_product_is_that_of_its_own_kernel) {
+  std::uint32_t stream = 3100;
+  for (const number type : half_types)
+    for (const int inputs : {8, 200, 576, 1032, 4096, 9216}) {
+      const linear_case each({.type = type, .out_type = number::f32, .normed = true}, {3, inputs, 33}, ++stream);
+      const device_numbers within = each.make_out(), behind = each.make_out();
+      const device_numbers normed(type, each.x.size());
+      device_stream on;
+      auto operands = each.operands(within);
+      linear(operands, on);
+      add_rms_norm({.residual = each.device_x.data(),
+                    .residual_type = number::f32,
+                    .weight = each.device_norm.data(),
+                    .weight_type = type,
+                    .epsilon = epsilon,
+                    .out = normed.data(),
+                    .type = type,
+                    .rows = 3,
+                    .width = inputs},
+                   on);
+      operands.x = normed.data(), operands.norm = nullptr, operands.out = behind.data();
+      linear(operands, on);
+      BOOST_TEST((within.bytes() == behind.bytes()), inputs << " inputs");
+    }
 }
 
 // Each kernel reads what the one before it wrote, and writes what the one before that read. Repeated, as one
@@ -430,7 +507,9 @@ BOOST_AUTO_TEST_CASE(what_it_cannot_take_is_refused) {
   refused([](auto& of) { of.out_type = number::f16; });
   refused([](auto& of) { of.result = linear_result::added; });
   refused([](auto& of) { of.packing = weight_packing::int8; });
-  refused([](auto& of) { of.norm = &of, of.rows = most_normed_rows + 1; });
+  refused([](auto& of) { of.packing = weight_packing::int8, of.scales = &of, of.rows = most_packed_rows + 1; });
+  refused(
+      [](auto& of) { of.packing = weight_packing::int8, of.scales = of.norm = &of, of.rows = most_linear_rows + 1; });
   refused([](auto& of) { of.norm = &of, of.squares = &of.epsilon; });
   refused([](auto& of) { of.next.norm = &of; });
   refused([](auto& of) { of.scales = &of; });

@@ -1,0 +1,74 @@
+// What models a batch-invariant engine on a GPU runs, and what it refuses.
+#include "backend/cuda/batch_invariant_parts.hpp"
+
+#include "../engine/model_engines.hpp"
+#include "backend/reference/reference_operators.hpp"
+#include "device_models.hpp"
+#include "plain_backend.hpp"
+
+#include <boost/test/data/monomorphic.hpp>
+#include <boost/test/data/test_case.hpp>
+
+#include <ostream>
+
+namespace cogen::test {
+
+namespace {
+
+namespace data = boost::unit_test::data;
+
+/// Computes everything, and says what a GPU says.
+class strict_backend final : public plain_backend {
+ public:
+  std::unique_ptr<device::operators> make_batch_invariant_operators() const override {
+    return device::make_batch_invariant_parts(std::make_unique<device::reference_operators>());
+  }
+};
+
+/// Why an engine does not start.
+std::string why_not(const std::string& name) try {
+  const auto model = golden_model_on(std::make_shared<strict_backend>(), name);
+  auto options = tiny_engine(*model);
+  options.kv.dtype.reset();
+  options.batch_invariant = true;
+  options.external_stepping = false;
+  engine running(model, options);
+  return "";
+} catch (const std::invalid_argument& error) {
+  return error.what();
+}
+
+struct refused_model {
+  const char* name;
+  const char* part;
+};
+
+std::ostream& operator<<(std::ostream& out, const refused_model& of) { return out << of.name; }
+
+constexpr refused_model refused[] = {{"gpt2_published", "layer norms"},
+                                     {"gemma_published", "norms with an offset or a bias"},
+                                     {"qwen3_published", "norms of queries, keys or values"},
+                                     {"glm4_published", "norms of a block's result"},
+                                     {"mixtral_published", "experts"},
+                                     {"deepseek_v2_lite", "latent attention"},
+                                     {"mamba_tiny", "recurrent layers"},
+                                     {"qwen3_5_typed", "norms with an offset or a bias"},
+                                     {"rwkv_published", "norms of embeddings"}};
+
+BOOST_AUTO_TEST_SUITE(device_batch_invariant_parts)
+
+BOOST_DATA_TEST_CASE(parts_of_kernels_run,
+                     data::make({"llama_default", "llama_yarn", "mistral_window", "qwen2_published"}), name) {
+  BOOST_TEST(why_not(name) == "");
+}
+
+BOOST_DATA_TEST_CASE(others_are_refused_by_name, data::make(refused), what) {
+  BOOST_TEST(why_not(what.name) ==
+             std::string("engine_options.batch_invariant is set; CUDA devices do not compute ") + what.part + " so");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+
+}  // namespace cogen::test
