@@ -11,6 +11,9 @@ constexpr std::int64_t mebibyte = std::int64_t{1} << 20;
 /// Two workspaces of cuBLAS, each as large as LibTorch makes it on Hopper, and the code of kernels.
 constexpr std::int64_t libraries = 2 * 32 * mebibyte + 256 * mebibyte;
 
+/// cuDNN's workspace for prompts and page tables, each as large as they may be, and the code of its kernels.
+constexpr std::int64_t cudnn = (32 + 8 + 64) * mebibyte;
+
 /// Of a step's description: as many numbers of 4 bytes for each token as a step_block has, in two blocks.
 constexpr std::int64_t described_bytes = std::int64_t{2} * 8 * 4;
 
@@ -44,7 +47,8 @@ std::int64_t exchanged(const runner_shape& shape) {
 }  // namespace
 
 std::int64_t runner_bytes(const runner_shape& shape, std::int64_t context) {
-  return libraries + held(shape) + temporary(shape) + matrix(shape) + exchanged(shape) + shape.unpacked_bytes * context;
+  return libraries + cudnn + held(shape) + temporary(shape) + matrix(shape) + exchanged(shape) +
+         shape.unpacked_bytes * context;
 }
 
 }  // namespace cogen::detail

@@ -1,5 +1,6 @@
 #include "backend/cuda/cuda_operators.hpp"
 
+#include "backend/cuda/cudnn_attention.hpp"
 #include "backend/cuda/prompt_attention.hpp"
 #include "backend/tensor/heads.hpp"
 #include "backend/tensor/norms.hpp"
@@ -27,8 +28,10 @@
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAException.h>
 
+#include <memory>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace cogen::device {
@@ -55,6 +58,9 @@ cuda::number number_of(const at::Tensor& of) {
 /// Above this number of rows, LibTorch's products are faster: of whole weights, and of packed ones, which it does not
 /// read.
 constexpr std::int64_t few_rows = 8, few_packed_rows = 32;
+
+/// Hopper. FlashAttention-2 is made for the generation before it (Shah et al., arXiv:2407.08608, compare both there).
+constexpr int least_cudnn_generation = 9;
 
 int size_of(const at::Tensor& of, std::int64_t dimension) { return static_cast<int>(of.size(dimension)); }
 
@@ -207,9 +213,12 @@ cuda::rotation angles_of(const rotation& turn) {
 /// operators.
 class cuda_operators final : public tensor_operators {
  public:
-  explicit cuda_operators(int device)
+  cuda_operators(int device, const backend_switches& switches, std::shared_ptr<prompt_attention_log> attended)
       : processors_(at::cuda::getDeviceProperties(device)->multiProcessorCount),
-        generation_(at::cuda::getDeviceProperties(device)->major) {}
+        generation_(at::cuda::getDeviceProperties(device)->major),
+        attended_(std::move(attended)),
+        cudnn_(switches.cudnn && generation_ >= least_cudnn_generation ? std::make_unique<cudnn_attention>(attended_)
+                                                                       : nullptr) {}
 
   std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
                                     std::int64_t head_dim) override {
@@ -520,7 +529,10 @@ class cuda_operators final : public tensor_operators {
     const auto queries = queries_of(numbers, shape, which);
     const auto result = out.narrow(0, which.first, which.count);
     const bool as_it_lies = layer.ring == 0 && layer.keys.scalar_type() == numbers.qkv.scalar_type();
-    if (as_it_lies && !splits_over_keys(rows.prompts, shape.heads, processors_))
+    const bool together = as_it_lies && !splits_over_keys(rows.prompts, shape.heads, processors_);
+    if (together && cudnn_ && cudnn_->attend(queries, shape, rows, layer, result)) return attended_->add_by_cudnn();
+    attended_->add_by_flash_attention();
+    if (together)
       attend_together(queries, shape, rows, layer, result);
     else
       attend_one_by_one(queries, shape, rows, layer, as_it_lies, result);
@@ -612,12 +624,17 @@ class cuda_operators final : public tensor_operators {
 
   const int processors_;
   const int generation_;
+  const std::shared_ptr<prompt_attention_log> attended_;
+  const std::unique_ptr<cudnn_attention> cudnn_;  // null: it is not asked
   std::vector<at::Tensor> workspaces_;
   std::vector<at::Tensor> counters_;
 };
 
 }  // namespace
 
-std::unique_ptr<operators> make_cuda_operators(int device) { return std::make_unique<cuda_operators>(device); }
+std::unique_ptr<operators> make_cuda_operators(int device, const backend_switches& switches,
+                                               std::shared_ptr<prompt_attention_log> attended) {
+  return std::make_unique<cuda_operators>(device, switches, std::move(attended));
+}
 
 }  // namespace cogen::device
