@@ -54,6 +54,21 @@ else()
   message(STATUS "NCCL was not found: models are not split over GPUs")
 endif()
 
+# The headers of cuDNN, and of what makes its graphs. The library is what LibTorch's CUDA half loads.
+find_path(COGEN_CUDNN_INCLUDE cudnn.h HINTS "${COGEN_TORCH_ROOT}/../nvidia/cudnn/include")
+find_path(COGEN_CUDNN_FRONTEND_INCLUDE cudnn_frontend.h HINTS "${COGEN_TORCH_ROOT}/../include")
+mark_as_advanced(COGEN_CUDNN_INCLUDE COGEN_CUDNN_FRONTEND_INCLUDE)
+if(NOT COGEN_CUDNN_INCLUDE OR NOT COGEN_CUDNN_FRONTEND_INCLUDE)
+  message(FATAL_ERROR
+    "COGEN_CUDA=ON needs the headers of cuDNN 9 and of its frontend: cudnn.h or cudnn_frontend.h was not found. Run "
+    "scripts/bootstrap --cuda, or pass -DCOGEN_CUDNN_INCLUDE=<folder> and -DCOGEN_CUDNN_FRONTEND_INCLUDE=<folder>.")
+endif()
+add_library(cogen_cudnn INTERFACE IMPORTED GLOBAL)
+target_include_directories(cogen_cudnn SYSTEM INTERFACE ${COGEN_CUDNN_INCLUDE} ${COGEN_CUDNN_FRONTEND_INCLUDE})
+target_compile_definitions(cogen_cudnn INTERFACE
+  CUDNN_FRONTEND_SKIP_JSON_LIB NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING)
+target_link_libraries(cogen_cudnn INTERFACE CUDA::cudart ${CMAKE_DL_LIBS})
+
 # What every kernel is compiled with.
 add_library(cogen_cuda_settings INTERFACE)
 target_compile_options(cogen_cuda_settings INTERFACE

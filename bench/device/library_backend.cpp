@@ -146,6 +146,7 @@ class library_backend final : public device::backend {
   void allocate(const std::function<void()>& work) const override { of_->allocate(work); }
   std::int64_t max_vocabulary() const override { return of_->max_vocabulary(); }
   void synchronize() const override { of_->synchronize(); }
+  device::prompt_attention_counts prompt_attention() const override { return of_->prompt_attention(); }
 
  private:
   const std::shared_ptr<const device::backend> of_;

@@ -4,6 +4,7 @@
 #include "decoding.hpp"
 #include "device_limits.hpp"
 #include "library_backend.hpp"
+#include "nn/network_on_device.hpp"
 #include "prompts.hpp"
 #include "random_model.hpp"
 #include "settings.hpp"
@@ -53,7 +54,7 @@ void describe(const settings& wanted, const device::backend& where, const model&
 }
 
 void run(const settings& wanted) {
-  auto where = device::backend_named(wanted.device);
+  auto where = device::backend_named(wanted.device, {.cudnn = !wanted.flash && !wanted.library});
   if (wanted.library) where = with_library_operators(where);
   const double bandwidth = copy_bandwidth(*where), products = product_rate(*where);
   const auto begin = std::chrono::steady_clock::now();
@@ -62,7 +63,7 @@ void run(const settings& wanted) {
                       : load_model(wanted.model, {.device = wanted.device, .device_weights = wanted.weights});
   describe(wanted, *where, *of, bandwidth, products, seconds(std::chrono::steady_clock::now() - begin).count());
   if (!wanted.prompts.empty())
-    head(wanted, " prompts   tokens  tokens/s (range)  first token ms (range)  new engine ms  utilization");
+    head(wanted, " prompts   tokens  tokens/s (range)  first token ms (range)  new engine ms  utilization  by cuDNN");
   for (const auto& each : wanted.prompts)
     unless_it_does_not_fit(wanted, each, [&] { measure_prompts(of, each, wanted, products); });
   if (!wanted.cells.empty())
@@ -77,6 +78,8 @@ void run(const settings& wanted) {
          "                  gap 99 %                  tokens/s             goodput/s");
   for (const double rate : wanted.arrival_rates)
     unless_it_does_not_fit(wanted, wanted.arriving, [&] { measure_arrivals(of, rate, wanted); });
+  for (const auto& why : of->on_device()->backend->prompt_attention().refusals)
+    fmt::print(stderr, "device: cuDNN has no plan: {}\n", why);
 }
 
 }  // namespace

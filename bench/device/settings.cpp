@@ -124,6 +124,7 @@ po::options_description described(settings& wanted, written& words) {
   add("eager", po::bool_switch(&wanted.eager), "begin each kernel anew instead of playing recorded steps");
   add("in-turn", po::bool_switch(&wanted.in_turn), "begin a step only when the one before it has been looked at");
   add("library", po::bool_switch(&wanted.library), "LibTorch's operators instead of cogen's kernels");
+  add("flash", po::bool_switch(&wanted.flash), "FlashAttention-2 for all prompts, without cuDNN");
   add("lively", po::bool_switch(&wanted.lively), "sample with temperature, top-k and top-p instead of greedily");
   add("apart", po::bool_switch(&wanted.apart), "prompts of --cells differ; without this all read the same one once");
   add("trace", po::value(&words.trace)->default_value(""), "a file for a trace of the last run");
@@ -156,6 +157,7 @@ void check(const settings& wanted, const written& words) {
   if (wanted.library && (words.fp8 || words.batch_invariant || words.window > 0 || words.weights != "whole" ||
                          !words.kv_quantization.empty()))
     throw std::invalid_argument("--library goes without --fp8, --batch-invariant, --window, --weights and --quantized");
+  if (wanted.flash && !wanted.model.empty()) throw std::invalid_argument("--flash goes without --model");
   if (wanted.weights == device_weights::stored && wanted.model.empty())
     throw std::invalid_argument("--weights stored needs the file of a --model");
 }

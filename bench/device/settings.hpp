@@ -39,6 +39,7 @@ struct settings {
   bool eager = false;
   bool in_turn = false;
   bool library = false;
+  bool flash = false;
   bool lively = false;
   bool apart = false;
   bool json = false;

@@ -14,8 +14,17 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace cogen::device {
+
+/// How layers have attended to the prompts of steps on a GPU, and what of it cuDNN had no plan for: each shape once,
+/// with the reason.
+struct prompt_attention_counts {
+  std::int64_t by_cudnn = 0;  ///< layers, counted in each step
+  std::int64_t by_flash_attention = 0;
+  std::vector<std::string> refusals = {};
+};
 
 /// A device: its memory and its operators. Immutable and thread-safe.
 class backend {
@@ -76,6 +85,9 @@ class backend {
   /// Whether its operators read caches of any number format; otherwise of the weights', or of fp8.
   virtual bool reads_any_cache_type() const { return false; }
 
+  /// By all of its operators so far.
+  virtual prompt_attention_counts prompt_attention() const { return {}; }
+
   /// Tokens that its operators sample from, at most.
   virtual std::int64_t max_vocabulary() const { return std::numeric_limits<std::int32_t>::max(); }
 
@@ -83,8 +95,13 @@ class backend {
   virtual at::ScalarType number_format(at::ScalarType stored) const { return stored; }
 };
 
+/// What is turned off to see what it is worth.
+struct backend_switches {
+  bool cudnn = true;  ///< attends to prompts on a GPU where it can; without it FlashAttention-2 does
+};
+
 /// "reference", "cuda", which is "cuda:0", or "cuda:N". Throws std::invalid_argument, with the reason, for another
 /// name, or if this build or machine has no such device.
-std::shared_ptr<const backend> backend_named(std::string_view name);
+std::shared_ptr<const backend> backend_named(std::string_view name, const backend_switches& switches = {});
 
 }  // namespace cogen::device

@@ -32,7 +32,7 @@ std::optional<int> cuda_number(std::string_view name) {
 
 }  // namespace
 
-std::shared_ptr<const backend> backend_named(std::string_view name) {
+std::shared_ptr<const backend> backend_named(std::string_view name, [[maybe_unused]] const backend_switches& switches) {
   if (name == "reference") return make_reference_backend();
   const auto number = cuda_number(name);
   if (!number) refuse(name, "not known; known are \"cpu\", \"reference\", \"cuda\" and \"cuda:N\"");
@@ -40,7 +40,7 @@ std::shared_ptr<const backend> backend_named(std::string_view name) {
   const int found = cuda_devices();
   if (found == 0) refuse(name, "this machine has no CUDA device, or no driver for it");
   if (*number >= found) refuse(name, fmt::format("this machine has CUDA devices 0 to {}", found - 1));
-  return make_cuda_backend(*number);
+  return make_cuda_backend(*number, switches);
 #else
   refuse(name, "this build of cogen has no CUDA; configure with -DCOGEN_CUDA=ON");
 #endif

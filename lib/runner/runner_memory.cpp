@@ -14,6 +14,9 @@ constexpr std::int64_t libraries = 3 * 32 * mebibyte + 256 * mebibyte;
 /// Parts of the sums of batch-invariant attention, at most.
 constexpr std::int64_t fixed_splits = 64 * mebibyte;
 
+/// cuDNN's workspace for prompts and page tables, each as large as they may be, and the code of its kernels.
+constexpr std::int64_t cudnn = (32 + 8 + 64) * mebibyte;
+
 /// Of a step's description: as many numbers of 4 bytes for each token as a step_block has, in two blocks.
 constexpr std::int64_t described_bytes = std::int64_t{2} * 8 * 4;
 
@@ -47,7 +50,7 @@ std::int64_t exchanged(const runner_shape& shape) {
 }  // namespace
 
 std::int64_t runner_bytes(const runner_shape& shape, std::int64_t context) {
-  return libraries + held(shape) + temporary(shape) + matrix(shape) + exchanged(shape) +
+  return libraries + cudnn + held(shape) + temporary(shape) + matrix(shape) + exchanged(shape) +
          (shape.batch_invariant ? fixed_splits : 0) + shape.unpacked_bytes * context;
 }
 

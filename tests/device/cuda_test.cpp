@@ -1,5 +1,6 @@
 // A GPU says what the processor says: operators against plain ones, engines against engines.
 #include "a_device.hpp"
+#include "attention_step.hpp"
 #include "backend/quantized_rows.hpp"
 #include "backend/reference/reference_operators.hpp"
 #include "company.hpp"
@@ -34,26 +35,7 @@ namespace data = boost::unit_test::data;
 
 const auto on_a_device = boost::unit_test::precondition(a_device());
 
-double distance(const at::Tensor& got, const at::Tensor& expected) {
-  const auto reference = expected.to(at::kCPU, at::kDouble);
-  const auto off = (got.to(at::kCPU, at::kDouble) - reference).norm().item<double>();
-  return off / std::max(1e-30, reference.norm().item<double>());
-}
-
 BOOST_AUTO_TEST_SUITE(cuda, *on_a_device)
-
-/// What a layer keeps, and lets queries see.
-struct kept_tokens {
-  int window = 0;
-  std::optional<cache::sink_window> sinks = {};
-  int ring = 0;
-  bool fp8 = false;
-
-  friend std::ostream& operator<<(std::ostream& to, const kept_tokens& kept) {
-    return to << (kept.fp8 ? "fp8, " : "") << "window " << kept.window << ", " << (kept.sinks ? "sinks" : "no sinks")
-              << ", ring " << kept.ring;
-  }
-};
 
 const kept_tokens all_kept[] = {{},
                                 {.window = 100},
@@ -64,67 +46,12 @@ const kept_tokens all_kept[] = {{},
                                 {.window = 100, .fp8 = true},
                                 {.sinks = cache::sink_window{.sinks = 4, .window = 100}, .ring = 256, .fp8 = true}};
 
-/// A step of single tokens and prompts over a cache that holds random numbers.
-struct attention_step {
-  attention_step(std::vector<int> held, std::vector<int> counts, const kept_tokens& kept, at::ScalarType type)
-      : where(device::backend_named("cuda")),
-        shape{.heads = 9, .kv_heads = 3, .head_dim = 64, .scale = 0.125F},
-        layers(2, {.kind = kept.window > 0 ? cache::layer_kind::sliding : cache::layer_kind::full,
-                   .kv_heads = 3,
-                   .head_dim = 64,
-                   .window = kept.window}),
-        memory(layers, {.device = at::kCUDA,
-                        .type = kept.fp8 ? at::kFloat8_e4m3fn : type,
-                        .slots = static_cast<int>(held.size()),
-                        .max_sequence_length = 700,
-                        .sinks = kept.sinks,
-                        .ring = kept.ring}) {
-    std::vector<std::int32_t> slots, positions, starts{0}, origins, lengths;
-    for (std::size_t row = 0; row < held.size(); ++row) {
-      const int slot = static_cast<int>(held.size() - 1 - row);
-      for (int i = 0; i < counts[row]; ++i) {
-        slots.push_back(slot);
-        positions.push_back(held[row] + i);
-      }
-      if (counts[row] == 1) {
-        ++rows.single;
-        continue;
-      }
-      rows.prompts.push_back({slot, held[row], counts[row]});
-      starts.push_back(starts.back() + counts[row]);
-      origins.push_back(static_cast<std::int32_t>(memory.origin(slot)));
-      lengths.push_back(held[row] + counts[row]);
-      rows.longest = std::max<std::int64_t>(rows.longest, counts[row]);
-      rows.reach = std::max<std::int64_t>(rows.reach, lengths.back());
-    }
-    origins.push_back(0);
-    const auto sent = [](const std::vector<std::int32_t>& all) { return at::tensor(all, at::kInt).to(at::kCUDA); };
-    rows.slots = sent(slots);
-    rows.positions = sent(positions);
-    rows.prompt_starts = sent(starts);
-    rows.prompt_origins = sent(origins);
-    rows.prompt_lengths = sent(lengths);
-    for (int layer = 0; layer < memory.layers(); ++layer) {
-      for (const auto& numbers : {memory.layer(layer).keys, memory.layer(layer).values})
-        numbers.copy_(at::randn(numbers.sizes(), at::TensorOptions(at::kCUDA).dtype(at::kFloat)));
-    }
-    tokens = static_cast<std::int64_t>(slots.size());
-  }
-
-  std::shared_ptr<const device::backend> where;
-  device::attention_shape shape;
-  std::vector<cache::kv_cache_spec> layers;
-  cache::device_cache memory;
-  device::step_rows rows;
-  std::int64_t tokens = 0;
-};
-
 BOOST_DATA_TEST_CASE(attention_is_that_of_plain_tensors,
                      data::make(all_kept) * data::make({at::kBFloat16, at::kHalf}) * data::make({0, 1}) *
                          data::make({640, 440}),  // the keys of a prompt are split, or not
                      what, type, layer, longest_held) {
   attention_step step({0, 5, 64, 300, 699, 0, 17, 128, longest_held}, {1, 1, 1, 1, 1, 2, 70, 128, 60}, what, type);
-  const auto gpu = step.where->make_operators();
+  const auto gpu = device::backend_named("cuda")->make_operators();
   device::reference_operators plain;
   const auto like = at::TensorOptions(at::kCUDA).dtype(type);
   const auto angles = [&](int positions) { return at::randn({positions, 64}, like.dtype(at::kFloat)).clamp_(-1, 1); };

@@ -21,14 +21,17 @@ namespace {
 
 class cuda_backend final : public backend {
  public:
-  explicit cuda_backend(int number) : number_(static_cast<c10::DeviceIndex>(number)) {
+  cuda_backend(int number, const backend_switches& switches)
+      : number_(static_cast<c10::DeviceIndex>(number)), switches_(switches) {
     at::globalContext().lazyInitDevice(at::kCUDA);
   }
 
   at::Device device() const override { return {at::kCUDA, number_}; }
   std::string description() const override { return at::cuda::getDeviceProperties(number_)->name; }
   std::unique_ptr<stream> make_stream() const override { return make_cuda_stream(number_); }
-  std::unique_ptr<operators> make_operators() const override { return make_cuda_operators(number_); }
+  std::unique_ptr<operators> make_operators() const override {
+    return make_cuda_operators(number_, switches_, attended_);
+  }
   std::unique_ptr<operators> make_batch_invariant_operators() const override {
     return make_batch_invariant_cuda_operators(number_);
   }
@@ -66,18 +69,23 @@ class cuda_backend final : public backend {
   }
 
   int max_recorded_row() const override { return 16; }
+  prompt_attention_counts prompt_attention() const override { return attended_->counts(); }
   std::int64_t max_vocabulary() const override { return cuda::max_sampled_vocabulary; }
 
   void synchronize() const override { c10::cuda::getDefaultCUDAStream(number_).synchronize(); }
 
  private:
   const c10::DeviceIndex number_;
+  const backend_switches switches_;
+  const std::shared_ptr<prompt_attention_log> attended_ = std::make_shared<prompt_attention_log>();
 };
 
 }  // namespace
 
 int cuda_devices() noexcept { return at::cuda::device_count(); }
 
-std::shared_ptr<const backend> make_cuda_backend(int number) { return std::make_shared<const cuda_backend>(number); }
+std::shared_ptr<const backend> make_cuda_backend(int number, const backend_switches& switches) {
+  return std::make_shared<const cuda_backend>(number, switches);
+}
 
 }  // namespace cogen::device

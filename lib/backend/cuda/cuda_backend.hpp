@@ -10,6 +10,6 @@ namespace cogen::device {
 int cuda_devices() noexcept;
 
 /// The backend of CUDA device `number`.
-std::shared_ptr<const backend> make_cuda_backend(int number);
+std::shared_ptr<const backend> make_cuda_backend(int number, const backend_switches& switches = {});
 
 }  // namespace cogen::device

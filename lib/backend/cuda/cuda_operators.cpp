@@ -2,6 +2,7 @@
 
 #include "backend/cuda/batch_invariant_parts.hpp"
 #include "backend/cuda/cublaslt_products.hpp"
+#include "backend/cuda/cudnn_attention.hpp"
 #include "backend/cuda/prompt_attention.hpp"
 #include "backend/tensor/heads.hpp"
 #include "backend/tensor/norms.hpp"
@@ -29,8 +30,10 @@
 #include <ATen/ops/zeros.h>
 #include <c10/cuda/CUDAException.h>
 
+#include <memory>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 namespace cogen::device {
@@ -66,6 +69,9 @@ constexpr int most_sliced_rows = 2 * cuda::most_linear_rows;
 /// Of attention that is batch-invariant, whose keys are cut into many parts: it is computed for as many rows at a time
 /// as have room in so many bytes.
 constexpr std::size_t fixed_splits_bytes = std::size_t{64} << 20;
+
+/// Hopper. FlashAttention-2 is made for the generation before it (Shah et al., arXiv:2407.08608, compare both there).
+constexpr int least_cudnn_generation = 9;
 
 int size_of(const at::Tensor& of, std::int64_t dimension) { return static_cast<int>(of.size(dimension)); }
 
@@ -223,11 +229,19 @@ cuda::rotation angles_of(const rotation& turn) {
 /// operators.
 class cuda_operators final : public tensor_operators {
  public:
-  /// Batch-invariant ones are those of kernels alone.
-  cuda_operators(int device, bool batch_invariant)
+  cuda_operators(int device, const backend_switches& switches, std::shared_ptr<prompt_attention_log> attended)
       : processors_(at::cuda::getDeviceProperties(device)->multiProcessorCount),
         generation_(at::cuda::getDeviceProperties(device)->major),
-        batch_invariant_(batch_invariant) {}
+        batch_invariant_(false),
+        attended_(std::move(attended)),
+        cudnn_(switches.cudnn && generation_ >= least_cudnn_generation ? std::make_unique<cudnn_attention>(attended_)
+                                                                       : nullptr) {}
+
+  /// Batch-invariant ones are those of kernels alone.
+  explicit cuda_operators(int device)
+      : processors_(at::cuda::getDeviceProperties(device)->multiProcessorCount),
+        generation_(at::cuda::getDeviceProperties(device)->major),
+        batch_invariant_(true) {}
 
   std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
                                     std::int64_t head_dim) override {
@@ -596,7 +610,10 @@ class cuda_operators final : public tensor_operators {
     const auto queries = queries_of(numbers, shape, which);
     const auto result = out.narrow(0, which.first, which.count);
     const bool as_it_lies = layer.ring == 0 && layer.keys.scalar_type() == numbers.qkv.scalar_type();
-    if (as_it_lies && !splits_over_keys(rows.prompts, shape.heads, processors_))
+    const bool together = as_it_lies && !splits_over_keys(rows.prompts, shape.heads, processors_);
+    if (together && cudnn_ && cudnn_->attend(queries, shape, rows, layer, result)) return attended_->add_by_cudnn();
+    attended_->add_by_flash_attention();
+    if (together)
       attend_together(queries, shape, rows, layer, result);
     else
       attend_one_by_one(queries, shape, rows, layer, as_it_lies, result);
@@ -690,16 +707,21 @@ class cuda_operators final : public tensor_operators {
   const int generation_;
   const bool batch_invariant_;
   cublaslt_products products_;
+  const std::shared_ptr<prompt_attention_log> attended_;
+  const std::unique_ptr<cudnn_attention> cudnn_;  // null: it is not asked
   std::vector<at::Tensor> workspaces_;
   std::vector<at::Tensor> counters_;
 };
 
 }  // namespace
 
-std::unique_ptr<operators> make_cuda_operators(int device) { return std::make_unique<cuda_operators>(device, false); }
+std::unique_ptr<operators> make_cuda_operators(int device, const backend_switches& switches,
+                                               std::shared_ptr<prompt_attention_log> attended) {
+  return std::make_unique<cuda_operators>(device, switches, std::move(attended));
+}
 
 std::unique_ptr<operators> make_batch_invariant_cuda_operators(int device) {
-  return make_batch_invariant_parts(std::make_unique<cuda_operators>(device, true));
+  return make_batch_invariant_parts(std::make_unique<cuda_operators>(device));
 }
 
 }  // namespace cogen::device
