@@ -36,7 +36,7 @@ class library_operators final : public device::tensor_operators {
   void embed(const device::embedding& from, const device::step_rows& rows, const at::Tensor& last,
              const at::Tensor& x) override {
     const auto sampled = at::index_select(last, 0, rows.slots.clamp_min(0));
-    x.copy_(at::index_select(from.table, 0, at::where(rows.ids < 0, sampled, rows.ids)));
+    x.copy_(at::index_select(from.table.weights, 0, at::where(rows.ids < 0, sampled, rows.ids)));
   }
 
   void norm_linear(const device::norm_input& input, const device::norm& before, const device::projection& by,

@@ -14,7 +14,7 @@ namespace cogen::parts {
 // The parts of a network with their weights, in the forms of a backend B. It has the types
 //
 //   rows        rows of numbers, which its operators read and write
-//   table       a matrix that rows are read from
+//   table       a matrix that rows are read from, and of which a projection is made
 //   projection  y = x W^T + bias, with a member bias
 //   norm        of rows; by default none
 //   positions   a table of positions

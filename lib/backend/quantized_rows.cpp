@@ -121,6 +121,9 @@ quantized_rows quantize_in_4_bits(const at::Tensor& numbers, at::ScalarType type
 }
 
 quantized_rows packed(const quantized_rows& rows) {
+  if (rows.codes.size(1) % 8 != 0)
+    throw std::invalid_argument("rows of " + std::to_string(rows.codes.size(1)) +
+                                " numbers cannot be packed; a multiple of 8 is needed");
   const auto codes = kernels::form_of(rows.packing).bits == 8 ? packed_8_bits(rows) : packed_codes(rows);
   return {codes, kernels::has_groups(rows.packing) ? packed_scales(rows) : rows.scales, rows.packing};
 }

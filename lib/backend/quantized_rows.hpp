@@ -35,8 +35,12 @@ quantized_rows quantize_in_8_bits(const at::Tensor& numbers, at::ScalarType scal
 /// std::invalid_argument unless `columns` is a multiple of 32.
 quantized_rows quantize_in_4_bits(const at::Tensor& numbers, at::ScalarType scales);
 
+/// Outputs whose packed weights a product of many rows unpacks at a time, where its results need not lie together.
+inline constexpr std::int64_t unpacked_outputs = 16384;
+
 /// Codes as kernels/packed_weights.hpp has them, [rows, packed_row_bytes()] uint8, with scales [rows], or in groups
-/// [rows, packed_row_scales()]; what rows are filled up with is 0.
+/// [rows, packed_row_scales()]; what rows are filled up with is 0. Throws std::invalid_argument unless columns are a
+/// multiple of 8.
 quantized_rows packed(const quantized_rows& rows);
 
 }  // namespace cogen::device

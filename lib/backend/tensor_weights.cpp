@@ -25,9 +25,19 @@ std::int64_t rows_of(std::span<const weights::named_rows> parts) {
 
 std::int64_t rows_at_once(std::int64_t columns) { return std::max<std::int64_t>(1, bytes_at_once / (columns * 4)); }
 
-device::projection product_with(const quantized_rows& rows, operators& on) {
-  const auto packed = on.pack(rows);
+device::projection product_with(const quantized_rows& packed) {
   return {.weights = packed.codes, .scales = packed.scales, .packing = packed.packing};
+}
+
+/// For `rows` of such rows.
+at::Tensor room_for(std::int64_t rows, const at::Tensor& like) {
+  auto sizes = like.sizes().vec();
+  sizes.front() = rows;
+  return at::empty(sizes, like.options());
+}
+
+quantized_rows room_for(std::int64_t rows, const quantized_rows& like) {
+  return {room_for(rows, like.codes), room_for(rows, like.scales), like.packing};
 }
 
 void copy(const quantized_rows& from, const quantized_rows& into) {
@@ -154,19 +164,37 @@ device::projection stored_weights::projection(std::span<const weights::named_row
   std::vector<weights::matrix_rows> all;
   for (const auto& part : parts) all.push_back(tensors_.rows(part, inputs));
   const auto packing = packing_of(all);
-  if (!packing) return tensor_weights::projection(parts, inputs);
-  const auto rows = make_quantized_rows(*packing, rows_of(parts), inputs, like());
-  const auto at_once = rows_at_once(inputs);
+  return packing ? read_packed(all, parts, *packing) : tensor_weights::projection(parts, inputs);
+}
+
+device::projection stored_weights::table(const weights::named_rows& rows, std::int64_t inputs) {
+  const auto from = tensors_.rows(rows, inputs);
+  const auto packing = packing_of_table(from);
+  return packing ? read_packed({&from, 1}, {&rows, 1}, *packing) : tensor_weights::table(rows, inputs);
+}
+
+/// Some rows are packed at a time: that takes several times the memory of their codes.
+device::projection stored_weights::read_packed(std::span<const weights::matrix_rows> from,
+                                               std::span<const weights::named_rows> parts,
+                                               kernels::weight_packing packing) {
+  quantized_rows all{};
   for (std::int64_t before = 0, index = 0; const auto& part : parts) {
-    const auto& from = all[static_cast<std::size_t>(index++)];
+    const auto& rows = from[static_cast<std::size_t>(index++)];
+    const auto at_once = rows_at_once(rows.columns());
     for (std::int64_t first = 0; first < part.rows; first += at_once) {
       const row_range which{first, std::min(at_once, part.rows - first)};
-      copy(read_quantized(from, which, *packing), some_of(rows, before + first, which.count));
+      const auto some = form_.on->pack(on_device(read_quantized(rows, which, packing)));
+      if (!all.codes.defined()) all = room_for(rows_of(parts), some);
+      copy(some, some_of(all, before + first, which.count));
     }
-    tensors_.count(from.source());
+    tensors_.count(rows.source());
     before += part.rows;
   }
-  return product_with(rows, *form_.on);
+  return product_with(all);
+}
+
+quantized_rows stored_weights::on_device(const quantized_rows& rows) const {
+  return {rows.codes.to(like().device()), rows.scales.to(like()), rows.packing};
 }
 
 /// Of a projection of these parts; none for whole numbers.
@@ -184,6 +212,23 @@ std::optional<kernels::weight_packing> stored_weights::packing_of(std::span<cons
   std::vector<load::element_type> types;
   for (const auto& part : parts) types.push_back(part.type());
   return device::packing_of(types);
+}
+
+/// Of an embedding or an output: codes stay as they are stored, or there are at least 8 bits.
+std::optional<kernels::weight_packing> stored_weights::packing_of_table(const weights::matrix_rows& from) const {
+  const auto type = from.type();
+  const auto as_stored = device::packing_of({&type, 1});
+  switch (form_.bits) {
+    case cogen::device_weights::whole:
+      return std::nullopt;
+    case cogen::device_weights::stored:
+      return as_stored;
+    case cogen::device_weights::int4:
+      return as_stored.value_or(kernels::weight_packing::int8);
+    case cogen::device_weights::int8:
+      break;
+  }
+  return kernels::weight_packing::int8;
 }
 
 /// As they are stored, if the packing has such codes.
@@ -218,13 +263,23 @@ at::Tensor random_weights::matrix(std::span<const weights::named_rows> parts, st
 device::projection random_weights::projection(std::span<const weights::named_rows> parts, std::int64_t inputs) {
   const bool in_4_bits = form_.bits == cogen::device_weights::int4;
   if (!in_4_bits && form_.bits != cogen::device_weights::int8) return tensor_weights::projection(parts, inputs);
+  return codes(in_4_bits ? kernels::weight_packing::int4 : kernels::weight_packing::int8, rows_of(parts), inputs);
+}
+
+device::projection random_weights::table(const weights::named_rows& rows, std::int64_t inputs) {
+  const bool in_8_bits = form_.bits == cogen::device_weights::int4 || form_.bits == cogen::device_weights::int8;
+  return in_8_bits ? codes(kernels::weight_packing::int8, rows.rows, inputs) : tensor_weights::table(rows, inputs);
+}
+
+device::projection random_weights::codes(kernels::weight_packing packing, std::int64_t rows,
+                                         std::int64_t inputs) const {
+  const bool in_4_bits = packing == kernels::weight_packing::int4;
   const int largest = in_4_bits ? 15 : 127;
-  const auto rows = make_quantized_rows(in_4_bits ? kernels::weight_packing::int4 : kernels::weight_packing::int8,
-                                        rows_of(parts), inputs, like());
-  rows.codes.random_(in_4_bits ? 0 : -largest, largest + 1);
-  rows.scales.fill_(2 * deviation_ / largest);
-  if (in_4_bits) rows.scales.select(2, 1).zero_();
-  return product_with(rows, *form_.on);
+  const auto made = make_quantized_rows(packing, rows, inputs, like());
+  made.codes.random_(in_4_bits ? 0 : -largest, largest + 1);
+  made.scales.fill_(2 * deviation_ / largest);
+  if (in_4_bits) made.scales.select(2, 1).zero_();
+  return product_with(form_.on->pack(made));
 }
 
 at::Tensor random_weights::vector(std::span<const weights::named_rows> parts) {

@@ -53,6 +53,11 @@ class tensor_weights {
     return {matrix(parts, inputs)};
   }
 
+  /// The matrix of an embedding or of an output; it may use fewer bits, but not as few as others.
+  virtual device::projection table(const weights::named_rows& rows, std::int64_t inputs) {
+    return {matrix({&rows, 1}, inputs)};
+  }
+
   /// NAME + ".weight" and, if there is one, NAME + ".bias" [width].
   device::norm norm(const models::norm_spec& spec, std::int64_t width);
 
@@ -94,6 +99,7 @@ class stored_weights final : public tensor_weights {
   at::Tensor matrix(std::span<const weights::named_rows> parts, std::int64_t inputs) override;
   at::Tensor vector(std::span<const weights::named_rows> parts) override;
   device::projection projection(std::span<const weights::named_rows> parts, std::int64_t inputs) override;
+  device::projection table(const weights::named_rows& rows, std::int64_t inputs) override;
 
  private:
   using row_range = weights::row_run;
@@ -102,6 +108,10 @@ class stored_weights final : public tensor_weights {
   at::Tensor read_as_stored(const weights::matrix_rows& from, const row_range& which, at::ScalarType type) const;
   at::Tensor read_numbers(const weights::matrix_rows& from, const row_range& which) const;
   std::optional<kernels::weight_packing> packing_of(std::span<const weights::matrix_rows> parts) const;
+  std::optional<kernels::weight_packing> packing_of_table(const weights::matrix_rows& from) const;
+  device::projection read_packed(std::span<const weights::matrix_rows> from, std::span<const weights::named_rows> parts,
+                                 kernels::weight_packing packing);
+  quantized_rows on_device(const quantized_rows& rows) const;
   quantized_rows read_quantized(const weights::matrix_rows& from, const row_range& which,
                                 kernels::weight_packing packing) const;
   quantized_rows read_codes(const weights::matrix_rows& from, const row_range& which,
@@ -127,8 +137,11 @@ class random_weights final : public tensor_weights {
   at::Tensor matrix(std::span<const weights::named_rows> parts, std::int64_t inputs) override;
   at::Tensor vector(std::span<const weights::named_rows> parts) override;
   device::projection projection(std::span<const weights::named_rows> parts, std::int64_t inputs) override;
+  device::projection table(const weights::named_rows& rows, std::int64_t inputs) override;
 
  private:
+  device::projection codes(kernels::weight_packing packing, std::int64_t rows, std::int64_t inputs) const;
+
   const double deviation_;
   const projection_form form_;
 };

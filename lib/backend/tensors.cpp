@@ -3,6 +3,7 @@
 #include "backend/tensor_weights.hpp"
 #include "backend/text_span.hpp"
 
+#include <ATen/ops/index_select.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
@@ -63,6 +64,17 @@ heads::heads(const tensor_weights& weights, const models::attention_spec& spec, 
   if (spec.qk_norm->values && !spec.shared_kv)
     shape.v_norm = {{.weight = at::ones({spec.kv_width()}, device), .epsilon = spec.qk_norm->epsilon}, spec.head_dim};
   shape.norms_after_rotation = spec.qk_norm->after_rope;
+}
+
+projection rows_of(const projection& all, const at::Tensor& indices) {
+  projection made{.weights = at::index_select(all.weights, 0, indices), .packing = all.packing};
+  if (all.scales.defined()) made.scales = at::index_select(all.scales, 0, indices);
+  return made;
+}
+
+projection outputs_of(const projection& all, std::int64_t first, std::int64_t count) {
+  const auto some = [&](const at::Tensor& of) { return of.defined() ? of.narrow(0, first, count) : of; };
+  return {.weights = some(all.weights), .bias = some(all.bias), .scales = some(all.scales), .packing = all.packing};
 }
 
 tensors::stacked tensors::stack(const std::vector<projection*>& all) {

@@ -87,7 +87,16 @@ struct projection {
   kernels::weight_packing packing = kernels::weight_packing::whole;
   std::vector<adapter> adapters = {};
   bool is_shard = false;  ///< its results are added to those of other ranks
+
+  /// Of the activations.
+  at::ScalarType type() const { return (scales.defined() ? scales : weights).scalar_type(); }
 };
+
+/// The rows of its weights with these indices, a copy without biases and adapters.
+projection rows_of(const projection& all, const at::Tensor& indices);
+
+/// Its outputs [first, first + count), a view without adapters.
+projection outputs_of(const projection& all, std::int64_t first, std::int64_t count);
 
 /// The angles of each position: that of position p is near[p % positions], rotated further by far[p / positions]. Rows
 /// are cosines, then sines. Without tables nothing is rotated.
@@ -152,7 +161,7 @@ struct selective_scan {
 /// The forms of parts on a device.
 struct tensors {
   using rows = at::Tensor;
-  using table = at::Tensor;
+  using table = device::projection;  ///< that takes tokens to logits, where it is a head's, too
   using positions = at::Tensor;
   using projection = device::projection;
   using norm = device::norm;

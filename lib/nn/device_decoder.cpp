@@ -74,8 +74,8 @@ class device_decoder final : public device_network {
   std::int64_t weight_bytes() const noexcept override {
     return bytes_of(blocks_) + tensors::bytes(norm_) + tensors::bytes(head_.product);
   }
-  at::ScalarType type() const noexcept override { return embedding_.table.scalar_type(); }
-  at::Device device() const noexcept override { return embedding_.table.device(); }
+  at::ScalarType type() const noexcept override { return embedding_.table.type(); }
+  at::Device device() const noexcept override { return embedding_.table.weights.device(); }
 
   device::collectives* ranks() const noexcept override { return ranks_.get(); }
 

@@ -66,8 +66,7 @@ class part_reader {
     if (!spec) return std::nullopt;
     const auto width = spec->layers * spec->width;
     return parts::layer_inputs<B>{
-        .table =
-            weights_.matrix(std::vector{named_rows{.name = spec->table + ".weight", .rows = spec->vocabulary}}, width),
+        .table = weights_.table({.name = spec->table + ".weight", .rows = spec->vocabulary}, width),
         .vocabulary = spec->vocabulary,
         .scale = static_cast<float>(spec->table_scale),
         .width = width,
@@ -465,7 +464,7 @@ class part_reader {
     const auto name = weights_.first_of(names);
     for (const auto& [known, kept] : tables_)
       if (known == name) return kept;
-    return tables_.emplace_back(name, weights_.matrix(std::vector{of_vocabulary(name)}, width)).second;
+    return tables_.emplace_back(name, weights_.table(of_vocabulary(name), width)).second;
   }
 
   /// Rows for the tokens of the vocabulary, or of the shard of it.

@@ -1,5 +1,7 @@
 #include "runner/runner_memory.hpp"
 
+#include "backend/quantized_rows.hpp"
+
 #include <algorithm>
 
 namespace cogen::detail {
@@ -34,9 +36,10 @@ std::int64_t temporary(const runner_shape& shape) {
   return tokens * shape.number_bytes * (shape.hidden + 2 * shape.inner + shape.attended);
 }
 
-/// The largest matrix of a block, where packed weights are unpacked for a product.
+/// The largest matrix of a block, or what is unpacked of the output matrix at a time, where weights are packed.
 std::int64_t matrix(const runner_shape& shape) {
-  return shape.number_bytes * shape.hidden * std::max(2 * shape.inner, shape.qkv);
+  return shape.number_bytes * shape.hidden *
+         std::max({2 * shape.inner, shape.qkv, std::min(shape.vocabulary, device::unpacked_outputs)});
 }
 
 /// Where ranks share the model: logits of a rank beside those of all, and the parts of a sum, at most two for each of

@@ -60,6 +60,16 @@ BOOST_AUTO_TEST_CASE(experts_of_few_bits_are_read_one_after_the_other) {
   BOOST_TEST(distance(logits_of("mixtral_published", at::kBFloat16, device_weights::int8), expected) < 0.1);
 }
 
+// Vectors of all layers; vectors of another width than hidden states; positions; logits with a bias of each.
+BOOST_DATA_TEST_CASE(embeddings_of_8_bits_say_nearly_the_same,
+                     data::make(std::vector<std::string>{"gemma3n_published", "opt_350m", "gpt2_published",
+                                                         "phi_published"}),
+                     name) {
+  const auto off = distance(logits_of(name, at::kFloat, device_weights::int8), logits_of(name, at::kFloat));
+  BOOST_TEST(off < 0.1);
+  BOOST_TEST(off > 1e-4);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

@@ -143,10 +143,39 @@ BOOST_DATA_TEST_CASE(products_norms_and_gates_are_those_of_plain_tensors,
       compare("added" + suffix, wide, [&](auto& on, const auto& y) { on.linear_add(x, by(on), {}, y.copy_(wide)); });
     }
   }
+}
+
+BOOST_DATA_TEST_CASE(embeddings_and_scores_are_those_of_plain_tensors,
+                     data::make({at::kBFloat16, at::kHalf}) * data::make({1, 3, 64}), type, rows) {
+  const auto gpu = device::backend_named("cuda")->make_operators();
+  device::reference_operators plain;
+  const auto like = at::TensorOptions(at::kCUDA).dtype(type);
+  constexpr std::int64_t vocabulary = device::unpacked_outputs + 100, width = 576;
   const auto ids = at::arange(rows, like.dtype(at::kInt)) - 1;
   const device::step_rows some{.ids = ids, .slots = at::full_like(ids, 2)};
   const auto last = at::arange(4, like.dtype(at::kInt)) + 100;
-  compare("embedding", residual, [&](auto& on, const auto& y) { on.embed({weights}, some, last, y); });
+  const auto x = at::randn({rows, width}, like.dtype(at::kFloat));
+  const device::norm norm{at::randn({width}, like), 1e-5};
+  const auto check = [&](const device::projection& own, const device::projection& other, const std::string& what) {
+    const auto got = at::full({rows, width}, NAN, x.options()), expected = at::full_like(got, NAN);
+    gpu->embed({.table = own, .width = width}, some, last, got);
+    plain.embed({.table = other, .width = width}, some, last, expected);
+    BOOST_TEST(distance(got, expected) < 1e-6, "embedding, " << what);
+    const auto scores = at::full({rows, vocabulary}, NAN, x.options()), all = at::full_like(scores, NAN);
+    gpu->score(x, norm, {.product = own}, scores);
+    plain.score(x, norm, {.product = other}, all);
+    BOOST_TEST(distance(scores, all) < 1e-2, "scores, " << what);
+  };
+  const device::projection whole{at::randn({vocabulary, width}, like)};
+  check(whole, whole, "whole");
+  for (const auto packing : packings) {
+    const auto codes = any_codes(packing, vocabulary, width, like);
+    const auto made = [&](device::operators& on) {
+      const auto packed = on.pack(codes);
+      return device::projection{.weights = packed.codes, .scales = packed.scales, .packing = packing};
+    };
+    check(made(*gpu), made(plain), "packing " + std::to_string(static_cast<int>(packing)));
+  }
 }
 
 std::vector<std::vector<token>> answers(engine& running, const std::vector<request>& asked) {

@@ -42,11 +42,13 @@ class seeded_weights final : public device::tensor_weights {
     if (form_.bits == cogen::device_weights::whole) return tensor_weights::projection(parts, inputs);
     const bool in_4_bits = form_.bits == cogen::device_weights::int4;
     const auto whole = numbers(parts, inputs).to(at::kFloat);
-    const auto quantized =
-        in_4_bits ? device::quantize_in_4_bits(whole, at::kBFloat16) : device::quantize_in_8_bits(whole, at::kBFloat16);
-    const auto packed =
-        form_.on->pack({quantized.codes.to(like().device()), quantized.scales.to(like()), quantized.packing});
-    return {.weights = packed.codes, .scales = packed.scales, .packing = packed.packing};
+    return packed(in_4_bits ? device::quantize_in_4_bits(whole, at::kBFloat16)
+                            : device::quantize_in_8_bits(whole, at::kBFloat16));
+  }
+
+  device::projection table(const weights::named_rows& rows, std::int64_t inputs) override {
+    if (form_.bits == cogen::device_weights::whole) return tensor_weights::table(rows, inputs);
+    return packed(device::quantize_in_8_bits(numbers({&rows, 1}, inputs).to(at::kFloat), at::kBFloat16));
   }
 
   at::Tensor vector(std::span<const weights::named_rows> parts) override {
@@ -54,6 +56,11 @@ class seeded_weights final : public device::tensor_weights {
   }
 
  private:
+  device::projection packed(const device::quantized_rows& rows) const {
+    const auto made = form_.on->pack({rows.codes.to(like().device()), rows.scales.to(like()), rows.packing});
+    return {.weights = made.codes, .scales = made.scales, .packing = made.packing};
+  }
+
   static at::Tensor numbers(std::span<const weights::named_rows> parts, std::int64_t inputs) {
     std::int64_t rows = 0;
     for (const auto& part : parts) rows += part.rows;

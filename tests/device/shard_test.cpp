@@ -3,18 +3,32 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/allclose.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
+#include <ATen/ops/eye.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 
+#include <cmath>
 #include <cstdint>
+#include <ostream>
 #include <utility>
 #include <vector>
+
+namespace cogen::kernels {
+
+inline std::ostream& operator<<(std::ostream& out, weight_packing packing) {
+  return out << "packing " << static_cast<int>(packing);
+}
+
+}  // namespace cogen::kernels
 
 namespace cogen::test {
 
@@ -28,6 +42,24 @@ at::TensorOptions numbers(at::ScalarType type = at::kFloat) {
 
 at::Tensor random(std::vector<std::int64_t> sizes, at::ScalarType type) {
   return (at::randn(sizes, numbers()) / 8).to(type);
+}
+
+using kernels::weight_packing;
+
+constexpr weight_packing packings[] = {
+    weight_packing::whole,       weight_packing::int8,       weight_packing::int4,
+    weight_packing::int5,        weight_packing::int6,       weight_packing::int6_zeros,
+    weight_packing::int8_groups, weight_packing::int8_zeros, weight_packing::mxfp4};
+
+/// With bfloat16 weights, or any codes and scales.
+device::projection any_product(device::operators& on, weight_packing packing, std::int64_t outputs) {
+  if (packing == weight_packing::whole) return {random({outputs, hidden}, at::kBFloat16)};
+  const int bits = kernels::form_of(packing).bits;
+  const auto made = device::make_quantized_rows(packing, outputs, hidden, numbers(at::kBFloat16));
+  made.codes.random_(bits == 8 ? -127 : 0, bits == 8 ? 128 : 1 << bits);
+  made.scales.normal_(0, 1.0 / (1 << bits));
+  const auto packed = on.pack(made);
+  return {.weights = packed.codes, .scales = packed.scales, .packing = packing};
 }
 
 /// Experts [first, first + count) of all; all of them are no shard.
@@ -58,10 +90,10 @@ at::Tensor shares_of(std::int64_t experts) {
 
 BOOST_AUTO_TEST_SUITE(device_shards, *boost::unit_test::precondition(the_tested_place()))
 
-BOOST_AUTO_TEST_CASE(vectors_of_shards_add_up_to_embeddings) {
+BOOST_DATA_TEST_CASE(vectors_of_shards_add_up_to_embeddings, boost::unit_test::data::make(packings), packing) {
   constexpr std::int64_t vocabulary = 101;
-  const auto table = random({vocabulary, hidden}, at::kBFloat16);
   const auto on = tested_backend()->make_operators();
+  const auto table = any_product(*on, packing, vocabulary);
   device::step_rows step;
   step.ids = at::randint(0, vocabulary, {rows}, numbers(at::kInt));
   step.ids.narrow(0, 3, 2).fill_(-1);
@@ -76,7 +108,7 @@ BOOST_AUTO_TEST_CASE(vectors_of_shards_add_up_to_embeddings) {
   auto sum = at::zeros({rows, hidden}, numbers());
   for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 50}, {50, 1}, {51, 50}}) {
     const auto found = at::empty({rows, hidden}, numbers());
-    const device::embedding shard{.table = table.narrow(0, first, count),
+    const device::embedding shard{.table = device::outputs_of(table, first, count),
                                   .vocabulary = {.first = first, .count = count, .all = vocabulary},
                                   .width = hidden};
     on->find_vectors(shard, step, last, found);
@@ -85,6 +117,37 @@ BOOST_AUTO_TEST_CASE(vectors_of_shards_add_up_to_embeddings) {
   const auto made = at::empty({rows, hidden}, numbers());
   on->finish_embedding(whole, step, sum, made);
   BOOST_TEST(at::equal(made, expected));
+}
+
+/// In a step with one row for each input, products of packed weights unpack them.
+BOOST_DATA_TEST_CASE(tokens_find_the_numbers_that_products_multiply_by, boost::unit_test::data::make(packings),
+                     packing) {
+  constexpr std::int64_t vocabulary = 101;
+  const auto on = tested_backend()->make_operators();
+  const auto table = any_product(*on, packing, vocabulary);
+  const auto numbers_of_inputs = at::empty({hidden, vocabulary}, numbers());
+  on->norm_linear(at::eye(hidden, numbers(at::kBFloat16)), {}, table, numbers_of_inputs);
+  const auto ids = at::arange(vocabulary, numbers(at::kInt)).flip(0);
+  const device::step_rows step{.ids = ids, .slots = at::zeros_like(ids), .positions = at::zeros_like(ids)};
+  const auto found = at::empty({vocabulary, hidden}, numbers());
+  on->embed({.table = table, .width = hidden}, step, at::zeros({1}, numbers(at::kInt)), found);
+  BOOST_TEST(at::equal(found, numbers_of_inputs.t().flip(0)));
+  BOOST_TEST(found.abs().min().item<float>() < found.abs().max().item<float>());
+}
+
+BOOST_DATA_TEST_CASE(some_outputs_are_those_of_the_whole_product, boost::unit_test::data::make(packings), packing) {
+  const auto on = tested_backend()->make_operators();
+  auto by = any_product(*on, packing, 101);
+  by.bias = random({101}, at::kBFloat16);
+  const auto x = random({rows, hidden}, at::kBFloat16);
+  const auto all = at::empty({rows, 101}, numbers()), some = at::full_like(all, NAN);
+  on->norm_linear(x, {}, by, all);
+  for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 40}, {40, 1}, {41, 60}}) {
+    const auto part = at::empty({rows, count}, numbers());
+    on->norm_linear(x, {}, device::outputs_of(by, first, count), part);
+    some.narrow(1, first, count).copy_(part);
+  }
+  BOOST_TEST(at::allclose(some, all, 1e-5, 1e-5));
 }
 
 /// Three of 7 experts: a rank has fewer than a row may choose, or more.

@@ -6,17 +6,26 @@
 #include "backend/backend.hpp"
 #include "backend/tensor_weights.hpp"
 #include "kernels/worker_pool.hpp"
+#include "models/families.hpp"
+#include "nn/part_reader.hpp"
 
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>
 
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <boost/test/unit_test.hpp>
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cogen::test {
@@ -45,8 +54,16 @@ constexpr layer_formats layers[] = {
      weight_format::q6_k, weight_format::q5_k},
 };
 
+/// How a file stores the matrices of tokens. Without an output matrix, the embeddings are that, too.
+struct table_formats {
+  weight_format embeddings = weight_format::f32;
+  std::optional<weight_format> output = {};
+};
+
+constexpr int vocabulary = 3;
+
 /// A Llama of these layers, with random weights.
-std::string file_of_layers() {
+std::string file_of_layers(const table_formats& tables) {
   gguf_draft draft;
   draft.entries = tiny_llama_entries();
   const auto set = [&](const std::string& key, std::uint32_t value) {
@@ -68,7 +85,8 @@ std::string file_of_layers() {
   const auto add_norm = [&](const std::string& name) {
     draft.add(name + ".weight", {hidden}, 0, raw_floats(std::vector<float>(hidden, 1)));
   };
-  add("token_embd", weight_format::f32, 3, hidden);
+  add("token_embd", tables.embeddings, vocabulary, hidden);
+  if (tables.output) add("output", *tables.output, vocabulary, hidden);
   add_norm("output_norm");
   for (std::size_t index = 0; index < std::size(layers); ++index) {
     const auto& by = layers[index];
@@ -87,8 +105,11 @@ std::string file_of_layers() {
 }
 
 struct file_in_folder {
+  explicit file_in_folder(const table_formats& tables = {})
+      : path(folder.write("model.gguf", file_of_layers(tables))) {}
+
   temporary_folder folder;
-  std::filesystem::path path = folder.write("model.gguf", file_of_layers());
+  std::filesystem::path path;
 };
 
 at::Tensor logits_of(const model& model) {
@@ -172,6 +193,106 @@ BOOST_AUTO_TEST_CASE(matrices_of_one_product_have_a_form_that_holds_all) {
   check(2, qkv, weight_packing::whole);
   check(2, gate_up, weight_packing::mxfp4);
   check(3, qkv, weight_packing::int8_zeros);
+}
+
+/// An embedding and a head of a file, as a network reads them.
+struct tables_of_file {
+  device::embedding embedding;
+  device::head head;
+};
+
+tables_of_file read_tables(const table_formats& formats, device_weights bits) {
+  const file_in_folder file{formats};
+  const load::checkpoint files(file.path);
+  const auto on = device::backend_named("reference")->make_operators();
+  device::stored_weights weights(files, at::TensorOptions().dtype(at::kFloat), {}, {.bits = bits, .on = on.get()});
+  const auto config = files.config();
+  const auto spec = models::family_named(files.family())(files.fields(), config);
+  nn::part_reader<device::tensors, device::tensor_weights> read(config, spec.vocabulary, weights);
+  auto embedding = read.read(spec.embedding);
+  auto head = read.read(spec.head, spec.embedding);
+  return {std::move(embedding), std::move(head)};
+}
+
+BOOST_AUTO_TEST_CASE(embeddings_and_outputs_keep_their_codes_or_have_8_bits) {
+  using enum device_weights;
+  const auto check = [](weight_format format, device_weights bits, weight_packing expected) {
+    const auto [embedding, head] = read_tables({format, weight_format::q6_k}, bits);
+    BOOST_TEST((embedding.table.packing == expected));
+    BOOST_TEST((head.product.packing == (bits == whole  ? weight_packing::whole
+                                         : bits == int8 ? weight_packing::int8
+                                                        : weight_packing::int6)));
+    const auto numbers = read_tables({format, weight_format::q6_k}, whole).embedding.table.weights;
+    const auto on = device::backend_named("reference")->make_operators();
+    const auto ids = at::arange(vocabulary, at::kInt);
+    const auto found = at::empty({vocabulary, hidden}, at::kFloat);
+    on->embed(embedding, {.ids = ids, .slots = at::zeros_like(ids), .positions = at::zeros_like(ids)},
+              at::zeros({1}, at::kInt), found);
+    const bool is_exact = expected != weight_packing::int8;
+    BOOST_TEST(((found - numbers).norm() / numbers.norm()).item<float>() < (is_exact ? 1e-6F : 0.02F));
+  };
+  for (const auto format : kernels::all_formats) check(format, int8, weight_packing::int8);
+  for (const auto format : {weight_format::f32, weight_format::f16, weight_format::bf16}) {
+    check(format, whole, weight_packing::whole);
+    check(format, stored, weight_packing::whole);
+    check(format, int4, weight_packing::int8);
+  }
+  for (const auto bits : {stored, int4}) {
+    check(weight_format::q4_0, bits, weight_packing::int4);
+    check(weight_format::q4_k, bits, weight_packing::int4);
+    check(weight_format::q5_k, bits, weight_packing::int5);
+    check(weight_format::q6_k, bits, weight_packing::int6);
+    check(weight_format::q2_k, bits, weight_packing::int6_zeros);
+    check(weight_format::q8_0, bits, weight_packing::int8_groups);
+    check(weight_format::mxfp4, bits, weight_packing::mxfp4);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(embeddings_that_are_the_output_matrix_are_in_memory_once) {
+  using enum device_weights;
+  for (const auto bits : {whole, stored, int8, int4}) {
+    const auto [embedding, head] = read_tables({weight_format::q8_0}, bits);
+    BOOST_TEST(embedding.table.weights.is_same(head.product.weights));
+    BOOST_TEST((bits == whole || embedding.table.scales.is_same(head.product.scales)));
+    BOOST_TEST((embedding.table.type() == at::kFloat));
+  }
+  const auto [embedding, head] = read_tables({weight_format::q8_0, weight_format::q8_0}, stored);
+  BOOST_TEST(!embedding.table.weights.is_same(head.product.weights));
+}
+
+/// A step reads the output matrix, and few rows of the embeddings.
+BOOST_AUTO_TEST_CASE(the_bytes_of_an_output_matrix_are_those_of_its_codes) {
+  const auto bytes = [](const table_formats& formats) {
+    const file_in_folder file{formats};
+    return load_model(file.path, {.threads = 1, .device = "reference", .device_weights = device_weights::stored})
+        ->weight_bytes();
+  };
+  constexpr std::int64_t numbers = std::int64_t{vocabulary} * hidden;
+  const auto in_float32 = bytes({weight_format::f32}), tied = bytes({weight_format::q6_k});
+  BOOST_TEST(in_float32 - tied == 4 * numbers - (numbers + 4 * numbers / 16));  // a byte each here, a scale for 16
+  BOOST_TEST(bytes({weight_format::f32, weight_format::q6_k}) == tied);
+}
+
+BOOST_AUTO_TEST_CASE(models_with_quantized_embeddings_compute_what_they_do_with_whole_ones) {
+  for (const auto format : {weight_format::q4_k, weight_format::q6_k, weight_format::q8_0, weight_format::mxfp4}) {
+    check_model(file_in_folder{{format}}.path);
+    check_model(file_in_folder{{format, weight_format::q5_k}}.path);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(ranks_read_their_rows_of_the_whole_table) {
+  const file_in_folder file{{weight_format::q6_k}};
+  const load::checkpoint files(file.path);
+  const auto on = device::backend_named("reference")->make_operators();
+  for (const auto bits : {device_weights::stored, device_weights::int8}) {
+    device::stored_weights weights(files, at::TensorOptions().dtype(at::kFloat), {}, {.bits = bits, .on = on.get()});
+    weights::named_rows rows{.name = "model.embed_tokens.weight", .rows = vocabulary};
+    const auto whole = weights.table(rows, hidden);
+    rows.rows = 2;
+    rows.stored = vocabulary;
+    rows.runs = {{1, 2}};
+    check_same(weights.table(rows, hidden), device::outputs_of(whole, 1, 2));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(threads_read_the_same_weights) {

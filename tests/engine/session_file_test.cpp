@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(models_differ_by_their_identity) {
   BOOST_TEST(golden_model("llama_default")->fingerprint() == golden_model("llama_default", "reference")->fingerprint());
   const auto in_int8 =
       load_model(COGEN_TEST_DATA "/golden/llama_gguf", {.device = "reference", .device_weights = device_weights::int8});
-  BOOST_TEST(in_int8->fingerprint() == golden_model("llama_gguf")->fingerprint() + ", in int8");
+  BOOST_TEST(in_int8->fingerprint() == golden_model("llama_gguf")->fingerprint() + ", in int8, embeddings too");
 }
 
 BOOST_AUTO_TEST_CASE(a_session_that_is_too_long_is_refused) {

@@ -171,6 +171,15 @@ BOOST_AUTO_TEST_CASE(packed_codes_and_scales_are_where_kernels_read_them) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(rows_that_kernels_do_not_read_are_refused) {
+  try {
+    packed(quantize_in_8_bits(at::randn({2, 42}), at::kHalf));
+    BOOST_FAIL("not refused");
+  } catch (const std::invalid_argument& error) {
+    BOOST_TEST(error.what() == "rows of 42 numbers cannot be packed; a multiple of 8 is needed");
+  }
+}
+
 BOOST_AUTO_TEST_CASE(packed_rows_take_little_more_than_files) {
   const auto bits_of = [](element_type type) {
     const auto packing = packing_of({&type, 1}).value();

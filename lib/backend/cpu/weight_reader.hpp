@@ -43,6 +43,11 @@ class weight_reader {
     return {matrix(parts, inputs)};
   }
 
+  /// The matrix of an embedding or of an output.
+  std::shared_ptr<const kernels::tiled_matrix> table(const weights::named_rows& rows, std::int64_t inputs) {
+    return matrix({&rows, 1}, inputs);
+  }
+
   /// The named vectors, concatenated, as float32. [sum of rows]
   std::vector<float> vector(std::span<const weights::named_rows> parts);
 

@@ -263,12 +263,14 @@ class cuda_operators final : public tensor_operators {
     cuda::embed({.tokens = numbers<std::int32_t>(rows.ids),
                  .slots = numbers<std::int32_t>(rows.slots),
                  .last_tokens = numbers<std::int32_t>(last),
-                 .table = table.const_data_ptr(),
-                 .type = number_of(table),
+                 .table = table.weights.const_data_ptr(),
+                 .packing = table.packing,
+                 .scales = table.scales.defined() ? table.scales.const_data_ptr() : nullptr,
+                 .type = number_of(numbers_of(table)),
                  .out = x.mutable_data_ptr(),
                  .out_type = number_of(x),
                  .rows = size_of(x, 0),
-                 .vocabulary = size_of(table, 0),
+                 .vocabulary = size_of(table.weights, 0),
                  .width = size_of(x, 1)},
                 current_stream());
   }
@@ -280,7 +282,7 @@ class cuda_operators final : public tensor_operators {
       norm_linear(rows, {}, {.weights = by.weights, .bias = by.bias, .scales = by.scales, .packing = by.packing}, y);
       return adapt(rows, by, y);
     }
-    if (!is_kernels_product(x, by)) return multiply(rows_for(by, x, before), by, y);
+    if (!is_kernels_product(x, by)) return multiply_in_parts(rows_for(by, x, before), by, y);
     run(product_of_norm(input, before, by, y));
   }
 
@@ -471,6 +473,16 @@ class cuda_operators final : public tensor_operators {
     if (norm_has_kernel(x, before)) return normed(x, before);
     if (batch_invariant_ && before.weight.defined()) refuse_batch_invariant("norms of such rows");
     return device::normed(x, before).to(numbers_of(by).scalar_type()).contiguous();
+  }
+
+  /// Some outputs at a time: as numbers, packed weights of all of them would take more memory than a step has.
+  void multiply_in_parts(const at::Tensor& x, const projection& by, const at::Tensor& y) {
+    const auto outputs = by.weights.size(0);
+    if (!by.scales.defined() || outputs <= unpacked_outputs) return multiply(x, by, y);
+    for (std::int64_t first = 0; first < outputs; first += unpacked_outputs) {
+      const auto count = std::min(unpacked_outputs, outputs - first);
+      multiply(x, outputs_of(by, first, count), y.narrow(1, first, count));
+    }
   }
 
   /// By cuBLASLt, and where that has no algorithm, by LibTorch.

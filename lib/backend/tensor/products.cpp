@@ -45,16 +45,20 @@ at::Tensor tensor_operators::weights_of(const projection& by, std::int64_t) cons
   return by.weights;
 }
 
+at::Tensor tensor_operators::found_in(const projection& table, const at::Tensor& ids, std::int64_t width) const {
+  return weights_of(rows_of(table, ids), width).to(at::kFloat);
+}
+
 void tensor_operators::embed(const embedding& from, const step_rows& rows, const at::Tensor& last,
                              const at::Tensor& x) {
-  finish_embedding(from, rows, at::index_select(from.table, 0, ids_of(rows, last)).to(at::kFloat) * from.scale, x);
+  finish_embedding(from, rows, found_in(from.table, ids_of(rows, last), from.width) * from.scale, x);
 }
 
 void tensor_operators::find_vectors(const embedding& from, const step_rows& rows, const at::Tensor& last,
                                     const at::Tensor& found) {
   const auto& own = from.vocabulary;
   const auto ids = ids_of(rows, last) - own.first;
-  const auto vectors = at::index_select(from.table, 0, ids.clamp(0, own.count - 1)).to(at::kFloat) * from.scale;
+  const auto vectors = found_in(from.table, ids.clamp(0, own.count - 1), from.width) * from.scale;
   found.copy_(vectors.masked_fill(((ids < 0) | (ids >= own.count)).unsqueeze(1), 0));
 }
 
@@ -120,7 +124,7 @@ void tensor_operators::read_layer_inputs(const layer_inputs& from, const step_ro
   const auto ids = ids_of(rows, last);
   const auto known = at::where(ids < from.vocabulary, ids, at::zeros_like(ids));
   const auto layers = product(x, from.projection).unflatten(1, {-1, from.norm.weight.size(0)});
-  into.copy_(at::index_select(from.table, 0, known).to(at::kFloat) * from.scale + normed(layers, from.norm).flatten(1));
+  into.copy_(found_in(from.table, known, from.width) * from.scale + normed(layers, from.norm).flatten(1));
 }
 
 void tensor_operators::gate_layer_input(const at::Tensor& x, const norm& before, const layer_input& by,

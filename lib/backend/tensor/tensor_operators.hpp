@@ -76,6 +76,9 @@ class tensor_operators : public operators {
   /// The weights of a product as numbers, [outputs, inputs]. Throws std::logic_error if they are quantized.
   virtual at::Tensor weights_of(const projection& by, std::int64_t inputs) const;
 
+  /// The table's rows of these tokens, [tokens, width] float32.
+  at::Tensor found_in(const projection& table, const at::Tensor& ids, std::int64_t width) const;
+
   /// Whether at::_grouped_mm() multiplies by such matrices [groups, outputs, inputs] without reading where the groups
   /// end on the host.
   virtual bool multiplies_groups(const at::Tensor& weights) const = 0;

@@ -30,15 +30,17 @@ struct load_progress {
   std::uint64_t total_bytes = 0;  ///< of weights in the file
 };
 
-/// How a GPU stores the matrices of a model's layers. Embeddings, the output matrix, and those that choose experts or
-/// belong to the state of a mixer are always whole. Steps of more than 64 rows unpack each matrix first. Of experts
-/// that are not whole, each multiplies all rows of a step.
+/// How a GPU stores the matrices of a model's layers, its embeddings and its output matrix, which are one in memory
+/// where they are one in the file. Matrices that choose experts or belong to the state of a mixer, and vectors of
+/// positions, are always whole. Steps of more than 64 rows unpack each matrix first. Of experts that are not whole, each
+/// multiplies all rows of a step.
 enum class device_weights : std::uint8_t {
   whole,  ///< bfloat16, or float16 where the file's weights are
-  int8,   ///< 8 bits a number, and a scale for each output
+  int8,   ///< 8 bits a number, and a scale for each output, or for each token of an embedding
 
   /// 4 bits a number, and a scale and zero for each 32 inputs of an output. Codes of Q4_0, Q4_1 and Q4_K stay as they
-  /// are.
+  /// are. Logits are too sensitive for 4 bits: embeddings and the output matrix keep the codes that the file has for
+  /// them, whatever their type, and otherwise have 8 bits as with `int8`.
   int4,
 
   /// The codes of quantized matrices as the file has them, with the scales of their groups rounded to bfloat16, or

@@ -1,3 +1,4 @@
+#include "kernels/dequantize_cuda.hpp"
 #include "kernels/embed_cuda.hpp"
 #include "numbers.hpp"
 
@@ -8,6 +9,49 @@
 
 namespace cogen::kernels::cuda {
 namespace {
+
+// Whether rows of a packed table are those that dequantize() writes. Codes are any bytes: all of them mean something.
+bool rows_are_those_of_the_matrix(weight_packing packing, number type, number out_type, int width,
+                                  std::uint32_t stream) {
+  constexpr int vocabulary = 37;
+  const std::vector<std::int32_t> tokens = {36, -1, 0, 7, 37, 7};
+  random_source random(stream);
+  const auto columns = static_cast<std::size_t>(width);
+  std::vector<std::byte> codes(static_cast<std::size_t>(vocabulary * packed_row_bytes(packing, width)));
+  for (auto& each : codes) each = static_cast<std::byte>(random.below(256));
+  const device_bytes table(codes);
+  const device_numbers scales(type,
+                              random.normals(static_cast<std::size_t>(vocabulary * packed_row_scales(packing, width))));
+  const device_numbers all(type, vocabulary * columns), out(out_type, tokens.size() * columns);
+  const device_array<std::int32_t> ids(tokens);
+  device_stream on;
+  dequantize({.codes = table.data(),
+              .scales = scales.data(),
+              .packing = packing,
+              .type = type,
+              .inputs = width,
+              .outputs = vocabulary},
+             all.data(), on);
+  embed({.tokens = ids.data(),
+         .table = table.data(),
+         .packing = packing,
+         .scales = scales.data(),
+         .type = type,
+         .out = out.data(),
+         .out_type = out_type,
+         .scale = 3.0F,
+         .rows = static_cast<int>(tokens.size()),
+         .vocabulary = vocabulary,
+         .width = width},
+        on);
+  const auto numbers = all.read();
+  std::vector<float> expected;
+  for (const std::int32_t token : tokens)
+    for (std::size_t at = 0; at < columns; ++at)
+      expected.push_back(
+          token >= 0 && token < vocabulary ? 3.0F * numbers[static_cast<std::size_t>(token) * columns + at] : 0.0F);
+  return out.read() == rounded_to(out_type, expected);
+}
 
 BOOST_AUTO_TEST_SUITE(cuda_embed_test, *boost::unit_test::precondition(on_device))
 
@@ -43,7 +87,20 @@ BOOST_AUTO_TEST_CASE(rows_of_the_table_are_copied_and_unknown_tokens_give_zeros)
       }
 }
 
+BOOST_AUTO_TEST_CASE(packed_rows_are_found_as_they_are_written_for_products) {
+  using enum weight_packing;
+  std::uint32_t stream = 400;
+  for (const auto packing : {int8, int4, int5, int6, int6_zeros, int8_groups, int8_zeros, mxfp4})
+    for (const number type : half_types)
+      for (const number out_type : {number::f32, type})
+        for (const int width : {32, 96, 576, 4096})
+          BOOST_TEST(rows_are_those_of_the_matrix(packing, type, out_type, width, ++stream),
+                     "packing " << static_cast<int>(packing) << ", " << name_of(type) << " to " << name_of(out_type)
+                                << ", width " << width);
+}
+
 BOOST_AUTO_TEST_CASE(what_it_cannot_take_is_refused) {
+  BOOST_CHECK_THROW(embed({.packing = weight_packing::int4, .rows = 1, .width = 40}, nullptr), std::invalid_argument);
   BOOST_CHECK_THROW(embed({.rows = 1, .width = 12}, nullptr), std::invalid_argument);
   BOOST_CHECK_THROW(embed({.type = number::fp8, .rows = 1, .width = 8}, nullptr), std::invalid_argument);
   BOOST_CHECK_THROW(embed({.type = number::bf16, .out_type = number::f16, .rows = 1, .width = 8}, nullptr),
