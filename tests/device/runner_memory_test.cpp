@@ -50,6 +50,17 @@ BOOST_AUTO_TEST_CASE(a_context_that_is_unpacked_counts_by_its_length) {
   BOOST_TEST(runner_bytes(packed, 131072) - runner_bytes(eight_billion, 131072) == 512 * mebibyte);
 }
 
+/// Where its blocks have smaller matrices.
+BOOST_AUTO_TEST_CASE(as_many_outputs_count_as_are_unpacked_at_a_time) {
+  const auto bytes = [](std::int64_t vocabulary) {
+    return runner_bytes({.vocabulary = vocabulary, .hidden = 576, .qkv = 960, .inner = 1536, .number_bytes = 2}, 0);
+  };
+  BOOST_TEST(bytes(8000) - bytes(4000) == 4000 * 576 * 2);
+  BOOST_TEST(bytes(16384) - bytes(8000) == 8384 * 576 * 2);
+  BOOST_TEST(bytes(49152) == bytes(16384));
+  BOOST_TEST(bytes(2000) == bytes(3000));
+}
+
 BOOST_AUTO_TEST_CASE(more_of_anything_takes_more) {
   const auto bytes = runner_bytes(eight_billion, 8192);
   for (const auto number :
