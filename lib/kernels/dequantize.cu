@@ -56,10 +56,10 @@ __global__ void dequantize_kernel(const packed_matrix of, words<4>* to) {
   const auto read = piece_at<Weights>(of, row, block, piece);
 #pragma unroll
   for (int half = 0; half < halves; ++half) {
-    const int eighth = (block * halves + half) * 4 + piece;
+    const int eighth = Weights::piece::eighth_of(block, piece, half);
     if (eighth >= row_pieces) return;
     words<4> x = Weights::eight(read, half);
-    if constexpr (Weights::scale_bytes == 0) x = multiplied<T>(x, float(static_cast<const T*>(of.scales)[row]));
+    if constexpr (Weights::scale_bytes == 0) x = multiplied<T>(x, scale_of_row<T>(Weights::packing, of.scales, row));
     to[row * row_pieces + eighth] = x;
   }
 }

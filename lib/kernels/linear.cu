@@ -277,7 +277,7 @@ class input_rows {
     const int pieces = (steps.end - steps.begin) * (step_inputs<Weights> / 8);
 #pragma unroll 1
     for (int piece = static_cast<int>(threadIdx.x); piece < pieces; piece += threads) {
-      const int input = steps.begin * step_inputs<Weights> + piece * 8;
+      const int input = steps.begin * step_inputs<Weights> + input_of(piece);
       const bool inside = input < operands_.inputs;
       for (int first = 0; first < operands_.rows; first += batch) {
         words<4> x[batch] = {};
@@ -312,6 +312,13 @@ class input_rows {
 
  private:
   static constexpr int batch = 4;  // rows that are read at once
+
+  // The first of those that lie as a piece of x.
+  static __device__ int input_of(int piece) {
+    constexpr int halves = Weights::piece::halves;
+    const int half_step = piece / 4;
+    return 8 * Weights::piece::eighth_of(half_step / halves, piece % 4, half_step % halves);
+  }
 
   // There is always a row to read.
   template <class Stored>
@@ -392,7 +399,8 @@ class tile_sums {
 // Of a sum of products.
 template <class T>
 __device__ float result_of(const linear_operands& operands, float sum, int output) {
-  if (operands.packing == weight_packing::int8) sum *= float(static_cast<const T*>(operands.scales)[output]);
+  if (operands.packing == weight_packing::int8 || operands.packing == weight_packing::fp8)
+    sum *= scale_of_row<T>(operands.packing, operands.scales, output);
   return operands.bias ? sum + float(static_cast<const T*>(operands.bias)[output]) : sum;
 }
 
