@@ -178,6 +178,8 @@ std::optional<kernels::weight_packing> stored_weights::packing_of(std::span<cons
       return kernels::weight_packing::int8;
     case cogen::device_weights::int4:
       return kernels::weight_packing::int4;
+    case cogen::device_weights::fp8:
+      return kernels::weight_packing::fp8;
     case cogen::device_weights::stored:
       break;
   }
@@ -194,8 +196,7 @@ quantized_rows stored_weights::read_quantized(const weights::matrix_rows& from, 
   if (as_stored) return read_codes(from, which, packing);
   const auto numbers = read_numbers(from, which).to(like().device());
   const auto scales = c10::typeMetaToScalarType(like().dtype());
-  return packing == kernels::weight_packing::int4 ? quantize_in_4_bits(numbers, scales)
-                                                  : quantize_in_8_bits(numbers, scales);
+  return quantize(numbers, packing, scales);
 }
 
 quantized_rows stored_weights::read_codes(const weights::matrix_rows& from, const row_range& which,
@@ -216,6 +217,9 @@ at::Tensor random_weights::matrix(std::span<const weights::named_rows> parts, st
 
 /// Of about the same size as unquantized ones. There is no file that has stored any.
 device::projection random_weights::projection(std::span<const weights::named_rows> parts, std::int64_t inputs) {
+  if (form_.bits == cogen::device_weights::fp8)
+    return product_with(
+        quantize_in_fp8(matrix(parts, inputs).to(at::kFloat), c10::typeMetaToScalarType(like().dtype())), *form_.on);
   const bool in_4_bits = form_.bits == cogen::device_weights::int4;
   if (!in_4_bits && form_.bits != cogen::device_weights::int8) return tensor_weights::projection(parts, inputs);
   const int largest = in_4_bits ? 15 : 127;

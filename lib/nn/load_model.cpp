@@ -32,6 +32,8 @@ std::string_view name_of(device_weights bits) {
       return "int8";
     case device_weights::int4:
       return "int4";
+    case device_weights::fp8:
+      return "fp8";
   }
   return "";
 }

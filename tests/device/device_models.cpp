@@ -40,10 +40,7 @@ class seeded_weights final : public device::tensor_weights {
 
   device::projection projection(std::span<const weights::named_rows> parts, std::int64_t inputs) override {
     if (form_.bits == cogen::device_weights::whole) return tensor_weights::projection(parts, inputs);
-    const bool in_4_bits = form_.bits == cogen::device_weights::int4;
-    const auto whole = numbers(parts, inputs).to(at::kFloat);
-    const auto quantized =
-        in_4_bits ? device::quantize_in_4_bits(whole, at::kBFloat16) : device::quantize_in_8_bits(whole, at::kBFloat16);
+    const auto quantized = device::quantize(numbers(parts, inputs).to(at::kFloat), packing(), at::kBFloat16);
     const auto packed =
         form_.on->pack({quantized.codes.to(like().device()), quantized.scales.to(like()), quantized.packing});
     return {.weights = packed.codes, .scales = packed.scales, .packing = packed.packing};
@@ -54,6 +51,17 @@ class seeded_weights final : public device::tensor_weights {
   }
 
  private:
+  kernels::weight_packing packing() const {
+    switch (form_.bits) {
+      case cogen::device_weights::int4:
+        return kernels::weight_packing::int4;
+      case cogen::device_weights::fp8:
+        return kernels::weight_packing::fp8;
+      default:
+        return kernels::weight_packing::int8;
+    }
+  }
+
   static at::Tensor numbers(std::span<const weights::named_rows> parts, std::int64_t inputs) {
     std::int64_t rows = 0;
     for (const auto& part : parts) rows += part.rows;

@@ -1,6 +1,7 @@
 #include "backend/cuda/cuda_operators.hpp"
 
 #include "backend/cuda/prompt_attention.hpp"
+#include "backend/fp8_product.hpp"
 #include "backend/tensor/heads.hpp"
 #include "backend/tensor/norms.hpp"
 #include "backend/tensor/tensor_operators.hpp"
@@ -11,6 +12,7 @@
 #include "kernels/gather_cuda.hpp"
 #include "kernels/linear_cuda.hpp"
 #include "kernels/quantize_cuda.hpp"
+#include "kernels/quantize_rows_cuda.hpp"
 #include "kernels/rms_norm_cuda.hpp"
 #include "kernels/rope_cuda.hpp"
 #include "kernels/selective_scan_cuda.hpp"
@@ -52,9 +54,9 @@ cuda::number number_of(const at::Tensor& of) {
   }
 }
 
-/// Above this number of rows, LibTorch's products are faster: of whole weights, and of packed ones, which it does not
-/// read.
-constexpr std::int64_t few_rows = 8, few_packed_rows = 32;
+/// Above this number of rows, LibTorch's products are faster: of whole weights, and of packed ones, of which it reads
+/// fp8 alone.
+constexpr std::int64_t few_rows = 8, few_packed_rows = most_unrounded_rows;
 
 int size_of(const at::Tensor& of, std::int64_t dimension) { return static_cast<int>(of.size(dimension)); }
 
@@ -66,6 +68,11 @@ const T* numbers(const at::Tensor& of) {
 template <class T>
 T* bytes_as(const at::Tensor& of) {
   return static_cast<T*>(of.mutable_data_ptr());
+}
+
+/// Whether LibTorch has products in fp8 for it, with scales of rows.
+bool multiplies_fp8(const cudaDeviceProp& device) {
+  return device.major == 9 || device.major == 10 || (device.major == 8 && device.minor == 9);
 }
 
 cudaStream_t current_stream() { return at::cuda::getCurrentCUDAStream(); }
@@ -209,7 +216,8 @@ class cuda_operators final : public tensor_operators {
  public:
   explicit cuda_operators(int device)
       : processors_(at::cuda::getDeviceProperties(device)->multiProcessorCount),
-        generation_(at::cuda::getDeviceProperties(device)->major) {}
+        generation_(at::cuda::getDeviceProperties(device)->major),
+        multiplies_fp8_(multiplies_fp8(*at::cuda::getDeviceProperties(device))) {}
 
   std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
                                     std::int64_t head_dim) override {
@@ -247,7 +255,7 @@ class cuda_operators final : public tensor_operators {
       norm_linear(rows, {}, {.weights = by.weights, .bias = by.bias, .scales = by.scales, .packing = by.packing}, y);
       return adapt(rows, by, y);
     }
-    if (!product_has_kernel(x, by)) return multiply(rows_for(by, x, before), by, y);
+    if (!product_has_kernel(x, by)) return multiply_normed(x, before, by, y);
     const bool norms = norms_within_product(x, before);
     const auto rows = norms ? x : rows_for(by, x, before);
     auto product = product_of(rows, by, y);
@@ -261,7 +269,7 @@ class cuda_operators final : public tensor_operators {
       return tensor_operators::norm_activated(x, before, by, how, y);
     if (!product_has_kernel(x, by)) {
       const auto gate_up = at::empty({x.size(0), by.weights.size(0)}, y.options());
-      multiply(normed(x, before), by, gate_up);
+      multiply_normed(x, before, by, gate_up);
       return gate(gate_up, y);
     }
     const bool norms = norms_within_product(x, before);
@@ -276,6 +284,12 @@ class cuda_operators final : public tensor_operators {
     if (!product_has_kernel(y, by)) {
       auto sum = x;
       if (by.bias.defined()) sum.add_(by.bias);
+      if (multiplies_in_fp8(y, by)) {
+        const auto made = at::empty(x.sizes(), x.options().dtype(at::kBFloat16));
+        multiply_in_fp8(rounded(y), by, made);
+        sum.add_(made);
+        return;
+      }
       at::addmm_out(sum, sum, y, weights_of(by, y.size(1)).t(), at::kFloat);
       return;
     }
@@ -395,19 +409,31 @@ class cuda_operators final : public tensor_operators {
     product.epsilon = static_cast<float>(by.epsilon);
   }
 
+  static cuda::add_rms_norm_operands norm_of(const at::Tensor& x, const norm& by, const at::Tensor& out) {
+    return {.residual = x.mutable_data_ptr(),
+            .residual_type = number_of(x),
+            .weight = by.weight.const_data_ptr(),
+            .weight_type = number_of(by.weight),
+            .epsilon = static_cast<float>(by.epsilon),
+            .out = out.mutable_data_ptr(),
+            .type = number_of(by.weight),
+            .rows = size_of(x, 0),
+            .width = size_of(x, 1)};
+  }
+
   static at::Tensor normed(const at::Tensor& x, const norm& by) {
     auto out = at::empty(x.sizes(), by.weight.options());
-    cuda::add_rms_norm({.residual = x.mutable_data_ptr(),
-                        .residual_type = number_of(x),
-                        .weight = by.weight.const_data_ptr(),
-                        .weight_type = number_of(by.weight),
-                        .epsilon = static_cast<float>(by.epsilon),
-                        .out = out.mutable_data_ptr(),
-                        .type = number_of(out),
-                        .rows = size_of(x, 0),
-                        .width = size_of(x, 1)},
-                       current_stream());
+    cuda::add_rms_norm(norm_of(x, by, out), current_stream());
     return out;
+  }
+
+  /// The same as rounded(normed(x, by)).
+  static quantized_rows rounded_normed(const at::Tensor& x, const norm& by) {
+    auto rows = rows_in_fp8(x);
+    auto operands = norm_of(x, by, rows.codes);
+    operands.scales = rows.scales.mutable_data_ptr<float>();
+    cuda::add_rms_norm(operands, current_stream());
+    return rows;
   }
 
   /// Rows as a product takes them.
@@ -416,7 +442,43 @@ class cuda_operators final : public tensor_operators {
     return device::normed(x, before).to(numbers_of(by).scalar_type()).contiguous();
   }
 
+  bool multiplies_in_fp8(const at::Tensor& x, const projection& by) const {
+    return multiplies_fp8_ && rounds_rows(x, by);
+  }
+
+  static quantized_rows rows_in_fp8(const at::Tensor& x) {
+    return {at::empty(x.sizes(), x.options().dtype(at::kFloat8_e4m3fn)),
+            at::empty({x.size(0)}, x.options().dtype(at::kFloat)), kernels::weight_packing::fp8};
+  }
+
+  static quantized_rows rounded(const at::Tensor& x) {
+    auto rows = rows_in_fp8(x);
+    cuda::quantize_rows({.x = x.const_data_ptr(),
+                         .type = number_of(x),
+                         .codes = rows.codes.mutable_data_ptr(),
+                         .scales = rows.scales.mutable_data_ptr<float>(),
+                         .rows = size_of(x, 0),
+                         .width = size_of(x, 1)},
+                        current_stream());
+    return rows;
+  }
+
+  static void multiply_rounded(const quantized_rows& x, const projection& by, const at::Tensor& y) {
+    const bool is_result = y.scalar_type() == at::kBFloat16 && y.is_contiguous();
+    const auto made = is_result ? y : at::empty(y.sizes(), y.options().dtype(at::kBFloat16));
+    multiply_in_fp8(x, by, made);
+    if (!is_result) y.copy_(made);
+    if (by.bias.defined()) y.add_(by.bias);
+  }
+
+  void multiply_normed(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) const {
+    if (multiplies_in_fp8(x, by) && norm_has_kernel(x, before))
+      return multiply_rounded(rounded_normed(x, before), by, y);
+    multiply(rows_for(by, x, before), by, y);
+  }
+
   void multiply(const at::Tensor& x, const projection& by, const at::Tensor& y) const {
+    if (multiplies_in_fp8(x, by)) return multiply_rounded(rounded(x), by, y);
     const auto weights = weights_of(by, x.size(1));
     auto out = y;
     if (out.scalar_type() != x.scalar_type()) {
@@ -612,6 +674,7 @@ class cuda_operators final : public tensor_operators {
 
   const int processors_;
   const int generation_;
+  const bool multiplies_fp8_;
   std::vector<at::Tensor> workspaces_;
   std::vector<at::Tensor> counters_;
 };

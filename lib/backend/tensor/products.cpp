@@ -1,3 +1,4 @@
+#include "backend/fp8_product.hpp"
 #include "backend/tensor/activations.hpp"
 #include "backend/tensor/norms.hpp"
 #include "backend/tensor/tensor_operators.hpp"
@@ -64,7 +65,7 @@ void tensor_operators::finish_embedding(const embedding& from, const step_rows& 
 void tensor_operators::norm_linear(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) {
   const auto weights = weights_of(by, x.size(1));
   const auto rows = normed(x, before).to(weights.scalar_type());
-  const auto made = at::matmul(rows, weights.t());
+  const auto made = at::matmul(rounds_rows(rows, by) ? rounded_rows(rows) : rows, weights.t());
   y.copy_(by.bias.defined() ? made.to(at::kFloat).add_(by.bias) : made);
   adapt(rows, by, y);
 }

@@ -31,8 +31,9 @@ struct load_progress {
 };
 
 /// How a GPU stores the matrices of a model's layers. Embeddings, the output matrix, and those that choose experts or
-/// belong to the state of a mixer are always whole. Steps of more than 32 rows unpack each matrix first: 64 requests at
-/// once are slower than with whole weights. Of experts that are not whole, each multiplies all rows of a step.
+/// belong to the state of a mixer are always whole. Steps of more than 32 rows unpack each matrix first, but of fp8: 64
+/// requests at once are slower than with whole weights. Of experts that are not whole, each multiplies all rows of a
+/// step.
 enum class device_weights : std::uint8_t {
   whole,  ///< bfloat16, or float16 where the file's weights are
   int8,   ///< 8 bits a number, and a scale for each output
@@ -40,6 +41,13 @@ enum class device_weights : std::uint8_t {
   /// 4 bits a number, and a scale and zero for each 32 inputs of an output. Codes of Q4_0, Q4_1 and Q4_K stay as they
   /// are.
   int4,
+
+  /// 8-bit floats (OCP's E4M3), and a scale for each output. Steps of more than 32 rows round activations to such
+  /// numbers, too, with a scale for each row, and multiply codes by codes: their results differ from those of smaller
+  /// steps. GPUs for which LibTorch has no such products (of compute capability other than 8.9, 9 and 10) unpack the
+  /// matrices instead, and round no activations. So does any GPU for a matrix with a side that is not a multiple of 16.
+  /// "reference" rounds as GPUs with such products do. None of this was ever run on a GPU.
+  fp8,
 
   /// The codes of quantized matrices as the file has them, with the scales of their groups rounded to bfloat16, or
   /// float16 where the file's weights are. MXFP4 takes 4.5 bits a number, Q4_0, Q4_1 and Q4_K 5, Q5_0, Q5_1 and Q5_K 6,
