@@ -380,7 +380,7 @@ void measure_packed_products(stopwatch& watch, int multiprocessors) {
        {named_packing{"int8", int8}, named_packing{"int4", int4}, named_packing{"int5", int5},
         named_packing{"int6", int6}, named_packing{"int6 with zeros", int6_zeros},
         named_packing{"int8 in groups", int8_groups}, named_packing{"int8 with zeros", int8_zeros},
-        named_packing{"mxfp4", mxfp4}}) {
+        named_packing{"mxfp4", mxfp4}, named_packing{"fp8", fp8}}) {
     const auto up = std::string("gate and up 4096 x 28672, gated, ") + name;
     const auto down = std::string("down 14336 x 4096, added, ") + name;
     measure_products(watch, {up.c_str(), 4096, 14336, linear_result::gated, false, number::bf16, packing},

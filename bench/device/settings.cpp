@@ -70,7 +70,8 @@ device_weights weights_named(const std::string& name) {
   if (name == "stored") return device_weights::stored;
   if (name == "int8") return device_weights::int8;
   if (name == "int4") return device_weights::int4;
-  throw std::invalid_argument(fmt::format("--weights {}: there are whole, stored, int8 and int4", name));
+  if (name == "fp8") return device_weights::fp8;
+  throw std::invalid_argument(fmt::format("--weights {}: there are whole, stored, int8, int4 and fp8", name));
 }
 
 std::optional<cache::quantization> quantization_named(const std::string& name) {
@@ -115,7 +116,7 @@ po::options_description described(settings& wanted, written& words) {
   add("quantized", po::value(&words.kv_quantization)->default_value(""),
       "caches that pack: int8, int8_int4, int4 or kivi2");
   add("weights", po::value(&words.weights)->default_value("whole"),
-      "whole, int8, int4, or of a model's file stored: as the file has them");
+      "whole, int8, int4, fp8, or of a model's file stored: as the file has them");
   add("window", po::value(&words.window)->default_value(0),
       "tokens that are seen: the first 4 and the newest; 0: all, as far as the model goes");
   add("offload", po::bool_switch(&words.kv_offload), "caches stay on the host, and come near layer by layer");

@@ -76,7 +76,8 @@ void add_model_options(po::options_description& all, written& into) {
       "models");
   add("chat-template-file", po::value(&into.chat_template_file), "a Jinja template instead of the models' own");
   add("device", with_default(into.device), "cpu, cuda, cuda:N or reference");
-  add("device-weights", with_default(into.device_weights), "whole, stored, int8 or int4: how a GPU stores matrices");
+  add("device-weights", with_default(into.device_weights),
+      "whole, stored, int8, int4 or fp8: how a GPU stores matrices");
   add("compute-type", po::value(&into.compute_type),
       "float32 or int8: how products are computed on a CPU; without it int8 for quantized weights");
   add("threads", po::value(&into.threads), "that compute; without it all that the process may use");
@@ -279,8 +280,11 @@ cogen::load_options loading_of(const written& given, const po::variables_map& is
     loading.device_weights = cogen::device_weights::int8;
   else if (given.device_weights == "int4")
     loading.device_weights = cogen::device_weights::int4;
+  else if (given.device_weights == "fp8")
+    loading.device_weights = cogen::device_weights::fp8;
   else
-    require(given.device_weights == "whole", "device-weights", given.device_weights, "whole, stored, int8 or int4");
+    require(given.device_weights == "whole", "device-weights", given.device_weights,
+            "whole, stored, int8, int4 or fp8");
   return loading;
 }
 

@@ -37,8 +37,9 @@ at::Tensor in_blocks(const at::Tensor& rows, std::int64_t block) {
 }
 
 at::Tensor packed_8_bits(const quantized_rows& rows) {
-  const auto codes = in_blocks(rows.codes, kernels::packed_inputs(rows.packing));
-  const auto blocks = codes.view(at::kByte).view({codes.size(0), -1, 2, 4, 8});
+  const auto codes = in_blocks(rows.codes.view(at::kByte), kernels::packed_inputs(rows.packing));
+  if (kernels::form_of(rows.packing).e4m3) return codes.contiguous();
+  const auto blocks = codes.view({codes.size(0), -1, 2, 4, 8});
   return blocks.transpose(2, 3).flatten(1).contiguous();
 }
 
@@ -75,6 +76,8 @@ at::Tensor packed_codes(const quantized_rows& rows) {
 
 at::Tensor packed_scales(const quantized_rows& rows) {
   const auto form = kernels::form_of(rows.packing);
+  if (form.e4m3) return rows.scales.to(at::kFloat).unsqueeze(1).view(rows.scales.scalar_type());
+  if (form.group == 0) return rows.scales;
   const std::int64_t parts = kernels::packed_half / form.group;
   const std::int64_t halves = kernels::packed_inputs(rows.packing) / kernels::packed_half;
   const auto groups = in_blocks(rows.scales.flatten(1), kernels::packed_block_scales(rows.packing));
@@ -92,7 +95,8 @@ at::Tensor as_codes(const at::Tensor& numbers, double least, double largest, at:
 quantized_rows make_quantized_rows(kernels::weight_packing packing, std::int64_t rows, std::int64_t columns,
                                    at::TensorOptions numbers) {
   const auto form = kernels::form_of(packing);
-  const auto codes = at::empty({rows, columns}, numbers.dtype(form.bits == 8 ? at::kChar : at::kByte));
+  const auto type = form.e4m3 ? at::kFloat8_e4m3fn : form.bits == 8 ? at::kChar : at::kByte;
+  const auto codes = at::empty({rows, columns}, numbers.dtype(type));
   if (form.group == 0) return {codes, at::empty({rows}, numbers), packing};
   return {codes, at::empty({rows, columns / form.group, form.zeros ? 2 : 1}, numbers), packing};
 }
@@ -120,12 +124,33 @@ quantized_rows quantize_in_4_bits(const at::Tensor& numbers, at::ScalarType type
           kernels::weight_packing::int4};
 }
 
+quantized_rows quantize_in_fp8(const at::Tensor& numbers, at::ScalarType type) {
+  constexpr double largest_code = 448;
+  const auto scales = (numbers.abs().amax(1) / largest_code).to(type);
+  const auto codes = numbers / divisors_of(scales).unsqueeze(1);
+  return {at::nan_to_num(codes.clamp(-largest_code, largest_code)).to(at::kFloat8_e4m3fn), scales,
+          kernels::weight_packing::fp8};
+}
+
+quantized_rows quantize(const at::Tensor& numbers, kernels::weight_packing packing, at::ScalarType scales) {
+  switch (packing) {
+    case kernels::weight_packing::int8:
+      return quantize_in_8_bits(numbers, scales);
+    case kernels::weight_packing::int4:
+      return quantize_in_4_bits(numbers, scales);
+    case kernels::weight_packing::fp8:
+      return quantize_in_fp8(numbers, scales);
+    default:
+      throw std::logic_error("numbers are not quantized in such codes");
+  }
+}
+
 quantized_rows packed(const quantized_rows& rows) {
   if (rows.codes.size(1) % 8 != 0)
     throw std::invalid_argument("rows of " + std::to_string(rows.codes.size(1)) +
                                 " numbers cannot be packed; a multiple of 8 is needed");
   const auto codes = kernels::form_of(rows.packing).bits == 8 ? packed_8_bits(rows) : packed_codes(rows);
-  return {codes, kernels::has_groups(rows.packing) ? packed_scales(rows) : rows.scales, rows.packing};
+  return {codes, packed_scales(rows), rows.packing};
 }
 
 }  // namespace cogen::device

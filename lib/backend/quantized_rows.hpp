@@ -10,9 +10,9 @@ namespace cogen::device {
 
 /// Quantized rows of weights, where their numbers were.
 struct quantized_rows {
-  at::Tensor codes;   // [rows, columns]: int8 where they have 8 bits, else uint8
-  at::Tensor scales;  // of the type that products are in: of int8 [rows], in groups [rows, columns / group, 1], or 2
-                      // with zeros
+  at::Tensor codes;   // [rows, columns]: int8 where they have 8 bits, of fp8 Float8_e4m3fn, else uint8
+  at::Tensor scales;  // of the type that products are in: of int8 and fp8 [rows], in groups [rows, columns / group, 1],
+                      // or 2 with zeros
   kernels::weight_packing packing;
 };
 
@@ -38,9 +38,16 @@ quantized_rows quantize_in_4_bits(const at::Tensor& numbers, at::ScalarType scal
 /// Outputs whose packed weights a product of many rows unpacks at a time, where its results need not lie together.
 inline constexpr std::int64_t unpacked_outputs = 16384;
 
+/// Codes Float8_e4m3fn, scales [rows]: number = code * scale, a 448th of the largest of a row, rounded. Numbers [rows,
+/// columns] float32. Where a row has a number that is not finite, its codes are any numbers.
+quantized_rows quantize_in_fp8(const at::Tensor& numbers, at::ScalarType scales);
+
+/// As one of these does.
+quantized_rows quantize(const at::Tensor& numbers, kernels::weight_packing packing, at::ScalarType scales);
+
 /// Codes as kernels/packed_weights.hpp has them, [rows, packed_row_bytes()] uint8, with scales [rows], or in groups
-/// [rows, packed_row_scales()]; what rows are filled up with is 0. Throws std::invalid_argument unless columns are a
-/// multiple of 8.
+/// or of fp8 [rows, packed_row_scales()]; what rows are filled up with is 0. Throws
+/// std::invalid_argument unless columns are a multiple of 8.
 quantized_rows packed(const quantized_rows& rows);
 
 }  // namespace cogen::device

@@ -206,6 +206,8 @@ std::optional<kernels::weight_packing> stored_weights::packing_of(std::span<cons
       return kernels::weight_packing::int8;
     case cogen::device_weights::int4:
       return kernels::weight_packing::int4;
+    case cogen::device_weights::fp8:
+      return kernels::weight_packing::fp8;
     case cogen::device_weights::stored:
       break;
   }
@@ -214,12 +216,13 @@ std::optional<kernels::weight_packing> stored_weights::packing_of(std::span<cons
   return device::packing_of(types);
 }
 
-/// Of an embedding or an output: codes stay as they are stored, or there are at least 8 bits.
+/// Of an embedding or an output: codes stay as they are stored, or there are at least 8 bits, and no 8-bit floats.
 std::optional<kernels::weight_packing> stored_weights::packing_of_table(const weights::matrix_rows& from) const {
   const auto type = from.type();
   const auto as_stored = device::packing_of({&type, 1});
   switch (form_.bits) {
     case cogen::device_weights::whole:
+    case cogen::device_weights::fp8:
       return std::nullopt;
     case cogen::device_weights::stored:
       return as_stored;
@@ -239,8 +242,7 @@ quantized_rows stored_weights::read_quantized(const weights::matrix_rows& from, 
   if (as_stored) return read_codes(from, which, packing);
   const auto numbers = read_numbers(from, which).to(like().device());
   const auto scales = c10::typeMetaToScalarType(like().dtype());
-  return packing == kernels::weight_packing::int4 ? quantize_in_4_bits(numbers, scales)
-                                                  : quantize_in_8_bits(numbers, scales);
+  return quantize(numbers, packing, scales);
 }
 
 quantized_rows stored_weights::read_codes(const weights::matrix_rows& from, const row_range& which,
@@ -261,6 +263,9 @@ at::Tensor random_weights::matrix(std::span<const weights::named_rows> parts, st
 
 /// Of about the same size as unquantized ones. There is no file that has stored any.
 device::projection random_weights::projection(std::span<const weights::named_rows> parts, std::int64_t inputs) {
+  if (form_.bits == cogen::device_weights::fp8)
+    return product_with(form_.on->pack(
+        quantize_in_fp8(matrix(parts, inputs).to(at::kFloat), c10::typeMetaToScalarType(like().dtype()))));
   const bool in_4_bits = form_.bits == cogen::device_weights::int4;
   if (!in_4_bits && form_.bits != cogen::device_weights::int8) return tensor_weights::projection(parts, inputs);
   return codes(in_4_bits ? kernels::weight_packing::int4 : kernels::weight_packing::int8, rows_of(parts), inputs);

@@ -309,7 +309,7 @@ class input_rows {
     const int pieces = (steps.end - steps.begin) * (step_inputs<Weights> / 8);
 #pragma unroll 1
     for (int piece = static_cast<int>(threadIdx.x); piece < pieces; piece += threads) {
-      const int input = steps.begin * step_inputs<Weights> + piece * 8;
+      const int input = steps.begin * step_inputs<Weights> + input_of(piece);
       const bool inside = input < operands_.inputs;
       for (int first = 0; first < operands_.rows; first += batch) {
         words<4> x[batch] = {};
@@ -344,6 +344,13 @@ class input_rows {
 
  private:
   static constexpr int batch = 4;  // rows that are read at once
+
+  // The first of those that lie as a piece of x.
+  static __device__ int input_of(int piece) {
+    constexpr int halves = Weights::piece::halves;
+    const int half_step = piece / 4;
+    return 8 * Weights::piece::eighth_of(half_step / halves, piece % 4, half_step % halves);
+  }
 
   // There is always a row to read.
   template <class Stored>
@@ -512,9 +519,9 @@ class cached_rows {
   // Adds the products of a warp's share of a step with each tile of a group.
   __device__ void multiply(int step, const step_weights<Weights> (&weights)[group_tiles],
                            tile_product<most_packed_rows> (&sums)[group_tiles]) const {
-    int input = (step * warps + warp_index()) * Weights::piece::halves * half_step + lane_index() % 4 * 8;
 #pragma unroll
-    for (int half = 0; half < Weights::piece::halves; ++half, input += half_step) {
+    for (int half = 0; half < Weights::piece::halves; ++half) {
+      const int input = 8 * Weights::piece::eighth_of(step * warps + warp_index(), lane_index() % 4, half);
       words<4> first[group_tiles], second[group_tiles];
 #pragma unroll
       for (int tile = 0; tile < group_tiles; ++tile) {

@@ -30,9 +30,9 @@ struct next_input {
 
 /// y = x W^T + bias, for few rows: a matrix is read once, as fast as memory gives it. Where there is a norm, x is
 /// x / sqrt(mean(x^2) + epsilon) * norm first, rounded to `type`. Where there are squares, y is divided by that root
-/// before the bias is added, which is the same but for rounding. Packed weights are code * scale (int8), or in groups
-/// code * scale + zero, rounded to `type` once. Sums are in float32. All pointers are to device memory, multiples of
-/// 16.
+/// before the bias is added, which is the same but for rounding. Packed weights are code * scale (int8, fp8), or in
+/// groups code * scale + zero, rounded to `type` once. Sums are in float32. All pointers are to device memory,
+/// multiples of 16.
 struct linear_operands {
   const void* x = nullptr;         // [rows, inputs] of `type`; of f32 where there is a norm
   const void* norm = nullptr;      // [inputs] of `type`, or none
@@ -41,7 +41,7 @@ struct linear_operands {
   const void* weights =
       nullptr;  // [outputs, inputs] of `type`, or packed; gated: [gate [outputs] | up [outputs], inputs]
   weight_packing packing = weight_packing::whole;
-  const void* scales = nullptr;  // [outputs, packed_row_scales()] of `type`, or none
+  const void* scales = nullptr;  // [outputs, packed_row_scales()] of `type` (fp8: [outputs] of f32), or none
   const void* bias = nullptr;    // [outputs] of `type`, or none; gated: [2 * outputs]
   linear_result result = linear_result::stored;
   void* out = nullptr;             // [rows, outputs]; not x

@@ -2,6 +2,7 @@
 
 #include "kernels/device_numbers.cuh"
 #include "kernels/linear_cuda.hpp"
+#include "kernels/packed_weights.cuh"
 
 #include <cstdint>
 
@@ -17,7 +18,8 @@ inline constexpr int tile_outputs = 16;  // rows of weights that a matrix instru
 /// Of a sum of products. `scale` is that of the row's norm, where there are squares of it.
 template <class T>
 __device__ float result_of(const linear_operands& operands, float sum, float scale, int output) {
-  if (operands.packing == weight_packing::int8) sum *= float(static_cast<const T*>(operands.scales)[output]);
+  if (operands.packing == weight_packing::int8 || operands.packing == weight_packing::fp8)
+    sum *= scale_of_row<T>(operands.packing, operands.scales, output);
   if (operands.squares) sum *= scale;
   return operands.bias ? sum + float(static_cast<const T*>(operands.bias)[output]) : sum;
 }

@@ -65,10 +65,10 @@ __device__ inline void for_each_eight(const packed_rows& of, std::int64_t row, i
   const auto read = piece_at<Weights>(of, row, block, piece);
 #pragma unroll
   for (int half = 0; half < halves; ++half) {
-    const int eighth = (block * halves + half) * 4 + piece;
+    const int eighth = Weights::piece::eighth_of(block, piece, half);
     if (8 * eighth >= of.inputs) return;
     words<4> x = Weights::eight(read, half);
-    if constexpr (Weights::scale_bytes == 0) x = multiplied<T>(x, float(static_cast<const T*>(of.scales)[row]));
+    if constexpr (Weights::scale_bytes == 0) x = multiplied<T>(x, scale_of_row<T>(Weights::packing, of.scales, row));
     use(eighth, x);
   }
 }

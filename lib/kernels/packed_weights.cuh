@@ -26,6 +26,12 @@ struct packed_pairs<f16> {
   static __device__ std::uint32_t less_middle(std::uint32_t codes, std::uint32_t high) {
     return subtract_f16(and_or<0x000f000fu, 0x64006400u>(codes) | high, 0x64006400u + 0x00010001u * Middle);
   }
+  /// Bits of E4M3 as those of a number are 2^8 times too small. There are no NaNs.
+  template <int First>
+  static __device__ std::uint32_t of_e4m3(std::uint32_t codes) {
+    const std::uint32_t bits = __byte_perm(codes, 0, First == 0 ? 0x1404 : 0x3424);
+    return multiply_add_f16((bits & 0x80008000u) | (bits & 0x7f007f00u) >> 1, 0x5c005c00u, 0);
+  }
   /// Bits of E2M1 as those of a number are 2^14 times too small.
   static __device__ std::uint32_t of_e2m1(std::uint32_t codes) {
     return multiply_add_f16((codes & 0x00080008u) << 12 | (codes & 0x00070007u) << 9, 0x74007400u, 0);
@@ -48,6 +54,12 @@ struct packed_pairs<bf16> {
     return multiply_add_bf16(and_or<0x000f000fu, 0x43004300u>(codes) | high, 0x3f803f80u,
                              0xc300c300u + 0x00010001u * Middle);  // - (128 + Middle)
   }
+  /// As above, 2^120 times.
+  template <int First>
+  static __device__ std::uint32_t of_e4m3(std::uint32_t codes) {
+    const std::uint32_t bits = __byte_perm(codes, 0, First == 0 ? 0x1404 : 0x3424);
+    return multiply_add_bf16((bits & 0x80008000u) | (bits & 0x7f007f00u) >> 4, 0x7b807b80u, 0);
+  }
   /// As above, 2^126 times.
   static __device__ std::uint32_t of_e2m1(std::uint32_t codes) {
     return multiply_add_bf16((codes & 0x00080008u) << 12 | (codes & 0x00070007u) << 6, 0x7e807e80u, 0);
@@ -65,6 +77,13 @@ __device__ inline words<4> eight_of_int8(std::uint32_t low, std::uint32_t high) 
            pairs::template of_int8<2>(high)}};
 }
 
+template <class T>
+__device__ inline words<4> eight_of_e4m3(std::uint32_t low, std::uint32_t high) {
+  using pairs = packed_pairs<T>;
+  return {{pairs::template of_e4m3<0>(low), pairs::template of_e4m3<2>(low), pairs::template of_e4m3<0>(high),
+           pairs::template of_e4m3<2>(high)}};
+}
+
 // Weights as they are packed: a piece is 16 bytes of a row, with eight numbers for each of `halves` half steps. With it
 // go `high_words` of further bits, and `scale_words` of scales. A row's block of four pieces has `high_pieces` of 16
 // bytes of those bits, and `scale_bytes`.
@@ -72,9 +91,16 @@ template <int Halves, int HighWords = 0, int ScaleWords = 0>
 struct piece_of {
   static constexpr int halves = Halves;
   static constexpr int high_words = HighWords, scale_words = ScaleWords;
+  /// Which eight of a row's numbers a block's piece has for a half step.
+  static constexpr int eighth_of(int block, int piece, int half) { return (block * Halves + half) * 4 + piece; }
   words<4> codes;
   words<HighWords == 0 ? 1 : HighWords> high;      // not set, if there are none
   words<ScaleWords == 0 ? 1 : ScaleWords> scales;  // likewise
+};
+
+/// Sixteen neighbors.
+struct piece_in_order : piece_of<2> {
+  static constexpr int eighth_of(int block, int piece, int half) { return (block * 4 + piece) * 2 + half; }
 };
 
 /// Numbers of T.
@@ -97,6 +123,25 @@ struct int8_weights {
     return eight_of_int8<T>(from.codes.at[2 * half], from.codes.at[2 * half + 1]);
   }
 };
+
+/// The same of E4M3.
+template <class T>
+struct fp8_weights {
+  using number = T;
+  using piece = piece_in_order;
+  static constexpr weight_packing packing = weight_packing::fp8;
+  static constexpr int high_pieces = 0, scale_bytes = 0;
+  static __device__ words<4> eight(const piece& from, int half) {
+    return eight_of_e4m3<T>(from.codes.at[2 * half], from.codes.at[2 * half + 1]);
+  }
+};
+
+/// What codes without groups are multiplied by.
+template <class T>
+__device__ inline float scale_of_row(weight_packing packing, const void* scales, std::int64_t row) {
+  return packing == weight_packing::fp8 ? static_cast<const float*>(scales)[row]
+                                        : float(static_cast<const T*>(scales)[row]);
+}
 
 /// Codes of a form with groups, times their scale, plus their zero: rounded to T.
 template <class T, weight_packing Packing>
@@ -167,6 +212,8 @@ void with_packed_weights(weight_packing packing, Use use) {
       return use(grouped_weights<T, weight_packing::int8_zeros>{});
     case weight_packing::mxfp4:
       return use(grouped_weights<T, weight_packing::mxfp4>{});
+    case weight_packing::fp8:
+      return use(fp8_weights<T>{});
   }
 }
 

@@ -15,15 +15,18 @@ enum class weight_packing : std::uint8_t {
   int8_groups,  // a scale for each 32
   int8_zeros,   // a scale and a zero for each 16
   mxfp4,        // numbers of 4 bits (OCP's E2M1), and a scale for each 32
+  fp8,          // numbers of 8 bits (OCP's E4M3), and a scale for each row
 };
 
 /// Codes of which some share a scale, and maybe a zero: number = code * scale + zero. Codes of 8 bits are from -128 to
-/// 127. Those of fewer bits are stored from 0 on, and the middle one means 0; but of E2M1 codes the numbers are E2M1's.
+/// 127. Those of fewer bits are stored from 0 on, and the middle one means 0; but of E2M1 and E4M3 codes the numbers
+/// are those of these formats.
 struct packed_form {
   int bits;           // of a code
   int group;          // consecutive codes of a row that share a scale; 0: all of them
   bool zeros;         // whether they share a zero, too
   bool e2m1 = false;  // not integers
+  bool e4m3 = false;  // likewise
 
   constexpr int middle() const { return bits == 8 || e2m1 ? 0 : 1 << (bits - 1); }
 };
@@ -45,6 +48,8 @@ constexpr packed_form form_of(weight_packing packing) {
       return {8, 16, true};
     case weight_packing::mxfp4:
       return {4, 32, false, true};
+    case weight_packing::fp8:
+      return {8, 0, false, false, true};
     default:
       return {8, 0, false};
   }
@@ -59,7 +64,8 @@ constexpr bool has_groups(weight_packing packing) {
 // are spread over its four pieces of 16 bytes, eight to a piece: a warp that multiplies by 32 inputs at a time then has
 // what each lane needs for two or four such steps in one read. Blocks have the lowest four bits of codes of 5 and 6
 // bits. Behind a row's blocks is a word for each of their pieces with the bits that are left, or two words with two
-// halves of the block each.
+// halves of the block each. E4M3 codes are in the order of inputs, as the products of fp8 by fp8 of libraries take
+// them: a piece has sixteen neighbors.
 
 constexpr int packed_half = 32;
 
@@ -89,6 +95,7 @@ struct packed_code {
 /// Of the code, or of its lowest four bits.
 constexpr packed_code packed_code_of(weight_packing packing, std::int64_t input) {
   const auto inside = static_cast<int>(input % packed_inputs(packing));
+  if (form_of(packing).e4m3) return {input, 0};
   const int half = inside / packed_half, piece = inside % packed_half / 8, n = inside % 8;
   const std::int64_t at = 64 * (input / packed_inputs(packing)) + std::int64_t{16} * piece;
   if (form_of(packing).bits == 8) return {at + 8 * half + n, 0};
@@ -107,7 +114,8 @@ constexpr packed_code packed_high_bits_of(weight_packing packing, std::int64_t i
 }
 
 // Scales are in the order of blocks, each followed by its zero if there is one. In a block those of the first 16 of
-// each 32 inputs come first, where 16 share one: a lane then has its own in one read.
+// each 32 inputs come first, where 16 share one: a lane then has its own in one read. The scale of a row of E4M3 codes
+// is a float32, in the place of two.
 
 /// Scales and zeros of a block.
 constexpr int packed_block_scales(weight_packing packing) {
@@ -117,7 +125,7 @@ constexpr int packed_block_scales(weight_packing packing) {
 
 /// Scales and zeros of a row, filled up to 16 bytes.
 constexpr std::int64_t packed_row_scales(weight_packing packing, std::int64_t inputs) {
-  if (!has_groups(packing)) return 1;
+  if (!has_groups(packing)) return form_of(packing).e4m3 ? 2 : 1;
   return (packed_blocks(packing, inputs) * packed_block_scales(packing) + 7) / 8 * 8;
 }
 

@@ -114,8 +114,7 @@ struct plane_job {
 
 // blockIdx.x: the token; y: the key head; z: 0 for keys, 1 for values.
 template <class T>
-__global__ void __launch_bounds__(threads)
-    quantize_kernel(const __grid_constant__ kv_layer layer, new_tokens step) {
+__global__ void __launch_bounds__(threads) quantize_kernel(const __grid_constant__ kv_layer layer, new_tokens step) {
   __shared__ uint4 tokens[block_tokens * most_dims / 8];
   __shared__ scale_of_group scales[2 * most_dims];
   const int slot = step.slots[blockIdx.x];

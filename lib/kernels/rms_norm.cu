@@ -1,4 +1,4 @@
-#include "kernels/device_numbers.cuh"
+#include "kernels/fp8_rows.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/rms_norm_cuda.hpp"
 
@@ -23,6 +23,20 @@ __device__ float block_sum(float x) {
   return sum;
 }
 
+template <int Parts>
+__device__ void store_row_as_fp8(const add_rms_norm_operands& operands, std::int64_t row, const eight (&x)[Parts]) {
+  const auto place = [](int part) { return (part * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)) * 8; };
+  float largest = 0.0F;
+#pragma unroll
+  for (int part = 0; part < Parts; ++part)
+    if (place(part) < operands.width) largest = fmaxf(largest, largest_of(x[part]));
+  const float scale = fp8_scale(block_maximum(largest));
+#pragma unroll
+  for (int part = 0; part < Parts; ++part)
+    if (place(part) < operands.width) store_as_fp8(static_cast<fp8*>(operands.out) + row, place(part), x[part], scale);
+  if (threadIdx.x == 0) operands.scales[blockIdx.x] = scale;
+}
+
 // One row a block; each thread keeps its numbers, `Parts` times eight, in registers.
 template <class Residual, class T, class Weight, int Parts>
 __global__ void __launch_bounds__(most_threads) add_rms_norm_kernel(add_rms_norm_operands operands) {
@@ -32,7 +46,6 @@ __global__ void __launch_bounds__(most_threads) add_rms_norm_kernel(add_rms_norm
   Residual* residual = static_cast<Residual*>(operands.residual) + row;
   const T* delta = operands.delta ? static_cast<const T*>(operands.delta) + row : nullptr;
   const Weight* weight = static_cast<const Weight*>(operands.weight);
-  T* out = static_cast<T*>(operands.out) + row;
 
   eight x[Parts];
   float squares = 0.0F;
@@ -61,8 +74,12 @@ __global__ void __launch_bounds__(most_threads) add_rms_norm_kernel(add_rms_norm
     eight y;
 #pragma unroll
     for (int i = 0; i < 8; ++i) y.at[i] = x[part].at[i] * scale * (factor.at[i] + operands.weight_offset);
-    store_eight(out + at, y);
+    if (operands.scales)
+      x[part] = rounded<T>(y);
+    else
+      store_eight(static_cast<T*>(operands.out) + row + at, y);
   }
+  if (operands.scales) store_row_as_fp8(operands, row, x);
 }
 
 template <class Residual, class T, class Weight>

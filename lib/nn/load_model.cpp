@@ -32,6 +32,8 @@ std::string_view name_of(device_weights bits) {
       return "int8";
     case device_weights::int4:
       return "int4";
+    case device_weights::fp8:
+      return "fp8";
   }
   return "";
 }
@@ -142,7 +144,8 @@ std::shared_ptr<const model> nn::load_rank(const std::filesystem::path& path, co
                                          : read_device_network(files, spec, config, options, ranks);
   auto fingerprint = nn::fingerprint_of(files, config);
   if (options.device != "cpu" && options.device_weights != device_weights::whole)
-    fingerprint += fmt::format(", in {}, embeddings too", name_of(options.device_weights));
+    fingerprint += fmt::format(", in {}{}", name_of(options.device_weights),
+                               options.device_weights == device_weights::fp8 ? "" : ", embeddings too");
   if (ranks) fingerprint += fmt::format(", over {} tensor ranks", ranks->tensor().count);
   if (options.multi_token_prediction) fingerprint += ", with multi-token prediction";
   return std::make_shared<const model>(std::move(config), std::move(text), std::move(network), std::move(fingerprint));

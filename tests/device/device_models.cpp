@@ -40,14 +40,12 @@ class seeded_weights final : public device::tensor_weights {
 
   device::projection projection(std::span<const weights::named_rows> parts, std::int64_t inputs) override {
     if (form_.bits == cogen::device_weights::whole) return tensor_weights::projection(parts, inputs);
-    const bool in_4_bits = form_.bits == cogen::device_weights::int4;
-    const auto whole = numbers(parts, inputs).to(at::kFloat);
-    return packed(in_4_bits ? device::quantize_in_4_bits(whole, at::kBFloat16)
-                            : device::quantize_in_8_bits(whole, at::kBFloat16));
+    return packed(device::quantize(numbers(parts, inputs).to(at::kFloat), packing(), at::kBFloat16));
   }
 
   device::projection table(const weights::named_rows& rows, std::int64_t inputs) override {
-    if (form_.bits == cogen::device_weights::whole) return tensor_weights::table(rows, inputs);
+    const bool is_whole = form_.bits == cogen::device_weights::whole || form_.bits == cogen::device_weights::fp8;
+    if (is_whole) return tensor_weights::table(rows, inputs);
     return packed(device::quantize_in_8_bits(numbers({&rows, 1}, inputs).to(at::kFloat), at::kBFloat16));
   }
 
@@ -59,6 +57,17 @@ class seeded_weights final : public device::tensor_weights {
   device::projection packed(const device::quantized_rows& rows) const {
     const auto made = form_.on->pack({rows.codes.to(like().device()), rows.scales.to(like()), rows.packing});
     return {.weights = made.codes, .scales = made.scales, .packing = made.packing};
+  }
+
+  kernels::weight_packing packing() const {
+    switch (form_.bits) {
+      case cogen::device_weights::int4:
+        return kernels::weight_packing::int4;
+      case cogen::device_weights::fp8:
+        return kernels::weight_packing::fp8;
+      default:
+        return kernels::weight_packing::int8;
+    }
   }
 
   static at::Tensor numbers(std::span<const weights::named_rows> parts, std::int64_t inputs) {

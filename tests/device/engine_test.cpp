@@ -487,11 +487,30 @@ BOOST_AUTO_TEST_CASE(weights_of_fewer_bits_say_nearly_the_same) {
   BOOST_TEST(off(seeded, device_weights::int8) > 1e-4);
   BOOST_TEST(off(seeded, device_weights::int4) < 0.5);
   BOOST_TEST(off(seeded, device_weights::int4) > 0.01);
+  BOOST_TEST(off(seeded, device_weights::fp8) < 0.2);
+  BOOST_TEST(off(seeded, device_weights::fp8) > 1e-3);
   BOOST_TEST(off(stored, device_weights::int8) < 0.05);
   BOOST_TEST(off(stored, device_weights::int8) > 1e-4);
   BOOST_TEST(off(stored, device_weights::int4) < 0.3);
   BOOST_TEST(off(stored, device_weights::int4) > 1e-4);
+  BOOST_TEST(off(stored, device_weights::fp8) < 0.2);
+  BOOST_TEST(off(stored, device_weights::fp8) > 1e-3);
   BOOST_TEST(off(stored, device_weights::stored) < 1e-5);
+}
+
+/// With 8-bit floats, activations of large steps are rounded, and those of small ones are not.
+BOOST_AUTO_TEST_CASE(many_rows_are_rounded_where_weights_are_8_bit_floats) {
+  const auto where = std::make_shared<plain_backend>();
+  const auto in_steps_of = [&](int tokens, device_weights bits) {
+    const auto model = seeded_model_on(where, at::kFloat, 0, bits);
+    auto options = small_engine(*model);
+    options.batching.max_batched_tokens = tokens;
+    return output_of(model, options);
+  };
+  BOOST_TEST(distance(in_steps_of(64, device_weights::int8), in_steps_of(32, device_weights::int8)) < 1e-5);
+  const double off = distance(in_steps_of(64, device_weights::fp8), in_steps_of(32, device_weights::fp8));
+  BOOST_TEST(off > 1e-3);
+  BOOST_TEST(off < 0.2);
 }
 
 BOOST_AUTO_TEST_CASE(weights_that_cannot_be_quantized_are_refused) {

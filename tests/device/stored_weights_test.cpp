@@ -298,7 +298,8 @@ BOOST_AUTO_TEST_CASE(ranks_read_their_rows_of_the_whole_table) {
 BOOST_AUTO_TEST_CASE(threads_read_the_same_weights) {
   const projection_reader from;
   kernels::worker_pool three(3);
-  for (const auto bits : {device_weights::whole, device_weights::int8, device_weights::int4, device_weights::stored}) {
+  for (const auto bits : {device_weights::whole, device_weights::int8, device_weights::int4, device_weights::fp8,
+                          device_weights::stored}) {
     check_same(from.read(bits, 0, qkv, &three), from.read(bits, 0, qkv));
     check_same(from.read(bits, 1, down, &three), from.read(bits, 1, down));
   }

@@ -24,8 +24,9 @@ using kernels::weight_packing;
 using load::element_type;
 
 constexpr weight_packing packings[] = {
-    weight_packing::int8,       weight_packing::int4,        weight_packing::int5,       weight_packing::int6,
-    weight_packing::int6_zeros, weight_packing::int8_groups, weight_packing::int8_zeros, weight_packing::mxfp4};
+    weight_packing::int8,       weight_packing::int4,       weight_packing::int5,
+    weight_packing::int6,       weight_packing::int6_zeros, weight_packing::int8_groups,
+    weight_packing::int8_zeros, weight_packing::mxfp4,      weight_packing::fp8};
 
 constexpr float e2m1_numbers[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6, 0, -0.5F, -1, -1.5F, -2, -3, -4, -6};
 
@@ -58,6 +59,19 @@ BOOST_AUTO_TEST_CASE(numbers_in_8_bits_are_off_by_half_a_step) {
   BOOST_TEST(((back - numbers).abs() <= quantized.scales.unsqueeze(1) * 0.5001F).all().item<bool>());
   BOOST_TEST(quantized.codes.to(at::kInt).abs().amax(1).select(0, 0).item<int>() == 127);
   BOOST_TEST(back.select(0, 3).abs().max().item<float>() == 0);
+}
+
+BOOST_AUTO_TEST_CASE(numbers_in_8_bit_floats_are_off_by_half_a_step) {
+  auto numbers = at::randn({7, 96}) * at::randn({7, 1}).exp();
+  numbers.select(0, 3).zero_();
+  const auto quantized = quantize_in_fp8(numbers, at::kFloat);
+  BOOST_TEST(quantized.codes.scalar_type() == at::kFloat8_e4m3fn);
+  const auto codes = quantized.codes.to(at::kFloat), scales = quantized.scales.unsqueeze(1);
+  BOOST_TEST(codes.abs().amax(1).select(0, 0).item<float>() == 448);
+  const auto off = (codes * scales - numbers).abs();
+  const auto half_step = at::maximum(numbers.abs() / 16, scales / 1024);  // of 4 bits, or of the smallest numbers
+  BOOST_TEST((off <= half_step * 1.0001F).all().item<bool>());
+  BOOST_TEST(codes.select(0, 3).abs().max().item<float>() == 0);
 }
 
 BOOST_AUTO_TEST_CASE(numbers_in_4_bits_are_off_by_half_a_step_of_their_group) {
@@ -132,6 +146,7 @@ int packed_code(const at::Tensor& codes, std::int64_t row, weight_packing packin
                 std::int64_t input) {
   const auto bits_at = [&](const kernels::packed_code& at) { return codes[row][at.byte].item<int>() >> at.bit; };
   const int low = bits_at(kernels::packed_code_of(packing, input));
+  if (packing == weight_packing::fp8) return low;
   if (kernels::form_of(packing).bits == 8) return static_cast<std::int8_t>(low);
   const int high_bits = kernels::packed_high_bits(packing);
   if (high_bits == 0) return low & 15;
@@ -143,7 +158,10 @@ int packed_code(const at::Tensor& codes, std::int64_t row, weight_packing packin
 quantized_rows any_rows(weight_packing packing, std::int64_t inputs) {
   const auto form = kernels::form_of(packing);
   auto rows = make_quantized_rows(packing, 3, inputs, at::kHalf);
-  rows.codes.random_(form.bits == 8 ? -128 : 0, form.bits == 8 ? 128 : 1 << form.bits);
+  if (packing == weight_packing::fp8)
+    rows.codes.view(at::kByte).random_(0, 256);
+  else
+    rows.codes.random_(form.bits == 8 ? -128 : 0, form.bits == 8 ? 128 : 1 << form.bits);
   rows.scales.normal_();
   return rows;
 }
@@ -153,12 +171,15 @@ BOOST_AUTO_TEST_CASE(packed_codes_and_scales_are_where_kernels_read_them) {
     for (const std::int64_t inputs : {32, 64, 96, 128, 576}) {
       const auto rows = any_rows(packing, inputs);
       const auto made = packed(rows);
+      const auto codes = packing == weight_packing::fp8 ? rows.codes.view(at::kByte) : rows.codes;
       BOOST_TEST((made.packing == packing));
       BOOST_TEST(made.codes.size(1) == kernels::packed_row_bytes(packing, inputs));
       BOOST_TEST(made.codes.is_contiguous());
       for (std::int64_t row = 0; row < 3; ++row)
         for (std::int64_t input = 0; input < inputs; ++input)
-          BOOST_TEST(packed_code(made.codes, row, packing, inputs, input) == rows.codes[row][input].item<int>());
+          BOOST_TEST(packed_code(made.codes, row, packing, inputs, input) == codes[row][input].item<int>());
+      if (packing == weight_packing::fp8)
+        BOOST_TEST(made.scales.view(at::kFloat).flatten().equal(rows.scales.to(at::kFloat)));
       if (!kernels::has_groups(packing)) continue;
       const auto form = kernels::form_of(packing);
       BOOST_TEST(made.scales.size(1) == kernels::packed_row_scales(packing, inputs));
@@ -209,6 +230,9 @@ BOOST_AUTO_TEST_CASE(numbers_that_are_not_finite_have_codes) {
   const auto in_8_bits = quantize_in_8_bits(numbers, at::kHalf), in_4_bits = quantize_in_4_bits(numbers, at::kHalf);
   in_range(in_8_bits.codes, -127, 127);
   in_range(in_4_bits.codes, 0, 15);
+  const auto in_fp8 = quantize_in_fp8(numbers, at::kHalf);
+  in_range(in_fp8.codes.to(at::kFloat), -448, 448);
+  for (const std::int64_t row : {1, 2, 4}) BOOST_TEST(!in_fp8.scales[row].isfinite().item<bool>());
   for (const std::int64_t row : {1, 2, 4}) BOOST_TEST(!in_8_bits.scales[row].isfinite().item<bool>());
   for (const std::int64_t row : {0, 3, 5}) BOOST_TEST(in_8_bits.scales[row].isfinite().item<bool>());
   BOOST_TEST(in_4_bits.scales.select(0, 1).select(0, 1).isfinite().all().item<bool>());  // of other numbers of the row

@@ -72,7 +72,7 @@ def check_command_line():
     assert run("--help").returncode == 0 and "--model" in run("--help").stdout
     for flags, word in [([], "--model"), (["--port", "x"], "port"), (["--model", sys.argv[2], "--port", "70000"], "70000"),
                         (["--model", sys.argv[2], "--compute-type", "int3"], "int3"), (["--nothing"], "nothing"),
-                        (["--model", sys.argv[2], "--device-weights", "q4"], "whole, stored, int8 or int4"),
+                        (["--model", sys.argv[2], "--device-weights", "q4"], "whole, stored, int8, int4 or fp8"),
                         (["--model", "a,b=" + sys.argv[2], "--model", "b=" + sys.argv[2]], "other names"),
                         (["--model", sys.argv[2], "--chat-template-file", "/nowhere"], "/nowhere")]:
         ended = run(*flags)

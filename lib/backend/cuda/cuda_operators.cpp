@@ -4,6 +4,7 @@
 #include "backend/cuda/cublaslt_products.hpp"
 #include "backend/cuda/cudnn_attention.hpp"
 #include "backend/cuda/prompt_attention.hpp"
+#include "backend/fp8_product.hpp"
 #include "backend/tensor/heads.hpp"
 #include "backend/tensor/norms.hpp"
 #include "backend/tensor/tensor_operators.hpp"
@@ -14,6 +15,7 @@
 #include "kernels/gather_cuda.hpp"
 #include "kernels/linear_cuda.hpp"
 #include "kernels/quantize_cuda.hpp"
+#include "kernels/quantize_rows_cuda.hpp"
 #include "kernels/rms_norm_cuda.hpp"
 #include "kernels/rope_cuda.hpp"
 #include "kernels/selective_scan_cuda.hpp"
@@ -58,8 +60,8 @@ cuda::number number_of(const at::Tensor& of) {
 }
 
 /// Above this number of rows, cuBLASLt's products are faster: of whole weights, and of packed ones, which it does not
-/// read.
-constexpr std::int64_t few_rows = 8, few_packed_rows = 64;
+/// read; of fp8, LibTorch's.
+constexpr std::int64_t few_rows = 8, few_packed_rows = most_unrounded_rows;
 static_assert(few_rows <= cuda::most_linear_rows && few_packed_rows <= cuda::most_packed_rows);
 static_assert(squared_numbers == cuda::squared_numbers);
 
@@ -83,6 +85,11 @@ const T* numbers(const at::Tensor& of) {
 template <class T>
 T* bytes_as(const at::Tensor& of) {
   return static_cast<T*>(of.mutable_data_ptr());
+}
+
+/// Whether LibTorch has products in fp8 for it, with scales of rows.
+bool multiplies_fp8(const cudaDeviceProp& device) {
+  return device.major == 9 || device.major == 10 || (device.major == 8 && device.minor == 9);
 }
 
 cudaStream_t current_stream() { return at::cuda::getCurrentCUDAStream(); }
@@ -241,7 +248,8 @@ class cuda_operators final : public tensor_operators {
   explicit cuda_operators(int device)
       : processors_(at::cuda::getDeviceProperties(device)->multiProcessorCount),
         generation_(at::cuda::getDeviceProperties(device)->major),
-        batch_invariant_(true) {}
+        batch_invariant_(true),
+        multiplies_fp8_(false) {}
 
   std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
                                     std::int64_t head_dim) override {
@@ -282,7 +290,7 @@ class cuda_operators final : public tensor_operators {
       norm_linear(rows, {}, {.weights = by.weights, .bias = by.bias, .scales = by.scales, .packing = by.packing}, y);
       return adapt(rows, by, y);
     }
-    if (!is_kernels_product(x, by)) return multiply_in_parts(rows_for(by, x, before), by, y);
+    if (!is_kernels_product(x, by)) return multiply_normed(x, before, by, y);
     run(product_of_norm(input, before, by, y));
   }
 
@@ -293,7 +301,7 @@ class cuda_operators final : public tensor_operators {
       return tensor_operators::norm_activated(input, before, by, how, y);
     if (!is_kernels_product(x, by)) {
       const auto gate_up = at::empty({x.size(0), by.weights.size(0)}, y.options());
-      multiply(normed(x, before), by, gate_up);
+      multiply_normed(x, before, by, gate_up);
       return gate(gate_up, y);
     }
     auto product = product_of_norm(input, before, by, y);
@@ -307,6 +315,12 @@ class cuda_operators final : public tensor_operators {
     if (!is_kernels_product(y, by)) {
       auto sum = x;
       if (by.bias.defined()) sum.add_(by.bias);
+      if (multiplies_in_fp8(y, by)) {
+        const auto made = at::empty(x.sizes(), x.options().dtype(at::kBFloat16));
+        multiply_in_fp8(rounded(y), by, made);
+        sum.add_(made);
+        return false;
+      }
       const auto weights = weights_of(by, y.size(1));
       if (!products_.multiply({.x = y, .weights = weights, .y = sum, .adds = true}))
         at::addmm_out(sum, sum, y, weights.t(), at::kFloat);
@@ -453,19 +467,31 @@ class cuda_operators final : public tensor_operators {
     return {rows, product};
   }
 
+  static cuda::add_rms_norm_operands norm_of(const at::Tensor& x, const norm& by, const at::Tensor& out) {
+    return {.residual = x.mutable_data_ptr(),
+            .residual_type = number_of(x),
+            .weight = by.weight.const_data_ptr(),
+            .weight_type = number_of(by.weight),
+            .epsilon = static_cast<float>(by.epsilon),
+            .out = out.mutable_data_ptr(),
+            .type = number_of(by.weight),
+            .rows = size_of(x, 0),
+            .width = size_of(x, 1)};
+  }
+
   static at::Tensor normed(const at::Tensor& x, const norm& by) {
     auto out = at::empty(x.sizes(), by.weight.options());
-    cuda::add_rms_norm({.residual = x.mutable_data_ptr(),
-                        .residual_type = number_of(x),
-                        .weight = by.weight.const_data_ptr(),
-                        .weight_type = number_of(by.weight),
-                        .epsilon = static_cast<float>(by.epsilon),
-                        .out = out.mutable_data_ptr(),
-                        .type = number_of(out),
-                        .rows = size_of(x, 0),
-                        .width = size_of(x, 1)},
-                       current_stream());
+    cuda::add_rms_norm(norm_of(x, by, out), current_stream());
     return out;
+  }
+
+  /// The same as rounded(normed(x, by)).
+  static quantized_rows rounded_normed(const at::Tensor& x, const norm& by) {
+    auto rows = rows_in_fp8(x);
+    auto operands = norm_of(x, by, rows.codes);
+    operands.scales = rows.scales.mutable_data_ptr<float>();
+    cuda::add_rms_norm(operands, current_stream());
+    return rows;
   }
 
   /// Rows as a product takes them.
@@ -473,6 +499,41 @@ class cuda_operators final : public tensor_operators {
     if (norm_has_kernel(x, before)) return normed(x, before);
     if (batch_invariant_ && before.weight.defined()) refuse_batch_invariant("norms of such rows");
     return device::normed(x, before).to(numbers_of(by).scalar_type()).contiguous();
+  }
+
+  bool multiplies_in_fp8(const at::Tensor& x, const projection& by) const {
+    return multiplies_fp8_ && rounds_rows(x, by);
+  }
+
+  static quantized_rows rows_in_fp8(const at::Tensor& x) {
+    return {at::empty(x.sizes(), x.options().dtype(at::kFloat8_e4m3fn)),
+            at::empty({x.size(0)}, x.options().dtype(at::kFloat)), kernels::weight_packing::fp8};
+  }
+
+  static quantized_rows rounded(const at::Tensor& x) {
+    auto rows = rows_in_fp8(x);
+    cuda::quantize_rows({.x = x.const_data_ptr(),
+                         .type = number_of(x),
+                         .codes = rows.codes.mutable_data_ptr(),
+                         .scales = rows.scales.mutable_data_ptr<float>(),
+                         .rows = size_of(x, 0),
+                         .width = size_of(x, 1)},
+                        current_stream());
+    return rows;
+  }
+
+  static void multiply_rounded(const quantized_rows& x, const projection& by, const at::Tensor& y) {
+    const bool is_result = y.scalar_type() == at::kBFloat16 && y.is_contiguous();
+    const auto made = is_result ? y : at::empty(y.sizes(), y.options().dtype(at::kBFloat16));
+    multiply_in_fp8(x, by, made);
+    if (!is_result) y.copy_(made);
+    if (by.bias.defined()) y.add_(by.bias);
+  }
+
+  void multiply_normed(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) {
+    if (multiplies_in_fp8(x, by) && norm_has_kernel(x, before))
+      return multiply_rounded(rounded_normed(x, before), by, y);
+    multiply_in_parts(rows_for(by, x, before), by, y);
   }
 
   /// Some outputs at a time: as numbers, packed weights of all of them would take more memory than a step has.
@@ -487,6 +548,7 @@ class cuda_operators final : public tensor_operators {
 
   /// By cuBLASLt, and where that has no algorithm, by LibTorch.
   void multiply(const at::Tensor& x, const projection& by, const at::Tensor& y) {
+    if (multiplies_in_fp8(x, by)) return multiply_rounded(rounded(x), by, y);
     const auto weights = weights_of(by, x.size(1));
     auto out = y;
     const auto bias_within = out.scalar_type() == x.scalar_type() ? by.bias : at::Tensor();
@@ -721,6 +783,7 @@ class cuda_operators final : public tensor_operators {
   cublaslt_products products_;
   const std::shared_ptr<prompt_attention_log> attended_;
   const std::unique_ptr<cudnn_attention> cudnn_;  // null: it is not asked
+  const bool multiplies_fp8_;
   std::vector<at::Tensor> workspaces_;
   std::vector<at::Tensor> counters_;
 };

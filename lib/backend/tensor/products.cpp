@@ -1,3 +1,4 @@
+#include "backend/fp8_product.hpp"
 #include "backend/tensor/activations.hpp"
 #include "backend/tensor/norms.hpp"
 #include "backend/tensor/tensor_operators.hpp"
@@ -76,7 +77,7 @@ void tensor_operators::norm_linear(const norm_input& x, const norm& before, cons
   const auto weights = weights_of(by, x.x.size(1));
   const bool begun = x.weighted.defined() && by.adapters.empty();
   const auto rows = begun ? x.weighted : normed(x.x, before).to(weights.scalar_type());
-  auto made = at::matmul(rows, weights.t());
+  auto made = at::matmul(rounds_rows(rows, by) ? rounded_rows(rows) : rows, weights.t());
   if (begun) made = made.to(at::kFloat) * at::rsqrt(x.squares.sum(1, true) / x.x.size(1) + before.epsilon);
   y.copy_(by.bias.defined() ? made.to(at::kFloat).add_(by.bias) : made);
   adapt(rows, by, y);

@@ -32,8 +32,8 @@ struct load_progress {
 
 /// How a GPU stores the matrices of a model's layers, its embeddings and its output matrix, which are one in memory
 /// where they are one in the file. Matrices that choose experts or belong to the state of a mixer, and vectors of
-/// positions, are always whole. Steps of more than 64 rows unpack each matrix first. Of experts that are not whole, each
-/// multiplies all rows of a step.
+/// positions, are always whole. Steps of more than 64 rows unpack each matrix first, but of fp8. Of experts that are
+/// not whole, each multiplies all rows of a step.
 enum class device_weights : std::uint8_t {
   whole,  ///< bfloat16, or float16 where the file's weights are
   int8,   ///< 8 bits a number, and a scale for each output, or for each token of an embedding
@@ -42,6 +42,14 @@ enum class device_weights : std::uint8_t {
   /// are. Logits are too sensitive for 4 bits: embeddings and the output matrix keep the codes that the file has for
   /// them, whatever their type, and otherwise have 8 bits as with `int8`.
   int4,
+
+  /// 8-bit floats (OCP's E4M3), and a scale for each output; embeddings and the output matrix are whole. Steps of more
+  /// than 64 rows round activations to such
+  /// numbers, too, with a scale for each row, and multiply codes by codes: their results differ from those of smaller
+  /// steps. GPUs for which LibTorch has no such products (of compute capability other than 8.9, 9 and 10) unpack the
+  /// matrices instead, and round no activations. So does any GPU for a matrix with a side that is not a multiple of 16.
+  /// "reference" rounds as GPUs with such products do. None of this was ever run on a GPU.
+  fp8,
 
   /// The codes of quantized matrices as the file has them, with the scales of their groups rounded to bfloat16, or
   /// float16 where the file's weights are. MXFP4 takes 4.5 bits a number, Q4_0, Q4_1 and Q4_K 5, Q5_0, Q5_1 and Q5_K 6,

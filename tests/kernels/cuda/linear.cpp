@@ -42,7 +42,7 @@ std::vector<linear_kind> all_kinds() {
 
 constexpr weight_packing packings[] = {weight_packing::int8,        weight_packing::int4,       weight_packing::int5,
                                        weight_packing::int6,        weight_packing::int6_zeros, weight_packing::mxfp4,
-                                       weight_packing::int8_groups, weight_packing::int8_zeros};
+                                       weight_packing::int8_groups, weight_packing::int8_zeros, weight_packing::fp8};
 
 std::vector<linear_kind> packed_kinds() {
   std::vector<linear_kind> all;
@@ -69,13 +69,27 @@ stored_weights whole_weights(number type, int inputs, std::vector<float> numbers
   return {encoded(type, numbers), {}, numbers};
 }
 
+bool is_fp8(const linear_kind& kind) { return kind.packing == weight_packing::fp8; }
+
+number scale_type(const linear_kind& kind) { return is_fp8(kind) ? number::f32 : kind.type; }
+
+std::int64_t row_scales(const linear_kind& kind, int inputs) {
+  return is_fp8(kind) ? 1 : packed_row_scales(kind.packing, inputs);
+}
+
 // Scales of a matrix, so that its numbers are about as large as those of whole weights.
 std::vector<float> random_scales(const linear_kind& kind, std::size_t count, int inputs, random_source& random) {
   const auto form = form_of(kind.packing);
   const float codes = form.e2m1 ? 4.0F : static_cast<float>(1 << (form.bits - 2));
   auto scales = random.normals(count);
   for (float& each : scales) each /= std::sqrt(static_cast<float>(inputs)) * codes;
-  return rounded_to(kind.type, scales);
+  return rounded_to(scale_type(kind), scales);
+}
+
+// All but the two that are not numbers.
+unsigned random_code(const packed_form& form, random_source& random) {
+  if (form.e4m3) return random.below(127) | random.below(2) << 7;
+  return random.below(1U << form.bits);
 }
 
 constexpr float e2m1_numbers[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6, 0, -0.5F, -1, -1.5F, -2, -3, -4, -6};
@@ -90,20 +104,21 @@ float put_code(weight_packing packing, int inputs, int input, unsigned code, std
   put(packed_code_of(packing, input), form.bits == 8 ? code : code & 15);
   if (high_bits > 0) put(packed_high_bits_of(packing, inputs, input), code >> 4);
   if (form.e2m1) return e2m1_numbers[code];
+  if (form.e4m3) return decode(number::fp8, row + packed_code_of(packing, input).byte);
   return static_cast<float>(form.bits == 8 ? static_cast<std::int8_t>(code) : static_cast<int>(code) - form.middle());
 }
 
 stored_weights packed_weights(const linear_kind& kind, int rows, int inputs, random_source& random) {
   const auto form = form_of(kind.packing);
-  const auto row_bytes = packed_row_bytes(kind.packing, inputs), row_scales = packed_row_scales(kind.packing, inputs);
+  const auto row_bytes = packed_row_bytes(kind.packing, inputs), scales_of_row = row_scales(kind, inputs);
   stored_weights made;
   made.bytes.resize(static_cast<std::size_t>(row_bytes * rows));
-  made.scales = random_scales(kind, static_cast<std::size_t>(row_scales * rows), inputs, random);
+  made.scales = random_scales(kind, static_cast<std::size_t>(scales_of_row * rows), inputs, random);
   for (int row = 0; row < rows; ++row)
     for (int input = 0; input < inputs; ++input) {
-      const unsigned code = random.below(1U << form.bits);
+      const unsigned code = random_code(form, random);
       const float value = put_code(kind.packing, inputs, input, code, made.bytes.data() + row * row_bytes);
-      const float* scale = made.scales.data() + row * row_scales + packed_scale_of(kind.packing, input);
+      const float* scale = made.scales.data() + row * scales_of_row + packed_scale_of(kind.packing, input);
       made.numbers.push_back(std::fma(value, scale[0], form.zeros ? scale[1] : 0.0F));
     }
   if (has_groups(kind.packing)) made.numbers = rounded_to(kind.type, made.numbers);
@@ -140,7 +155,7 @@ struct linear_case {
         device_x(x_type, x),
         device_norm(k.type, norm),
         device_bias(k.type, bias),
-        device_scales(k.type, stored.scales),
+        device_scales(scale_type(k), stored.scales),
         device_weights(stored.bytes) {}
 
   linear_operands operands(const device_numbers& out) const {
@@ -281,12 +296,39 @@ BOOST_AUTO_TEST_CASE(packed_weights_are_the_same_numbers_for_products_of_many_ro
   refused({.type = number::f32, .inputs = 64, .outputs = 1});
 }
 
+// A matrix whose rows have all of them, each next to others.
+BOOST_AUTO_TEST_CASE(every_number_of_8_bits_is_exact) {
+  std::vector<std::byte> codes;
+  std::vector<float> expected;
+  for (int row = 0; row < 4; ++row)
+    for (unsigned at = 0; at < 256; ++at) {
+      const auto code = static_cast<std::byte>(at * 37 + static_cast<unsigned>(row));
+      const bool is_number = (code & std::byte{0x7f}) != std::byte{0x7f};
+      codes.push_back(is_number ? code : std::byte{0});
+      expected.push_back(decode(number::fp8, &codes.back()));
+    }
+  const device_bytes weights(codes);
+  const device_numbers scales(number::f32, std::vector<float>(4, 1));
+  for (const number type : half_types) {
+    const device_numbers numbers(type, expected.size());
+    device_stream on;
+    dequantize({.codes = weights.data(),
+                .scales = scales.data(),
+                .packing = weight_packing::fp8,
+                .type = type,
+                .inputs = 256,
+                .outputs = 4},
+               numbers.data(), on);
+    BOOST_TEST((numbers.read() == expected), name_of(type));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_row_is_the_same_to_the_bit_among_any_others) {
   for (const linear_kind& kind :
        {linear_kind{number::bf16, number::bf16, linear_result::gated, true, true},
         linear_kind{number::f16, number::f32, linear_result::stored, false, false},
         linear_kind{.packing = weight_packing::int8}, linear_kind{.packing = weight_packing::int4},
-        linear_kind{.packing = weight_packing::int6_zeros}})
+        linear_kind{.packing = weight_packing::int6_zeros}, linear_kind{.packing = weight_packing::fp8}})
     for (const int inputs : {1056, 9216}) {
       const int most_rows = most_rows_of({.norm = kind.normed ? &kind : nullptr, .packing = kind.packing});
       const linear_case each(kind, {most_rows, inputs, 72}, 5);

@@ -1,3 +1,4 @@
+#include "kernels/quantize_rows_cuda.hpp"
 #include "kernels/rms_norm_cuda.hpp"
 #include "numbers.hpp"
 
@@ -114,6 +115,39 @@ BOOST_AUTO_TEST_CASE(a_row_is_the_same_to_the_bit_alone_and_among_others) {
   }
   BOOST_TEST((out.bytes() == out_alone.bytes()));
   BOOST_TEST((together.bytes() == alone.bytes()));
+}
+
+BOOST_AUTO_TEST_CASE(codes_are_those_of_its_quantized_rows) {
+  std::uint32_t stream = 400;
+  for (const number type : half_types)
+    for (const int width : {16, 576, 4096, 8192, 16384}) {
+      const norm_case each({type, number::f32, type}, 3, width, ++stream);
+      const device_numbers residual(number::f32, each.residual), weight(type, each.weight);
+      const device_numbers out(type, each.residual.size()), codes(number::fp8, each.residual.size());
+      const device_numbers expected(number::fp8, each.residual.size());
+      const device_array<float> scales(std::vector<float>(3, NAN)), expected_scales(std::vector<float>(3, NAN));
+      device_stream on;
+      add_rms_norm_operands operands{.residual = residual.data(),
+                                     .weight = weight.data(),
+                                     .weight_type = type,
+                                     .out = out.data(),
+                                     .type = type,
+                                     .rows = 3,
+                                     .width = width};
+      add_rms_norm(operands, on);
+      quantize_rows({.x = out.data(),
+                     .type = type,
+                     .codes = expected.data(),
+                     .scales = expected_scales.data(),
+                     .rows = 3,
+                     .width = width},
+                    on);
+      operands.out = codes.data();
+      operands.scales = scales.data();
+      add_rms_norm(operands, on);
+      BOOST_TEST((codes.bytes() == expected.bytes()), name_of(type) << ", width " << width);
+      BOOST_TEST(scales.read() == expected_scales.read(), boost::test_tools::per_element());
+    }
 }
 
 BOOST_AUTO_TEST_CASE(no_rows_are_no_work) {
