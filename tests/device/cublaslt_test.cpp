@@ -6,6 +6,7 @@
 #include <ATen/cuda/CUDAGraph.h>
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/randn.h>
 #include <boost/test/data/monomorphic.hpp>
@@ -20,7 +21,7 @@ namespace {
 
 namespace data = boost::unit_test::data;
 
-double distance(const at::Tensor& got, const at::Tensor& expected) {
+double error_of(const at::Tensor& got, const at::Tensor& expected) {
   const auto wide = expected.to(at::kFloat);
   return ((got.to(at::kFloat) - wide).norm() / wide.norm()).item<double>();
 }
@@ -36,15 +37,15 @@ BOOST_DATA_TEST_CASE(products_are_those_of_libtorch,
   for (const auto y_type : {type, at::kFloat}) {
     const auto y = at::full({rows, 960}, NAN, like.dtype(y_type));
     BOOST_TEST(products.multiply({.x = x, .weights = weights, .y = y}));
-    BOOST_TEST(distance(y, expected) < 1e-2);
+    BOOST_TEST(error_of(y, expected) < 1e-2);
   }
   const auto y = at::full({rows, 960}, NAN, like);
   BOOST_TEST(products.multiply({.x = x, .weights = weights, .bias = bias, .y = y}));
-  BOOST_TEST(distance(y, expected + bias) < 1e-2);
+  BOOST_TEST(error_of(y, expected + bias) < 1e-2);
   const auto before = at::randn({rows, 960}, like.dtype(at::kFloat)), sum = before.clone();
   for (int times = 1; times <= 2; ++times) {  // the first one is timed
     BOOST_TEST(products.multiply({.x = x, .weights = weights, .y = sum, .adds = true}));
-    BOOST_TEST(distance(sum, before + times * expected) < 1e-2);
+    BOOST_TEST(error_of(sum, before + times * expected) < 1e-2);
   }
 }
 
@@ -75,7 +76,7 @@ BOOST_AUTO_TEST_CASE(a_capture_times_nothing) {
   products.multiply({.x = x, .weights = weights, .y = y});
   graph.capture_end();
   graph.replay();
-  BOOST_TEST(distance(y, at::matmul(x.to(at::kFloat), weights.t().to(at::kFloat))) < 1e-2);
+  BOOST_TEST(error_of(y, at::matmul(x.to(at::kFloat), weights.t().to(at::kFloat))) < 1e-2);
 }
 
 BOOST_AUTO_TEST_CASE(what_it_does_not_take_is_left_alone) {

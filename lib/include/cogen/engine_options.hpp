@@ -140,8 +140,8 @@ struct engine_options {
   limit_options limits = {};
   structured_output_options structured_output = {};
   /// How matrix products are computed. `int8` rounds activations to 8 bits, which is faster and shifts every logit a
-  /// little; `float32` rounds nothing. Output is batch-invariant either way. Empty: `int8` on a CPU where most weights
-  /// are quantized, else `float32`, which is all that a GPU has.
+  /// little; `float32` rounds nothing. On a CPU output is batch-invariant either way. Empty: `int8` there if most
+  /// weights are quantized, else `float32`, which is all that a GPU has.
   std::optional<cogen::compute_type> compute_type = {};
   /// Whether a device computes the same logits, bit for bit, alone and in any batch, however a prompt is cut, and after
   /// swaps, as a CPU always does. It takes time there, most of all for prompts. Models and caches whose operators
