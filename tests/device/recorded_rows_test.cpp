@@ -1,6 +1,8 @@
 // Steps of few tokens replay graphs, in which each token is a row of its own.
+#include "../engine/even_clock.hpp"
 #include "../engine/model_engines.hpp"
 #include "device_models.hpp"
+#include "engine_parts/make_parts.hpp"
 #include "plain_backend.hpp"
 
 #include <cogen/drafter.hpp>
@@ -10,9 +12,11 @@
 #include <boost/test/data/test_case.hpp>
 
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace cogen::test {
 
@@ -29,7 +33,10 @@ struct replaying_engine {
     auto options = tiny_engine(*model_on(name));
     options.kv.dtype.reset();
     options.batching.max_batched_tokens = 64;
-    running.emplace(model, change ? change(options) : options);
+    if (change) options = change(options);
+    auto parts = detail::make_parts(model, options);
+    parts.clock = std::make_shared<even_clock>();
+    running.emplace(std::move(parts), options);
   }
 
   std::shared_ptr<const model> model_on(const std::string& name) { return model = golden_model_on(where, name); }

@@ -2,6 +2,7 @@
 // is right, and what it predicts does not depend on how its sequence was run.
 #include "../test_data.hpp"
 #include "engine_parts/make_parts.hpp"
+#include "even_clock.hpp"
 #include "kept_engines.hpp"
 
 #include <cogen/drafter.hpp>
@@ -12,7 +13,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <map>
 
 namespace cogen::test {
@@ -34,15 +34,6 @@ std::shared_ptr<const model> predicting_model(const std::string& golden) {
 const std::vector<std::string> recurrent{"qwen3_5_mtp", "qwen3_next_mtp"};
 const std::vector<std::string> predicting{"deepseek_v3_mtp", "glm4_moe_mtp", "glm4_moe_mtp_right", "qwen3_5_mtp",
                                           "qwen3_next_mtp"};
-
-/// All steps take the same time, so that a draft costs nothing.
-class even_clock final : public clock {
- public:
-  time_point now() const noexcept override { return time_point(std::chrono::milliseconds(++calls_)); }
-
- private:
-  mutable std::atomic<int> calls_ = 0;
-};
 
 struct predicting_engine {
   explicit predicting_engine(const std::shared_ptr<const model>& model, const engine_options& options)
