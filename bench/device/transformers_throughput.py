@@ -10,18 +10,12 @@ import time
 import torch
 from transformers import AutoModelForCausalLM, GenerationConfig, LlamaConfig
 
-SHAPES = {
-    "135m": dict(vocab_size=49152, hidden_size=576, num_hidden_layers=30, num_attention_heads=9, num_key_value_heads=3,
-                 head_dim=64, intermediate_size=1536, max_position_embeddings=8192, tie_word_embeddings=True),
-    "1b": dict(vocab_size=128256, hidden_size=2048, num_hidden_layers=16, num_attention_heads=32, num_key_value_heads=8,
-               head_dim=64, intermediate_size=8192, max_position_embeddings=131072, tie_word_embeddings=True),
-    "8b": dict(vocab_size=128256, hidden_size=4096, num_hidden_layers=32, num_attention_heads=32, num_key_value_heads=8,
-               head_dim=128, intermediate_size=14336, max_position_embeddings=131072, tie_word_embeddings=False),
-}
+from cells import cells, prompts
+from llama_shapes import NORM_EPSILON, ROTATION_BASE, SHAPES
 
 
 def make_model(shape, attention):
-    config = LlamaConfig(**SHAPES[shape], rms_norm_eps=1e-5, rope_theta=500000.0)
+    config = LlamaConfig(**SHAPES[shape], rms_norm_eps=NORM_EPSILON, rope_theta=ROTATION_BASE)
     config._attn_implementation = attention
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.bfloat16)
@@ -29,10 +23,6 @@ def make_model(shape, attention):
         model = AutoModelForCausalLM.from_config(config)
     torch.set_default_dtype(before)
     return model.eval()
-
-
-def prompts(requests, context, vocabulary):
-    return [[(r * 1009 + j * 131 + 17) % (vocabulary - 64) + 32 for j in range(context)] for r in range(requests)]
 
 
 class Times:
@@ -82,7 +72,8 @@ def by_continuous_batching(model, requests, context, new_tokens, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shape", default="1b", choices=list(SHAPES))
-    parser.add_argument("--cells", default="1x1024,32x1024", help="requests x tokens that each has read, as 8x1024")
+    parser.add_argument("--cells", type=cells, default="1x1024,32x1024",
+                        help="requests x tokens that each has read, as 8x1024")
     parser.add_argument("--new-tokens", type=int, default=64)
     parser.add_argument("--compile", action="store_true", help="compile generate()'s forward")
     parser.add_argument("--ways", default="generate,batching")
@@ -94,8 +85,7 @@ def main():
     for way in ways:  # continuous batching works in threads of its own, which know no inference mode of ours
         with torch.inference_mode(way == "generate"):
             model = make_model(wanted.shape, wanted.attention)
-            for cell in wanted.cells.split(","):
-                requests, context = map(int, cell.split("x"))
+            for requests, context in wanted.cells:
                 row = {"system": "transformers", "way": way, "attention": wanted.attention, "requests": requests,
                        "context": context}
                 begin = time.perf_counter()
