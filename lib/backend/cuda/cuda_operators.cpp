@@ -240,6 +240,7 @@ class cuda_operators final : public tensor_operators {
       : processors_(at::cuda::getDeviceProperties(device)->multiProcessorCount),
         generation_(at::cuda::getDeviceProperties(device)->major),
         batch_invariant_(false),
+        multiplies_fp8_(multiplies_fp8(*at::cuda::getDeviceProperties(device))),
         attended_(std::move(attended)),
         cudnn_(switches.cudnn && generation_ >= least_cudnn_generation ? std::make_unique<cudnn_attention>(attended_)
                                                                        : nullptr) {}
@@ -780,10 +781,10 @@ class cuda_operators final : public tensor_operators {
   const int processors_;
   const int generation_;
   const bool batch_invariant_;
+  const bool multiplies_fp8_;
   cublaslt_products products_;
   const std::shared_ptr<prompt_attention_log> attended_;
   const std::unique_ptr<cudnn_attention> cudnn_;  // null: it is not asked
-  const bool multiplies_fp8_;
   std::vector<at::Tensor> workspaces_;
   std::vector<at::Tensor> counters_;
 };
