@@ -144,8 +144,8 @@ struct engine_options {
   /// weights are quantized, else `float32`, which is all that a GPU has.
   std::optional<cogen::compute_type> compute_type = {};
   /// Whether a device computes the same logits, bit for bit, alone and in any batch, however a prompt is cut, and after
-  /// swaps, as a CPU always does. It takes time there, most of all for prompts. Models and caches whose operators
-  /// cannot do so are refused by name.
+  /// swaps, as a CPU always does. That takes time there, most of all for prompts; it was never run on a GPU. Models and
+  /// caches whose operators cannot do so are refused by name.
   bool batch_invariant = false;
 
   std::optional<int> threads = {};  ///< that compute, with the engine's own; at least 1; empty: all the process may use

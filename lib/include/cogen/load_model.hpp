@@ -44,11 +44,11 @@ enum class device_weights : std::uint8_t {
   int4,
 
   /// 8-bit floats (OCP's E4M3), and a scale for each output; embeddings and the output matrix are whole. Steps of more
-  /// than 64 rows round activations to such
-  /// numbers, too, with a scale for each row, and multiply codes by codes: their results differ from those of smaller
-  /// steps. GPUs for which LibTorch has no such products (of compute capability other than 8.9, 9 and 10) unpack the
-  /// matrices instead, and round no activations. So does any GPU for a matrix with a side that is not a multiple of 16.
-  /// "reference" rounds as GPUs with such products do. None of this was ever run on a GPU.
+  /// than 64 rows round activations to such numbers, too, with a scale for each row, and multiply codes by codes: their
+  /// results differ from those of smaller steps. GPUs for which LibTorch has no such products (of compute capability
+  /// other than 8.9, 9 and 10) unpack the matrices instead, and round no activations. So does any GPU for a matrix with
+  /// a side that is not a multiple of 16. "reference" rounds as GPUs with such products do. Never run on a GPU, as
+  /// `stored` was not, and embeddings in few bits.
   fp8,
 
   /// The codes of quantized matrices as the file has them, with the scales of their groups rounded to bfloat16, or
