@@ -291,8 +291,9 @@ class cuda_operators final : public tensor_operators {
       norm_linear(rows, {}, {.weights = by.weights, .bias = by.bias, .scales = by.scales, .packing = by.packing}, y);
       return adapt(rows, by, y);
     }
-    if (!is_kernels_product(x, by)) return multiply_normed(x, before, by, y);
-    run(product_of_norm(input, before, by, y));
+    if (is_kernels_product(x, by)) return run(product_of_norm(input, before, by, y));
+    if (multiplies_in_fp8(x, by)) return multiply_normed(x, before, by, y);
+    multiply_in_parts(rows_for(by, x, before), by, y);
   }
 
   void norm_activated(const norm_input& input, const norm& before, const projection& by, const parts::activation& how,
@@ -534,7 +535,7 @@ class cuda_operators final : public tensor_operators {
   void multiply_normed(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y) {
     if (multiplies_in_fp8(x, by) && norm_has_kernel(x, before))
       return multiply_rounded(rounded_normed(x, before), by, y);
-    multiply_in_parts(rows_for(by, x, before), by, y);
+    multiply(rows_for(by, x, before), by, y);
   }
 
   /// Some outputs at a time: as numbers, packed weights of all of them would take more memory than a step has.
@@ -567,10 +568,10 @@ class cuda_operators final : public tensor_operators {
     }
   }
 
-  /// The products of a slice of rows after the other, where there are more than a kernel takes: another one has the
-  /// same results and reads whole weights less often.
   static void run(const product_of_rows& product) { run(product.operands); }
 
+  /// The products of a slice of rows after the other, where there are more than a kernel takes: another one has the
+  /// same results and reads whole weights less often.
   static void run(const cuda::linear_operands& all) {
     if (all.rows > most_sliced_rows && all.norm == nullptr && all.packing == kernels::weight_packing::whole)
       return cuda::linear_of_many_rows(all, current_stream());
