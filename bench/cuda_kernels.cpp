@@ -326,7 +326,7 @@ struct matrix {
 // Launches take turns over matrices that are together more than the second cache holds.
 void measure_products(stopwatch& watch, const matrix& of, int multiprocessors) {
   constexpr std::size_t enough = std::size_t{400} << 20;
-  constexpr std::size_t most_rows = most_packed_rows;
+  constexpr std::size_t most_rows = most_linear_rows;
   const auto inputs = static_cast<std::size_t>(of.inputs), outputs = static_cast<std::size_t>(of.outputs);
   const auto size = static_cast<std::size_t>(of.rows() * of.row_bytes());
   const auto scale_size = static_cast<std::size_t>(of.rows() * of.row_scale_bytes());
@@ -362,9 +362,8 @@ void measure_products(stopwatch& watch, const matrix& of, int multiprocessors) {
            static_cast<double>(size + scale_size));
   };
   for (const int rows : {1, 4, 8, 16, 32, 64}) {
-    const bool is_packed = of.packing != weight_packing::whole;
-    if (rows <= (is_packed && !of.normed ? most_packed_rows : most_linear_rows)) measure(rows, false);
-    if ((of.normed || added) && rows <= (is_packed ? most_packed_rows : most_linear_rows)) measure(rows, true);
+    if (!of.normed || rows <= most_normed_rows) measure(rows, false);
+    if (of.normed || added) measure(rows, true);
   }
 }
 

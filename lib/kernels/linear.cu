@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 
 // A tile is sixteen rows of weights. A thread block takes tiles one after the other; its warps share a row's numbers,
 // some at a step and a warp, and their sums are put together at the end. Products are those of matrix instructions,
@@ -41,7 +40,7 @@ constexpr int stage_bytes = scale_begin<Weights> + piece_bytes * tile_outputs * 
 // Steps with weights under way: fewer where x takes most of the shared memory, or sums do.
 template <int Rows>
 constexpr int warp_bytes = Rows <= 8                  ? 6144
-                           : Rows <= most_linear_rows ? 4096
+                           : Rows <= most_normed_rows ? 4096
                                                       : 5120;
 template <class Weights, int Rows>
 constexpr int depth = std::min(4, warp_bytes<Rows> / stage_bytes<Weights>);
@@ -511,14 +510,14 @@ class cached_rows {
   using T = typename Weights::number;
 
  public:
-  static constexpr int eighths = most_packed_rows / 8;
+  static constexpr int eighths = most_linear_rows / 8;
 
   __device__ explicit cached_rows(const linear_operands& operands)
       : operands_(operands), x_(static_cast<const T*>(operands.x)) {}
 
   // Adds the products of a warp's share of a step with each tile of a group.
   __device__ void multiply(int step, const step_weights<Weights> (&weights)[group_tiles],
-                           tile_product<most_packed_rows> (&sums)[group_tiles]) const {
+                           tile_product<most_linear_rows> (&sums)[group_tiles]) const {
 #pragma unroll
     for (int half = 0; half < Weights::piece::halves; ++half) {
       const int input = 8 * Weights::piece::eighth_of(step * warps + warp_index(), lane_index() % 4, half);
@@ -558,7 +557,7 @@ constexpr int finished_rows = 32;
 
 template <class Weights>
 __global__ void __launch_bounds__(threads, 1) many_rows_kernel(const __grid_constant__ linear_job job) {
-  constexpr int rows = most_packed_rows;
+  constexpr int rows = most_linear_rows;
   words<4>* const memory = shared_memory<words<4>>();
   __shared__ float scales[rows];
   trigger_launch_completion();
@@ -663,7 +662,7 @@ void launch_linear(const linear_operands& operands, cudaStream_t stream) {
 
 template <class Weights>
 void launch_many_rows(const linear_operands& operands, cudaStream_t stream) {
-  constexpr std::size_t bytes = fixed_bytes<Weights, most_packed_rows, finished_rows>;
+  constexpr std::size_t bytes = fixed_bytes<Weights, most_linear_rows, finished_rows>;
   if (most_shared_bytes() < bytes + named_bytes)
     throw std::runtime_error("linear: the device has too little shared memory");
   launch_job(many_rows_kernel<Weights>, job_of<Weights>(operands), bytes, bytes, stream);
@@ -672,9 +671,8 @@ void launch_many_rows(const linear_operands& operands, cudaStream_t stream) {
 template <class Weights>
 void launch_for_rows(const linear_operands& operands, cudaStream_t stream) {
   if (operands.rows <= 8) return launch_linear<Weights, 8>(operands, stream);
-  if (operands.rows <= most_linear_rows) return launch_linear<Weights, most_linear_rows>(operands, stream);
-  if constexpr (!std::is_same_v<Weights, whole_weights<typename Weights::number>>)
-    launch_many_rows<Weights>(operands, stream);
+  if (operands.rows <= most_normed_rows) return launch_linear<Weights, most_normed_rows>(operands, stream);
+  launch_many_rows<Weights>(operands, stream);
 }
 
 }  // namespace

@@ -8,8 +8,8 @@
 
 namespace cogen::kernels::cuda {
 
-/// Rows that one product takes, at most: of whole weights, or of a norm of x; and otherwise of packed weights.
-inline constexpr int most_linear_rows = 16, most_packed_rows = 64;
+/// Rows that one product takes, at most, and one of a norm of x.
+inline constexpr int most_linear_rows = 64, most_normed_rows = 16;
 
 /// Consecutive numbers of a row whose squares are added up, for a norm of the row.
 inline constexpr int squared_numbers = 16;
@@ -55,10 +55,7 @@ struct linear_operands {
 };
 
 /// Rows that such a product takes, at most.
-inline int most_rows_of(const linear_operands& operands) {
-  const bool is_packed = operands.packing != weight_packing::whole && operands.norm == nullptr;
-  return is_packed ? most_packed_rows : most_linear_rows;
-}
+inline int most_rows_of(const linear_operands& operands) { return operands.norm ? most_normed_rows : most_linear_rows; }
 
 /// Each row's result depends on that row alone, to the bit, whatever `rows` and `blocks` are. Weights, and these alone,
 /// may be read before earlier kernels of a graph have ended. Throws std::invalid_argument for operands that are not as

@@ -62,11 +62,8 @@ cuda::number number_of(const at::Tensor& of) {
 /// Above this number of rows, cuBLASLt's products are faster: of whole weights, and of packed ones, which it does not
 /// read; of fp8, LibTorch's.
 constexpr std::int64_t few_rows = 8, few_packed_rows = most_unrounded_rows;
-static_assert(few_rows <= cuda::most_linear_rows && few_packed_rows <= cuda::most_packed_rows);
+static_assert(few_rows <= cuda::most_normed_rows && few_packed_rows <= cuda::most_linear_rows);
 static_assert(squared_numbers == cuda::squared_numbers);
-
-/// Batch-invariant products of so many rows and fewer are those of slices of them.
-constexpr int most_sliced_rows = 2 * cuda::most_linear_rows;
 
 /// Of attention that is batch-invariant, whose keys are cut into many parts: it is computed for as many rows at a time
 /// as have room in so many bytes.
@@ -573,7 +570,7 @@ class cuda_operators final : public tensor_operators {
   /// The products of a slice of rows after the other, where there are more than a kernel takes: another one has the
   /// same results and reads whole weights less often.
   static void run(const cuda::linear_operands& all) {
-    if (all.rows > most_sliced_rows && all.norm == nullptr && all.packing == kernels::weight_packing::whole)
+    if (all.rows > cuda::most_linear_rows && all.norm == nullptr && all.packing == kernels::weight_packing::whole)
       return cuda::linear_of_many_rows(all, current_stream());
     for (int first = 0; first < all.rows; first += cuda::most_rows_of(all)) {
       const auto row = [&](const void* of, cuda::number type, int width) {
