@@ -397,36 +397,39 @@ void device_runner::score_prompt(step& step, std::size_t row, int first, std::sp
       return step.set_output(row, {.error = std::move(error)});
 }
 
-/// Copies logits to the host in blocks of at most as many rows as logits_ has. Samples and scores there, or gathers the
-/// logits.
+/// Copies the logits that the host wants, of at most as many rows at a time as logits_ has. Samples and scores there,
+/// or gathers the logits.
 void device_runner::show_to_host(step& step, const at::Tensor& hidden, std::int64_t total) {
   const auto width = static_cast<std::size_t>(options_.vocabulary);
   const auto& rows = step.rows;
+  const auto for_each_shown = [&](std::int64_t first, std::int64_t count, const auto& use) {
+    for (const auto& each : wanted_by_turn_[sampling_.turn()]) {
+      const auto begin = std::max(each.first, first), end = std::min(each.first + each.count, first + count);
+      if (begin < end && each.by == sampled_by::host) use(each, begin, end);
+    }
+  };
   std::vector<std::vector<float>> gathered(rows.size());
   for (std::int64_t first = 0; first < total; first += logits_.size(0)) {
     const auto count = std::min(total - first, logits_.size(0));
     if (first > 0) network_->score(*operators_, hidden.narrow(0, first, count), logits_.narrow(0, 0, count));
-    host_logits_.narrow(0, 0, count).copy_(logits_.narrow(0, 0, count), true);
+    for_each_shown(first, count, [&](const wanted_rows&, std::int64_t begin, std::int64_t end) {
+      host_logits_.narrow(0, begin - first, end - begin).copy_(logits_.narrow(0, begin - first, end - begin), true);
+    });
     slots_->work->wait();
     check_ranks();
-    for (const auto& each : wanted_by_turn_[sampling_.turn()]) {
-      const auto begin = std::max(each.first, first);
-      const auto end = std::min(each.first + each.count, first + count);
-      if (begin >= end || each.by != sampled_by::host) continue;
+    for_each_shown(first, count, [&](const wanted_rows& each, std::int64_t begin, std::int64_t end) {
       const std::span scores(host_logits_.mutable_data_ptr<float>() + (begin - first) * options_.vocabulary,
                              static_cast<std::size_t>(end - begin) * width);
       const auto index = static_cast<std::size_t>(each.row);
       switch (each.what) {
         case purpose::sample:
-          sample(step, index, scores);
-          break;
+          return sample(step, index, scores);
         case purpose::score:
-          score_prompt(step, index, static_cast<int>(begin - each.first), scores);
-          break;
+          return score_prompt(step, index, static_cast<int>(begin - each.first), scores);
         case purpose::output:
-          add_scores(step, index, gathered[index], scores);
+          return add_scores(step, index, gathered[index], scores);
       }
-    }
+    });
   }
   for (const auto& each : wanted_by_turn_[sampling_.turn()]) {
     const auto index = static_cast<std::size_t>(each.row);
