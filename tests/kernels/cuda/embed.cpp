@@ -10,6 +10,18 @@
 namespace cogen::kernels::cuda {
 namespace {
 
+// Three times the tokens' rows of a table; zeros for tokens that it does not have.
+std::vector<float> three_times(const std::vector<std::int32_t>& tokens, const std::vector<float>& table,
+                               std::size_t columns) {
+  const auto vocabulary = static_cast<std::int64_t>(table.size() / columns);
+  std::vector<float> all;
+  for (const std::int32_t token : tokens)
+    for (std::size_t at = 0; at < columns; ++at)
+      all.push_back(token >= 0 && token < vocabulary ? 3.0F * table[static_cast<std::size_t>(token) * columns + at]
+                                                     : 0.0F);
+  return all;
+}
+
 // Whether rows of a packed table are those that dequantize() writes. Codes are any bytes: all of them mean something.
 bool rows_are_those_of_the_matrix(weight_packing packing, number type, number out_type, int width,
                                   std::uint32_t stream) {
@@ -44,13 +56,7 @@ bool rows_are_those_of_the_matrix(weight_packing packing, number type, number ou
          .vocabulary = vocabulary,
          .width = width},
         on);
-  const auto numbers = all.read();
-  std::vector<float> expected;
-  for (const std::int32_t token : tokens)
-    for (std::size_t at = 0; at < columns; ++at)
-      expected.push_back(
-          token >= 0 && token < vocabulary ? 3.0F * numbers[static_cast<std::size_t>(token) * columns + at] : 0.0F);
-  return out.read() == rounded_to(out_type, expected);
+  return out.read() == rounded_to(out_type, three_times(tokens, all.read(), columns));
 }
 
 BOOST_AUTO_TEST_SUITE(cuda_embed_test, *boost::unit_test::precondition(on_device))
@@ -78,12 +84,7 @@ BOOST_AUTO_TEST_CASE(rows_of_the_table_are_copied_and_unknown_tokens_give_zeros)
                .vocabulary = vocabulary,
                .width = width},
               on);
-        std::vector<float> expected;
-        for (const std::int32_t token : tokens)
-          for (std::size_t at = 0; at < columns; ++at)
-            expected.push_back(
-                token >= 0 && token < vocabulary ? 3.0F * table[static_cast<std::size_t>(token) * columns + at] : 0.0F);
-        BOOST_TEST((out.read() == rounded_to(out_type, expected)));
+        BOOST_TEST((out.read() == rounded_to(out_type, three_times(tokens, table, columns))));
       }
 }
 
