@@ -233,21 +233,17 @@ cuda::rotation angles_of(const rotation& turn) {
 /// operators.
 class cuda_operators final : public tensor_operators {
  public:
-  cuda_operators(int device, const backend_switches& switches, std::shared_ptr<prompt_attention_log> attended)
-      : processors_(at::cuda::getDeviceProperties(device)->multiProcessorCount),
-        generation_(at::cuda::getDeviceProperties(device)->major),
-        batch_invariant_(false),
-        multiplies_fp8_(multiplies_fp8(*at::cuda::getDeviceProperties(device))),
+  /// Batch-invariant ones are those of kernels alone: neither cuDNN attends, nor are products in fp8.
+  cuda_operators(const cudaDeviceProp& device, bool batch_invariant, const backend_switches& switches,
+                 std::shared_ptr<prompt_attention_log> attended)
+      : processors_(device.multiProcessorCount),
+        generation_(device.major),
+        batch_invariant_(batch_invariant),
+        multiplies_fp8_(!batch_invariant && multiplies_fp8(device)),
         attended_(std::move(attended)),
-        cudnn_(switches.cudnn && generation_ >= least_cudnn_generation ? std::make_unique<cudnn_attention>(attended_)
-                                                                       : nullptr) {}
-
-  /// Batch-invariant ones are those of kernels alone.
-  explicit cuda_operators(int device)
-      : processors_(at::cuda::getDeviceProperties(device)->multiProcessorCount),
-        generation_(at::cuda::getDeviceProperties(device)->major),
-        batch_invariant_(true),
-        multiplies_fp8_(false) {}
+        cudnn_(!batch_invariant && switches.cudnn && generation_ >= least_cudnn_generation
+                   ? std::make_unique<cudnn_attention>(attended_)
+                   : nullptr) {}
 
   std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
                                     std::int64_t head_dim) override {
@@ -791,11 +787,12 @@ class cuda_operators final : public tensor_operators {
 
 std::unique_ptr<operators> make_cuda_operators(int device, const backend_switches& switches,
                                                std::shared_ptr<prompt_attention_log> attended) {
-  return std::make_unique<cuda_operators>(device, switches, std::move(attended));
+  return std::make_unique<cuda_operators>(*at::cuda::getDeviceProperties(device), false, switches, std::move(attended));
 }
 
 std::unique_ptr<operators> make_batch_invariant_cuda_operators(int device) {
-  return make_batch_invariant_parts(std::make_unique<cuda_operators>(device));
+  return make_batch_invariant_parts(
+      std::make_unique<cuda_operators>(*at::cuda::getDeviceProperties(device), true, backend_switches{}, nullptr));
 }
 
 }  // namespace cogen::device
