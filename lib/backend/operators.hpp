@@ -80,7 +80,7 @@ struct step_sampling {
   at::Tensor raw;     ///< [biases + counts] float32: room for these tokens' logits as they came
 };
 
-/// What sampling them returns, on the device.
+/// What sampling them returns, on the device. Token 0 where the status is not `ok`.
 struct step_samples {
   at::Tensor tokens;    ///< [rows] int32
   at::Tensor statuses;  ///< [rows] uint8 (sampling_status)
@@ -214,7 +214,8 @@ class operators {
                             const cache::device_layer& layer, const at::Tensor& out) = 0;
 
   /// Samples the token after each row of `logits` [rows, vocabulary] float32, and modifies them: writes `samples`, and
-  /// in `last` the token of the row's slot. Rows sampled on the host are skipped.
+  /// in `last` the token of the row's slot. Rows of a token that is known (sampling_row::scored) write its
+  /// log-probability to `samples`. Padding rows and rows sampled on the host are skipped.
   virtual void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last,
                       const step_samples& samples) = 0;
 };

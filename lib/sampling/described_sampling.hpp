@@ -16,12 +16,13 @@
 
 namespace cogen {
 
-/// What a device does with a described row, the plain way. `last` is the token that the row's slot keeps.
+/// What a device does with a described row, the plain way. `last` is the token that its slot keeps, if it has one.
 class described_sampling {
  public:
   described_sampling(const sampling_row& how, const sampling_lists& lists) : how_(how), lists_(lists) {}
 
   std::pair<sampling_status, sampled_token> operator()(std::vector<float> logits, token last) const {
+    if (how_.scored >= 0) return with_raw_logprobs(logits, how_.scored);
     const auto as_they_came = logits;
     process(logits, last);
     if (const auto status = status_of(logits); status != sampling_status::ok) return {status, {}};
@@ -40,9 +41,10 @@ class described_sampling {
         return with_raw_logprobs(as_they_came, chosen);
       case sampled_logprobs::processed:
         std::erase_if(ranked, [](const candidate& each) { return each.weight <= 0; });
-        return with_logprobs(chosen, ranked, [&, total = std::log(total_weight(ranked))](const candidate& each) {
-          return (each.logit - scale.largest) * scale.inverse_temperature - total;
-        });
+        return with_logprobs(*std::ranges::find(ranked, chosen, &candidate::id), ranked,
+                             [&, total = std::log(total_weight(ranked))](const candidate& each) {
+                               return (each.logit - scale.largest) * scale.inverse_temperature - total;
+                             });
     }
     return {};
   }
@@ -65,15 +67,15 @@ class described_sampling {
     if (const auto status = status_of(logits); status != sampling_status::ok) return {status, {}};
     auto ranked = candidates_of(logits);
     const double log_total = ranked.front().logit + std::log(weigh(ranked, {ranked.front().logit}));
-    return with_logprobs(chosen, ranked, [&](const candidate& each) { return each.logit - log_total; });
+    const candidate that_one{chosen, logits.at(static_cast<std::size_t>(chosen)), 0};
+    return with_logprobs(that_one, ranked, [&](const candidate& each) { return each.logit - log_total; });
   }
 
   template <class LogprobOf>
-  std::pair<sampling_status, sampled_token> with_logprobs(token chosen, const std::vector<candidate>& ranked,
+  std::pair<sampling_status, sampled_token> with_logprobs(const candidate& chosen, const std::vector<candidate>& ranked,
                                                           LogprobOf logprob_of) const {
-    sampled_token made{.id = chosen};
     const auto logprob = [&](const candidate& each) { return static_cast<float>(logprob_of(each)); };
-    made.logprob = logprob(*std::ranges::find(ranked, chosen, &candidate::id));
+    sampled_token made{.id = chosen.id, .logprob = logprob(chosen)};
     for (const auto& each : std::span(ranked).first(std::min<std::size_t>(how_.top.count, ranked.size())))
       made.top.push_back({each.id, logprob(each)});
     return {sampling_status::ok, std::move(made)};

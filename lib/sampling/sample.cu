@@ -734,34 +734,52 @@ __device__ void report_nothing(const sampling_batch& batch, const sampling_row& 
 
 // The whole
 
+/// What a row returns, besides its most probable tokens.
+struct outcome {
+  sampling_status status = sampling_status::ok;
+  token id = 0;
+  float logprob = 0;
+};
+
+/// `raw` and `raw_status` are what report_raw() found.
+__device__ outcome sample_row(const sampling_batch& batch, const sampling_row& how, const row& of, const logprobs& raw,
+                              sampling_status raw_status, workspace& work) {
+  process(batch, how, of, work);
+  const scan seen = scan_row(of, work);
+  if (status_of(seen) != sampling_status::ok) return {status_of(seen)};
+  if (raw_status != sampling_status::ok) return {raw_status};
+  weigher weight_at;
+  outcome made;
+  made.id = choose(of, how, seen.best, weight_at, work);
+  if (how.logprobs == sampled_logprobs::raw) made.logprob = raw.of(raw_logit(batch, how, of, made.id, work));
+  if (how.logprobs == sampled_logprobs::processed)
+    made.logprob = report_processed(batch, how, of, made.id, weight_at, seen.best, work);
+  return made;
+}
+
+/// The same for a token that is known.
+__device__ outcome score_row(const sampling_row& how, const row& of, const logprobs& raw, sampling_status raw_status) {
+  if (raw_status != sampling_status::ok) return {raw_status};
+  return {raw_status, how.scored, raw.of(of.logits[how.scored])};
+}
+
 __global__ void __launch_bounds__(threads) sample_rows(sampling_batch batch) {
   __shared__ workspace work;
   const sampling_row how = batch.sampling[blockIdx.x];
-  if (how.slot < 0 || how.by_host) return;
+  const bool scores_only = how.scored >= 0;
+  if (how.by_host || (how.slot < 0 && !scores_only)) return;
   const row of{batch.logits + blockIdx.x * batch.stride, batch.vocabulary};
   logprobs raw{};
   auto raw_status = sampling_status::ok;
   if (how.logprobs == sampled_logprobs::raw) raw_status = report_raw(batch, how, of, raw, work);
-  process(batch, how, of, work);
-  const scan seen = scan_row(of, work);
-  auto status = status_of(seen);
-  if (status == sampling_status::ok) status = raw_status;
-  token chosen = 0;
-  float logprob = 0;
-  if (status == sampling_status::ok) {
-    weigher weight_at;
-    chosen = choose(of, how, seen.best, weight_at, work);
-    if (how.logprobs == sampled_logprobs::raw) logprob = raw.of(raw_logit(batch, how, of, chosen, work));
-    if (how.logprobs == sampled_logprobs::processed)
-      logprob = report_processed(batch, how, of, chosen, weight_at, seen.best, work);
-  } else {
-    report_nothing(batch, how);
-  }
+  const outcome made =
+      scores_only ? score_row(how, of, raw, raw_status) : sample_row(batch, how, of, raw, raw_status, work);
+  if (made.status != sampling_status::ok) report_nothing(batch, how);
   if (threadIdx.x != 0) return;
-  batch.tokens[blockIdx.x] = chosen;
-  batch.statuses[blockIdx.x] = status;
-  batch.last_tokens[how.slot] = chosen;
-  if (how.logprobs != sampled_logprobs::none) batch.logprobs[blockIdx.x] = logprob;
+  batch.tokens[blockIdx.x] = made.id;
+  batch.statuses[blockIdx.x] = made.status;
+  if (!scores_only) batch.last_tokens[how.slot] = made.id;
+  if (how.logprobs != sampled_logprobs::none) batch.logprobs[blockIdx.x] = made.logprob;
 }
 
 static_assert(std::is_trivially_copyable_v<sampling_batch> && std::is_trivially_copyable_v<sampling_row>);

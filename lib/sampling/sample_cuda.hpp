@@ -32,7 +32,8 @@ struct sampling_batch {
 };
 
 /// Samples the next token of each row with its own parameters: writes `tokens`, `statuses` and the slot's
-/// `last_tokens`; token 0 if the status is not `ok`. Padding rows and rows sampled on the host are skipped, outputs
+/// `last_tokens`; token 0 if the status is not `ok`. A row of a token that is known (sampling_row::scored) has no slot
+/// and samples nothing: that token is its result. Padding rows and rows sampled on the host are skipped, outputs
 /// included. No two rows may have the same slot.
 ///
 /// Writes the log-probability of a row's token, and the most probable ones in order, lower ids first among equals,

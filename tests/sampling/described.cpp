@@ -90,6 +90,41 @@ BOOST_AUTO_TEST_CASE(a_described_sample_gives_the_same_token) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(a_described_known_token_gives_its_log_probability) {
+  sampling_scratch scratch;
+  const sampling_lists lists;
+  const auto check = [&](const std::vector<float>& logits, token id, unsigned count) {
+    const sampling_row row{.scored = id, .logprobs = sampled_logprobs::raw, .top = {0, count}};
+    const auto [status, known] = described_sampling(row, lists)(logits, -1);
+    const auto expected = logprobs_of(logits, id, count, scratch);
+    BOOST_TEST((status == expected.status));
+    BOOST_TEST(known.id == expected.id);
+    BOOST_TEST(known.logprob == expected.logprob);
+    BOOST_REQUIRE(known.top.size() == expected.top.size());
+    for (std::size_t i = 0; i < known.top.size(); ++i) {
+      BOOST_TEST(known.top[i].id == expected.top[i].id);
+      BOOST_TEST(known.top[i].logprob == expected.top[i].logprob);
+    }
+  };
+  for (const unsigned count : {0, 3, 128}) {
+    for (unsigned seed = 0; seed < 100; ++seed)
+      check(some_logits(vocabulary, seed), static_cast<token>(3 * seed), count);
+    auto logits = some_logits(vocabulary, 100);
+    logits[7] = -infinity;
+    check(logits, 7, count);
+    check(logits, 8, count);
+    logits[9] = infinity;
+    check(logits, 8, count);
+    logits[9] = std::numeric_limits<float>::quiet_NaN();
+    check(logits, 9, count);
+    logits.assign(vocabulary, -infinity);
+    check(logits, 7, count);
+    logits[8] = 2;
+    check(logits, 7, count);
+    check(logits, 8, count);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(log_probabilities_have_places_of_their_own) {
   sampling_lists lists;
   token_history history;

@@ -121,15 +121,16 @@ void reference_operators::sample(const at::Tensor& logits, const step_sampling& 
   const auto put = [](const at::Tensor& to, std::int64_t row, auto value) { to.select(0, row).fill_(value); };
   for (std::int64_t row = 0; row < logits.size(0); ++row) {
     const auto& sampling = rows[static_cast<std::size_t>(row)];
-    if (sampling.slot < 0 || sampling.by_host) continue;
+    const bool scores_only = sampling.scored >= 0;
+    if (sampling.by_host || (sampling.slot < 0 && !scores_only)) continue;
     const auto here = logits.select(0, row).to(at::kCPU).contiguous();
     const auto* scores = here.const_data_ptr<float>();
-    auto [status, made] = described_sampling(sampling, lists)({scores, scores + here.numel()},
-                                                              last.select(0, sampling.slot).item<token>());
+    const token kept = scores_only ? -1 : last.select(0, sampling.slot).item<token>();
+    auto [status, made] = described_sampling(sampling, lists)({scores, scores + here.numel()}, kept);
     put(samples.tokens, row, made.id);
     put(samples.statuses, row, static_cast<std::uint8_t>(status));
     put(samples.logprobs, row, made.logprob);
-    put(last, sampling.slot, made.id);
+    if (!scores_only) put(last, sampling.slot, made.id);
     made.top.resize(sampling.top.count, {-1, 0});
     if (made.top.empty()) continue;
     constexpr auto size = static_cast<std::int64_t>(sizeof(token_logprob));

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <iostream>
 #include <limits>
 #include <random>
@@ -39,9 +40,12 @@ struct task {
   int unknown_last = -1;  ///< a token that only the device knows to be the last of the history
   bool by_host = false;
   bool padding = false;
+  token scored = -1;  ///< a token that is known; of `how` only `logprobs` says anything then
 
   int vocabulary() const { return static_cast<int>(logits.size()); }
   sampler made() const { return {how, vocabulary(), end_tokens}; }
+  bool idle() const { return padding || by_host; }
+  bool samples() const { return !idle() && scored < 0; }
 };
 
 struct result {
@@ -52,7 +56,7 @@ struct result {
 
   /// The sums behind log-probabilities are added in other orders.
   bool operator==(const result& other) const {
-    const auto near = [](float a, float b) { return std::abs(a - b) <= 1e-6F * std::max(1.0F, std::abs(b)); };
+    const auto near = [](float a, float b) { return a == b || std::abs(a - b) <= 1e-6F * std::max(1.0F, std::abs(b)); };
     return id == other.id && status == other.status && near(logprob, other.logprob) &&
            std::ranges::equal(top, other.top, [&](const auto& a, const auto& b) {
              return a.first == b.first && near(a.second, b.second);
@@ -74,12 +78,19 @@ std::vector<std::pair<token, float>> pairs_of(std::span<const token_logprob> top
   return all;
 }
 
-result on_host(const task& of) {
+sampled chosen_on_host(const task& of) {
   sampling_scratch scratch;
+  if (of.scored >= 0) return logprobs_of(of.logits, of.scored, static_cast<std::size_t>(*of.how.logprobs), scratch);
   auto logits = of.logits;
   auto history = of.history;
   if (of.unknown_last >= 0) history.append_generated(of.unknown_last);
-  const auto chosen = of.made().sample(logits, history, of.key, scratch, of.mask);
+  return of.made().sample(logits, history, of.key, scratch, of.mask);
+}
+
+/// What was there before, if a row is left alone.
+result on_host(const task& of) {
+  if (of.idle()) return {untouched, sampling_status::processor_failed};
+  const auto chosen = chosen_on_host(of);
   if (chosen.status != sampling_status::ok) return {0, chosen.status};
   return {chosen.id, chosen.status, chosen.logprob, pairs_of(chosen.top)};
 }
@@ -120,14 +131,12 @@ class device_batch {
       const auto& from = tasks[i];
       std::ranges::copy(from.logits, logits.begin() + static_cast<std::ptrdiff_t>(i * stride_));
       auto& row = sampling[i];
-      auto history = from.history;
-      BOOST_REQUIRE(from.made().describe(row, lists, history, from.unknown_last >= 0, from.mask));
-      row.slot = from.padding ? -1 : static_cast<std::int32_t>(rows_ - i);
+      if (from.scored >= 0)
+        describe_scored(from, row, lists);
+      else
+        describe(from, row, lists);
+      row.slot = from.padding || from.scored >= 0 ? -1 : static_cast<std::int32_t>(rows_ - i);
       row.by_host = from.by_host;
-      row.seed = from.key.seed;
-      row.branch = from.key.branch;
-      row.position = from.key.position;
-      row.sample = from.key.sample;
       last[rows_ - i] = from.unknown_last >= 0 ? from.unknown_last : untouched;
     }
     rows_sampled_ = sampling;
@@ -173,21 +182,35 @@ class device_batch {
     BOOST_TEST(top.front().id == untouched);
     std::vector<result> results;
     for (std::size_t i = 0; i < rows_; ++i) {
-      const bool idle = tasks[i].padding || tasks[i].by_host;
       const auto listed = std::span(top).subspan(rows_sampled_[i].top.begin, rows_sampled_[i].top.count);
-      for (const auto& each : listed) BOOST_TEST((each.id == untouched) == idle);
+      for (const auto& each : listed) BOOST_TEST((each.id == untouched) == tasks[i].idle());
       results.push_back({tokens[i], statuses[i], logprobs[i], pairs_of(listed)});
-      BOOST_TEST(last[rows_ - i] == (idle ? untouched : tokens[i]));
+      BOOST_TEST(last[rows_ - i] == (tasks[i].samples() ? tokens[i] : untouched));
       for (std::size_t j = width_; j < stride_; ++j) BOOST_TEST(logits[i * stride_ + j] == 77);
-      if (idle)
-        BOOST_TEST(std::equal(tasks[i].logits.begin(), tasks[i].logits.end(),
-                              logits.begin() + static_cast<std::ptrdiff_t>(i * stride_)));
+      if (!tasks[i].samples())
+        BOOST_TEST(std::memcmp(tasks[i].logits.data(), logits.data() + i * stride_, width_ * sizeof(float)) == 0);
     }
     BOOST_TEST(last[0] == untouched);
     return results;
   }
 
  private:
+  static void describe(const task& from, sampling_row& row, sampling_lists& lists) {
+    auto history = from.history;
+    BOOST_REQUIRE(from.made().describe(row, lists, history, from.unknown_last >= 0, from.mask));
+    row.seed = from.key.seed;
+    row.branch = from.key.branch;
+    row.position = from.key.position;
+    row.sample = from.key.sample;
+  }
+
+  static void describe_scored(const task& from, sampling_row& row, sampling_lists& lists) {
+    row.scored = from.scored;
+    row.logprobs = sampled_logprobs::raw;
+    row.top = {lists.top_logprobs, static_cast<std::uint32_t>(*from.how.logprobs)};
+    lists.top_logprobs += row.top.count;
+  }
+
   std::size_t rows_, width_, stride_;
   std::vector<sampling_row> rows_sampled_;
   device_array<float> logits_;
@@ -226,6 +249,24 @@ class some_tasks {
     if (chance(3))
       made.unknown_last = chance(2) && made.history.length() > 0 ? made.history.tokens().back() : below(vocabulary);
     if (chance(3)) made.mask = mask(vocabulary);
+    return made;
+  }
+
+  task scored(int vocabulary) {
+    task made{logits(vocabulary), sampling_params{.logprobs = any({0, 3, cuda::max_top_logprobs})}};
+    made.scored = below(vocabulary);
+    return made;
+  }
+
+  /// Known tokens beside samples, some rows of the host and some padding.
+  std::vector<task> mixed(int vocabulary, int count) {
+    std::vector<task> made;
+    for (int i = 0; i < count; ++i) {
+      auto& row = made.emplace_back(i % 3 == 0 ? one(vocabulary) : scored(vocabulary));
+      if (row.scored >= 0 || row.unknown_last >= 0) continue;
+      row.padding = chance(4);
+      row.by_host = chance(4);
+    }
     return made;
   }
 
@@ -332,7 +373,7 @@ void check_like_host(const std::vector<task>& tasks, int gap) {
     BOOST_TEST_CONTEXT("row " << i << " of " << tasks[i].vocabulary() << " logits, temperature " << how.temperature
                               << ", top_k " << how.top_k << ", top_p " << how.top_p << ", min_p " << how.min_p
                               << ", logprobs " << how.logprobs.value_or(-1) << " of mode "
-                              << static_cast<int>(how.logprobs_mode))
+                              << static_cast<int>(how.logprobs_mode) << ", known token " << tasks[i].scored)
     BOOST_TEST(chosen[i] == on_host(tasks[i]));
   }
 }
@@ -411,6 +452,39 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_sampled_from_has_a_status) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(known_tokens_have_the_log_probabilities_of_the_cpu) {
+  some_tasks some(7);
+  check_like_host(some.mixed(1, 20), 0);
+  check_like_host(some.mixed(63, 100), 2);
+  check_like_host(some.mixed(1000, 100), 1);
+  check_like_host(some.mixed(49152, 30), 0);
+  check_like_host(some.mixed(128256, 10), 3);
+}
+
+BOOST_AUTO_TEST_CASE(known_tokens_have_the_status_of_their_logits) {
+  for (const int others : {0, 3, cuda::max_top_logprobs}) {
+    std::vector<task> tasks(8, task{std::vector<float>(3000, 1), sampling_params{.logprobs = others}});
+    for (auto& each : tasks) each.scored = 17;
+    tasks[0].logits[2999] = not_a_number;
+    tasks[1].logits[17] = infinity;
+    tasks[2].logits.assign(3000, -infinity);
+    tasks[3].logits[17] = -infinity;
+    tasks[4].logits.assign(3000, -infinity);
+    tasks[4].logits[17] = 2;
+    tasks[5].logits.assign(3000, -infinity);
+    tasks[5].logits[18] = 2;
+    tasks[6].scored = -1;  // samples
+    tasks[7].scored = 2999;
+    check_like_host(tasks, 0);
+    const auto found = on_device(tasks);
+    for (const std::size_t i : {0, 1}) BOOST_TEST(found[i] == (result{0, sampling_status::not_finite}));
+    BOOST_TEST(found[2] == (result{0, sampling_status::nothing_left}));
+    for (const std::size_t i : {3, 5}) BOOST_TEST(found[i].logprob == -infinity);
+    BOOST_TEST(found[4].logprob == 0);
+    BOOST_TEST(found[5].top.size() == (others > 0 ? 1U : 0U));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_token_that_only_the_device_knows_is_counted) {
   task known{std::vector<float>(100, 1),
              sampling_params{.repetition_penalty = 2, .presence_penalty = 3, .frequency_penalty = 1}};
@@ -434,10 +508,7 @@ BOOST_AUTO_TEST_CASE(rows_of_the_host_and_padding_are_left_alone) {
   tasks[1].by_host = tasks[4].by_host = true;
   tasks[2].padding = tasks[7].padding = true;
   const auto chosen = on_device(tasks, 5);
-  for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const bool idle = tasks[i].by_host || tasks[i].padding;
-    BOOST_TEST(chosen[i] == (idle ? result{untouched, sampling_status::processor_failed} : on_host(tasks[i])));
-  }
+  for (std::size_t i = 0; i < tasks.size(); ++i) BOOST_TEST(chosen[i] == on_host(tasks[i]));
 }
 
 BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_refused) {

@@ -47,11 +47,17 @@ struct sampling_lists {
 enum class sampled_logprobs : std::uint8_t { none, raw, processed };
 
 /// All that sampling one row's next token depends on besides its logits, for a device that samples by itself: the steps
-/// of `sampling`, in their order, with its parameters as numbers. Trivially copyable; a default-constructed row is
-/// padding. Ids are unique among its biases and among its counts; ids outside the vocabulary are ignored.
+/// of `sampling`, in their order, with its parameters as numbers. Or a token that is known, such as a prompt's next
+/// one, whose log-probability is returned. Trivially copyable; a default-constructed row is padding. Ids are unique
+/// among its biases and among its counts; ids outside the vocabulary are ignored.
 struct sampling_row {
   std::int32_t slot = -1;  ///< the cache slot in which its token is kept for the next step; below 0: nothing is sampled
-  bool by_host = false;    ///< sampled on the host: the device samples nothing
+
+  /// A token of the vocabulary that is returned in the place of a sampled one; below 0: none. Of the other fields only
+  /// `top` is then read: `slot` has to be below 0, `logprobs` to be `raw`, and the rest as in padding.
+  token scored = -1;
+
+  bool by_host = false;  ///< sampled on the host: the device samples nothing
   bool greedy = true;  ///< takes the largest logit, the lowest id among equals; the fields down to min_p have no effect
   bool unknown_last = false;  ///< the slot's kept token also counts as generated; `counts` does not include it
   float inverse_temperature = 1;
