@@ -20,7 +20,8 @@ class batch_builder {
         record_(record),
         left_(most_tokens(all)),
         decode_rows_left_(most_decode_rows(all)),
-        drafts_left_(all.within.max_draft_tokens) {
+        drafts_left_(all.within.max_draft_tokens),
+        all_logits_left_(all.within.max_all_logits_tokens) {
     const auto decoding = std::min(all.queued.decoding.size(), static_cast<std::size_t>(left_));
     step_.rows.reserve(decoding);
     step_.tokens.reserve(decoding);
@@ -29,10 +30,10 @@ class batch_builder {
   }
 
   bool run() {
-    const int share = prefill_share();
-    left_ -= share;
+    const int share = prefill_share(left_), all_logits_share = prefill_share(all_logits_left_);
+    left_ -= share, all_logits_left_ -= all_logits_share;
     decode();
-    left_ += share;
+    left_ += share, all_logits_left_ += all_logits_share;
     const int too_slow = std::max(0, left_ - chunk_room());
     left_ -= too_slow;
     prefill();
@@ -59,7 +60,9 @@ class batch_builder {
     return (decoding + 1) / 2;
   }
 
-  int prefill_share() const { return left_ == 1 ? static_cast<int>(step_.number % 2) : std::max(1, left_ / 8); }
+  int prefill_share(int tokens) const {
+    return tokens == 1 ? static_cast<int>(step_.number % 2) : std::max(1, tokens / 8);
+  }
 
   /// Tokens that chunks may have beside the decode rows, which are waited for.
   int chunk_room() const {
@@ -90,7 +93,7 @@ class batch_builder {
 
   /// False if it has to wait for another step.
   bool serve(sequence& seq) {
-    if (is_short(seq) || (seq.fresh && !begin(all_, seq, step_))) return false;
+    if (is_short(seq) || most_by_logits(seq) == 0 || (seq.fresh && !begin(all_, seq, step_))) return false;
     const auto scheduled = prepare(all_, seq, step_);
     lost_ |= scheduled == admission_result::lost;
     if (scheduled != admission_result::ready) return false;
@@ -101,13 +104,18 @@ class batch_builder {
     auto encoder_input = seq.unread();
     const auto read = encoder_input ? std::ssize(*encoder_input) : 0;
     left_ = static_cast<int>(std::max<std::int64_t>(1, left_ - read));
-    const int count = std::min({left_, seq.remaining(), tokens_until_kept(seq)});
+    const int count = std::min({left_, seq.remaining(), tokens_until_kept(seq), most_by_logits(seq)});
     const int drafts = seq.drafts.empty() ? 0 : drafts_after(seq, count);
     add_row(seq, count, drafts, std::move(encoder_input));
     all_.queued.count(seq, count + drafts + read);
     record_.tokens += count + drafts + read;
     all_.queued.place(seq);
     return true;
+  }
+
+  /// The most tokens that its row may have by the logits that it wants.
+  int most_by_logits(const sequence& seq) const {
+    return seq.current.wanted == output::all_logits ? all_logits_left_ : std::numeric_limits<int>::max();
   }
 
   int tokens_until_kept(const sequence& seq) const {
@@ -184,6 +192,7 @@ class batch_builder {
                           .position = seq.cached,
                           .encoder_input = std::move(encoder_input)});
     if (drafts > 0) add_drafts(seq, drafts);
+    if (wanted == output::all_logits) all_logits_left_ -= count;
     count_in(seq, count + drafts, last);
     if (!samples) return;
     --seq.current.credits;
@@ -232,6 +241,7 @@ class batch_builder {
   int left_;
   std::int64_t decode_rows_left_;
   int drafts_left_;
+  int all_logits_left_;
   std::optional<double> least_likelihood_;  // of draft tokens that are worth their time, once it is needed
   bool lost_ = false;
 };

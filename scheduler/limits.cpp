@@ -50,6 +50,7 @@ const limits& checked(const limits& within) {
   at_least("prefill_tokens", within.prefill_tokens, 0);
   at_least("target_step_latency", within.target_step_latency.count(), 1);
   at_least("max_draft_tokens", within.max_draft_tokens, 0);
+  at_least("max_all_logits_tokens", within.max_all_logits_tokens, 1);
   at_least("memory_bytes", within.memory_bytes, 0);
   at_least("max_rollback_tokens", within.max_rollback_tokens, 0);
   at_least("max_dropped_drafts", within.max_dropped_drafts, 0);

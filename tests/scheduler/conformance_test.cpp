@@ -4,6 +4,8 @@
 #include <boost/mpl/list.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <functional>
+#include <map>
 #include <random>
 
 namespace cogen::scheduler {
@@ -45,13 +47,16 @@ std::vector<request> requests(unsigned seed) {
 
 /// The events of each request, in order.
 template <class Scheduler>
-std::vector<std::vector<received>> serve(const limits& within, const std::vector<request>& all) {
+std::vector<std::vector<received>> serve(
+    const limits& within, const std::vector<request>& all,
+    const std::function<void(const step&)>& look = [](auto&) {}) {
   Scheduler sched(within);
   toy::runner runner(within, toy::model{});
   std::map<sequence_id, std::vector<received>> by_id;
   for (const auto& each : all) by_id[sched.submit(each.options, each.work)];
   for (auto step = sched.next(); !step.rows.empty(); step = sched.next()) {
     runner.run(step);
+    look(step);
     for (const auto& each : sched.absorb(step))
       by_id[each.sequence].push_back({each.what, each.sampled, each.last, each.reason});
   }
@@ -78,25 +83,60 @@ std::vector<received> solo(const request& each, int max_sequence_length) {
   return result;
 }
 
+limits few_slots() {
+  auto within = roomy();
+  within.slots = 5;
+  within.max_sequence_length = 90;
+  within.memory_bytes = 300;
+  return within;
+}
+
+void check_events(const limits& within, const std::vector<request>& all, std::vector<std::vector<received>> got) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    auto& events = got[i];
+    if (all[i].work.wanted == output::all_logits) {
+      BOOST_REQUIRE(!events.empty());
+      events.erase(events.begin(), events.end() - 1);
+    }
+    BOOST_REQUIRE_MESSAGE(events == solo(all[i], within.max_sequence_length), "request " << i);
+  }
+}
+
 using schedulers = boost::mpl::list<scheduler, naive_scheduler>;
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(every_request_gets_what_it_would_alone, Scheduler, schedulers) {
   for (unsigned seed = 0; seed < 50; ++seed) {
-    auto within = roomy();
-    within.slots = 5;
-    within.max_sequence_length = 90;
-    within.memory_bytes = 300;
-    const auto all = requests(seed);
-    const auto got = serve<Scheduler>(within, all);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      auto events = got[i];
-      if (all[i].work.wanted == output::all_logits) {
-        BOOST_REQUIRE(!events.empty());
-        events.erase(events.begin(), events.end() - 1);
+    BOOST_TEST_CONTEXT("seed " << seed) {
+      const auto all = requests(seed);
+      check_events(few_slots(), all, serve<Scheduler>(few_slots(), all));
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(each_token_has_its_logits_once_however_few_a_step_may_have, Scheduler, schedulers) {
+  for (const int most : {1, 2, 7, 40, 1000}) {
+    auto within = few_slots();
+    within.max_all_logits_tokens = most;
+    for (unsigned seed = 0; seed < 10; ++seed) {
+      BOOST_TEST_CONTEXT("at most " << most << ", seed " << seed) {
+        const auto all = requests(seed);
+        std::map<sequence_id, std::size_t> outputs;
+        const auto look = [&](const step& made) {
+          int together = 0;
+          for (const auto& each : made.rows) {
+            if (each.wanted != output::all_logits) continue;
+            outputs[each.sequence] += static_cast<std::size_t>(each.outputs());
+            together += each.outputs();
+          }
+          BOOST_REQUIRE_LE(together, most);
+        };
+        check_events(within, all, serve<Scheduler>(within, all, look));
+        for (std::size_t i = 0; i < all.size(); ++i)
+          if (all[i].work.wanted == output::all_logits)
+            BOOST_REQUIRE_EQUAL(outputs[sequence_id{i + 1}], all[i].work.tokens.size());
       }
-      BOOST_REQUIRE_MESSAGE(events == solo(all[i], within.max_sequence_length), "seed " << seed << ", request " << i);
     }
   }
 }

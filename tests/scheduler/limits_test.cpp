@@ -78,6 +78,7 @@ const limit_bound bounds[] = {
     {"spare_slots", 0, {}, [](limits& l, std::int64_t n) { l.spare_slots = static_cast<int>(n); }},
     {"max_sequence_length", 1, {}, [](limits& l, std::int64_t n) { l.max_sequence_length = static_cast<int>(n); }},
     {"max_batched_tokens", 1, {}, [](limits& l, std::int64_t n) { l.max_batched_tokens = static_cast<int>(n); }},
+    {"max_all_logits_tokens", 1, {}, [](limits& l, std::int64_t n) { l.max_all_logits_tokens = static_cast<int>(n); }},
     {"memory_bytes", 0, {}, [](limits& l, std::int64_t n) { l.memory_bytes = n; }},
     {"max_rollback_tokens", 0, {}, [](limits& l, std::int64_t n) { l.max_rollback_tokens = static_cast<int>(n); }},
     {"checkpoint_interval", 1, {}, [](limits& l, std::int64_t n) { l.checkpoint_interval = static_cast<int>(n); }},

@@ -26,7 +26,8 @@ class naive_scheduler {
     auto& [id, options, work, cached, sampled] = queue_.front();
     if (cached == 0 && ids_cleared_++ > 0) result.clears.push_back(0);
     const auto left = static_cast<int>(work.tokens.size()) - cached;
-    const int count = std::min(left, within_.max_batched_tokens);
+    const int most = work.wanted == output::all_logits ? within_.max_all_logits_tokens : left;
+    const int count = std::min({left, most, within_.max_batched_tokens});
     const auto begin = work.tokens.begin() + cached;
     const bool wants = count == left || work.wanted == output::all_logits;
     result.number = ++plans_;

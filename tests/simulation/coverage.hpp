@@ -40,6 +40,7 @@ enum class feature {
   chunk,
   logits,
   last_logits,
+  without_logits,  ///< it waits until a step has room for its logits
   failed_prefill,
   failed_decode,
   wasted,

@@ -139,6 +139,7 @@ settings draw(random& from) {
   if (aside.chance(40)) within.max_draft_tokens = aside.between(1, 12);  // and those without drafts
   if (aside.chance(60)) add_checkpoints(result, aside);
   if (within.max_draft_tokens > 0 && aside.chance(50)) add_dropped_drafts(result, aside);
+  if (aside.chance(40)) within.max_all_logits_tokens = aside.chance(40) ? 1 : aside.between(2, 10);
   return result;
 }
 
@@ -191,6 +192,9 @@ std::string describe(const settings& of) {
          (within.max_draft_tokens > 0 ? ", draft tokens " + std::to_string(within.max_draft_tokens) : std::string()) +
          (within.max_dropped_drafts > 0 ? ", of which a row drops " + std::to_string(within.max_dropped_drafts)
                                         : std::string()) +
+         (within.max_all_logits_tokens != limits().max_all_logits_tokens
+              ? ", tokens for all logits " + std::to_string(within.max_all_logits_tokens)
+              : std::string()) +
          (within.checkpoint_bytes > 0 ? ", checkpoints of " + std::to_string(within.checkpoint_bytes) + " bytes"
                                       : std::string()) +
          (of.pressed ? ", pressed" : "") + (of.alike ? ", alike" : "") + (of.encoder_inputs ? ", encoder inputs" : "");

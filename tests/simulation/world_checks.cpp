@@ -6,6 +6,21 @@
 #include <numeric>
 
 namespace cogen::scheduler::simulate {
+namespace {
+
+int all_logits_tokens(const step& made) {
+  return std::accumulate(made.rows.begin(), made.rows.end(), 0, [](int sum, const row& each) {
+    return each.wanted == output::all_logits ? sum + each.count : sum;
+  });
+}
+
+/// Steps in which each slot has had a token, where decode rows alone have all but what is kept for prefill.
+int turns_of(const limits& within, int step_tokens) {
+  const int rows = std::max(1, step_tokens - std::max(1, step_tokens / 8));
+  return (within.slots + rows - 1) / rows * (step_tokens == 1 ? 2 : 1);
+}
+
+}  // namespace
 
 // Rows
 
@@ -37,6 +52,8 @@ void world::check_rows(flown& made) {
   const auto& within = settings_.within;
   require(tokens <= std::max(within.max_batched_tokens, awaited ? 0 : within.prefill_tokens),
           "a step has more tokens than it may");
+  require(all_logits_tokens(made.step) <= within.max_all_logits_tokens,
+          "a step has more tokens for all logits than it may");
 }
 
 void world::check_drafts(const step& made, const row& planned, const mirror& seq, bool is_last) {
@@ -184,12 +201,16 @@ void world::check_idle_timeout(const step& made, int tokens, sequence_id id, mir
   const bool hurried =
       within.target_step_latency != limits().target_step_latency && machine_.phase_of(id) == phase::prefilling;
   const bool halved = within.depth == 2 && !within.run_ahead && machine_.phase_of(id) == phase::decoding;
+  const bool without_logits =
+      seq.wanted == output::all_logits && all_logits_tokens(made) == within.max_all_logits_tokens;
+  if (without_logits) seen_.visit(feature::without_logits);
   const int most = halved ? 3 : 1;  // half of those that decode, half of the rest, and so on
-  require(tokens >= within.max_batched_tokens || seq.unserved <= most || (hurried && !made.rows.empty()),
-          text(id) + " could run, and there is room in the plan");
+  require(
+      tokens >= within.max_batched_tokens || seq.unserved <= most || without_logits || (hurried && !made.rows.empty()),
+      text(id) + " could run, and there is room in the plan");
   if (machine_.phase_of(id) != phase::decoding) return;
-  const int rows = std::max(1, within.max_batched_tokens - std::max(1, within.max_batched_tokens / 8));
-  const int turns = (within.slots + rows - 1) / rows * (within.max_batched_tokens == 1 ? 2 : 1);
+  int turns = turns_of(within, within.max_batched_tokens);
+  if (seq.wanted == output::all_logits) turns += turns_of(within, within.max_all_logits_tokens) - 1;
   require(seq.unserved <= turns + 2, text(id) + " decodes and does not get its turn");
 }
 

@@ -119,6 +119,10 @@ struct limits {
   /// Draft tokens that the rows of one step may have together; they count as tokens of the step. 0: none are used.
   int max_draft_tokens = 0;
 
+  /// Tokens that the rows of one step for output::all_logits may have together. A longer run is divided over steps, in
+  /// which other sequences go on. Of these, too, at least an eighth is kept for prefill while any waits.
+  int max_all_logits_tokens = std::numeric_limits<int>::max();
+
   /// The memory budget, in the bytes of `usage`.
   std::int64_t memory_bytes = std::numeric_limits<std::int64_t>::max();
 
