@@ -38,7 +38,8 @@ engine_loop::engine_loop(engine_parts parts, engine_options options)
                  std::move(parts_.allocation_policy)),
       metrics_(scheduler_, members_, parts_.limits.slots, std::move(options_.events), log_),
       kv_events_(options_.kv, scheduler_, parts_.limits.all_slots(), log_),
-      swap_completions_(2 * parts_.limits.all_slots(), [this] { wake(); }),  // and prefixes that are read
+      swap_completions_(2 * parts_.limits.all_slots(), parts_.limits.depth,  // slots, and prefixes that are read
+                        [this] { wake(); }),
       admission_(options_.limits.max_sequences, options_.limits.max_waiting, [this] { notify_idle(); }),
       seed_(std::random_device{}()) {
   if (!options_.kv.prefix_cache_directory.empty()) prefixes_ = std::make_unique<stored_prefixes>(*this);

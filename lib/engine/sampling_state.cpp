@@ -31,6 +31,10 @@ sampling_scratch& scratch_of_thread() {
 
 diagnostics row_sampler::score_prompt(std::span<const float> /*scores*/, int /*index*/) noexcept { return {}; }
 
+void row_sampler::describe_prompt(int /*index*/, sampling_row& /*row*/, sampling_lists& /*lists*/) {}
+
+void row_sampler::set_prompt_score(int /*index*/, sampled_token /*scored*/) noexcept {}
+
 bool row_sampler::describe(bool /*chained*/, sampling_row& /*row*/, sampling_lists& /*lists*/,
                            std::span<const token> /*drafts*/) {
   return false;
@@ -95,6 +99,17 @@ diagnostics sampling_state::score_prompt(std::span<const float> scores, int inde
   return outcome.error;
 } catch (...) {
   return diagnostics_of(std::current_exception());
+}
+
+void sampling_state::describe_prompt(int index, sampling_row& row, sampling_lists& lists) {
+  row.scored = prompt.at(static_cast<std::size_t>(index) + 1).id;
+  row.logprobs = sampled_logprobs::raw;
+  row.top = {lists.top_logprobs, static_cast<std::uint32_t>(prompt_logprobs_)};
+  lists.top_logprobs += row.top.count;
+}
+
+void sampling_state::set_prompt_score(int index, sampled_token scored) noexcept {
+  prompt[static_cast<std::size_t>(index) + 1] = std::move(scored);
 }
 
 bool sampling_state::describe(bool chained, sampling_row& row, sampling_lists& lists, std::span<const token> drafts) {

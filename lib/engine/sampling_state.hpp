@@ -24,6 +24,8 @@ class sampling_state final : public row_sampler {
   bool has_processor() const noexcept override { return parameters->has_processor(); }
   row_output sample(std::span<float> scores, std::span<const token> drafts = {}) noexcept override;
   diagnostics score_prompt(std::span<const float> scores, int index) noexcept override;
+  void describe_prompt(int index, sampling_row& row, sampling_lists& lists) override;
+  void set_prompt_score(int index, sampled_token scored) noexcept override;
   bool wants_prediction() const noexcept override { return predicts; }
   token known_token(std::size_t index) const noexcept override {
     return index < history.length() ? history.tokens()[index] : -1;

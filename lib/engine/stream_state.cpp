@@ -259,7 +259,7 @@ void stream_state::submit() {
                                           .checkpoints = std::move(checkpoints_),
                                           .scores_prompt = request_.prompt_logprobs.has_value()});
   sampling_.history.extend(engine_->plans().tokens(*id_));
-  if (speculates() || sampling_.constraint) engine_->plans().run_ahead(*id_, false);
+  if (speculates() || sampling_.constraint || sampling_.has_processor()) engine_->plans().run_ahead(*id_, false);
   sampling_.predicts = speculates() && drafts_->read_predictions();
   engine_->join(*id_, shared_from_this());
   if (speculates()) propose_forced();

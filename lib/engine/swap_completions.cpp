@@ -4,8 +4,8 @@
 
 namespace cogen::detail {
 
-swap_completions::swap_completions(int slots, std::function<void()> wake)
-    : room_(2 * static_cast<std::size_t>(slots)), wake_(std::move(wake)) {
+swap_completions::swap_completions(int slots, int steps, std::function<void()> wake)
+    : room_(2 * static_cast<std::size_t>(slots) + static_cast<std::size_t>(steps)), wake_(std::move(wake)) {
   completed_.reserve(room_);
 }
 

@@ -8,18 +8,19 @@
 
 namespace cogen::detail {
 
-/// A queue of completed swaps, and of jobs that continue a swap, for the engine thread. Any thread may add to it.
+/// A queue of completed swaps, and of jobs that continue a swap or end a step, for the engine thread. Any thread may
+/// add to it.
 class swap_completions final : public swap_listener {
  public:
   struct completion {
     scheduler::swap_id name;
     std::exception_ptr error;
-    std::function<void()> job;  ///< continues a swap that has not completed
+    std::function<void()> job;  ///< instead of a completion
   };
 
-  /// Reserves memory for the most entries there can be: a job and a completion for each slot. Calls `wake`, which
-  /// must not throw, for each entry.
-  swap_completions(int slots, std::function<void()> wake);
+  /// Reserves memory for the most entries there can be: a job and a completion for each slot, and a job for each step.
+  /// Calls `wake`, which must not throw, for each entry.
+  swap_completions(int slots, int steps, std::function<void()> wake);
 
   void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept override;
   void go_on(std::function<void()> job) noexcept override;

@@ -242,6 +242,7 @@ void put_on(const nn::device_model& place, engine_parts& parts, const model& mod
   layout.max_sequence_length = place.ranks ? agree_on_least(*place.ranks, own_length) : own_length();
   parts.limits.max_sequence_length = layout.max_sequence_length;
   parts.limits.max_batched_tokens = step_tokens_of(options);
+  parts.limits.max_all_logits_tokens = device_runner::max_all_logits_tokens;
   parts.limits.usage = usage_of(*place.network, layout);
   if (layout.ring > 0) parts.limits.max_rollback_tokens = options.kv.max_rollback_tokens;
   const auto& shapes = place.network->kv_cache_specs();

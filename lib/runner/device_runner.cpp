@@ -2,7 +2,7 @@
 
 #include "nn/device_layout.hpp"
 #include "runner/diagnostics_of.hpp"
-#include "runner/sample_row.hpp"
+#include "runner/row_outputs.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
@@ -18,8 +18,8 @@ namespace cogen::detail {
 
 namespace {
 
-/// The least number of logits rows that are computed at a time; more if a step can have more samples.
-constexpr std::int64_t least_logits_rows = 64;
+/// The least number of tokens for which graphs are captured; more if a step can have more samples.
+constexpr std::int64_t least_recorded_tokens = 64;
 
 /// The numbers of tokens for which graphs are captured, up to `most`. A step replays the smallest graph that holds its
 /// tokens.
@@ -37,24 +37,18 @@ int max_recorded_row(const device_slots& slots) { return slots.kv.has_states() ?
 /// Tokens of such a step, which computes the logits of each.
 std::int64_t max_recorded_tokens(const device_slots& slots, const device_runner_options& options) {
   if (max_recorded_row(slots) == 1) return slots.count();
-  return std::min(logits_rows(slots.count(), options), step_tokens(slots.count(), options));
+  const auto samples = std::int64_t{slots.count()} + options.max_draft_tokens;
+  return std::min(std::max(samples, least_recorded_tokens), step_tokens(slots.count(), options));
 }
 
 std::unique_ptr<device::operators> operators_of(const device::backend& where, const device_runner_options& options) {
   return options.batch_invariant ? where.make_batch_invariant_operators() : where.make_operators();
 }
 
-/// Fails the row if memory is short.
-void add_scores(step& step, std::size_t row, std::vector<float>& scores, std::span<const float> more) noexcept try {
-  scores.insert(scores.end(), more.begin(), more.end());
-} catch (...) {
-  step.set_output(row, {.error = diagnostics_of(std::current_exception())});
-}
-
 }  // namespace
 
 std::int64_t logits_rows(int slots, const device_runner_options& options) {
-  return std::max<std::int64_t>(slots + options.max_draft_tokens, least_logits_rows);
+  return std::int64_t{slots} + options.max_draft_tokens + device_runner::max_all_logits_tokens;
 }
 
 std::int64_t step_tokens(int slots, const device_runner_options& options) {
@@ -72,7 +66,8 @@ device_runner::device_runner(std::shared_ptr<const nn::device_network> network, 
                                        : nullptr),
       recorded_(*slots_->where, max_recorded_tokens(*slots_, options_)),
       ragged_(*slots_->where, step_tokens(slots_->count(), options_)),
-      sampling_(*slots_->where, logits_rows(slots_->count(), options_)),
+      sampling_(*slots_->where,
+                std::max(logits_rows(slots_->count(), options_), step_tokens(slots_->count(), options_))),
       scratch_(network_->make_scratch(step_tokens(slots_->count(), options_), nn::has_sinks(slots_->kv))),
       encoder_(network_->has_encoder() ? std::make_unique<nn::encoder_reader>(*slots_->where, *network_, slots_->kv)
                                        : nullptr) {
@@ -81,8 +76,8 @@ device_runner::device_runner(std::shared_ptr<const nn::device_network> network, 
   const auto most = logits_rows(slots_->count(), options_);
   last_ = at::zeros({slots_->count() + most}, on_device.dtype(at::kInt));
   logits_ = at::empty({most, options_.vocabulary}, on_device.dtype(at::kFloat));
-  host_logits_ =
-      slots_->where->make_host(static_cast<std::int64_t>(logits_.nbytes())).view(at::kFloat).view(logits_.sizes());
+  for (auto& each : host_logits_)
+    each = slots_->where->make_host(static_cast<std::int64_t>(logits_.nbytes())).view(at::kFloat).view(logits_.sizes());
 }
 
 device_runner::~device_runner() {
@@ -112,9 +107,8 @@ void device_runner::start() {
 void device_runner::warm_up(std::int64_t single, std::int64_t prompt) {
   ragged_.write_nothing(single, prompt);
   const auto hidden = forward({});
-  network_->score(*operators_, hidden, logits_.narrow(0, 0, 1));
   sampling_.begin(1);
-  sampling_.run(*operators_, logits_.narrow(0, 0, 1), last_);
+  score_and_sample(hidden, 1);
 }
 
 /// Captures the largest graph first: its memory, beyond the tensors, suffices for the smaller ones.
@@ -169,15 +163,11 @@ void device_runner::begin_rows(step& step) {
   }
   slots_->kv.advance(cache::step(std::move(ran)));
 
-  const auto total = recorded ? tokens_ : static_cast<std::int64_t>(outputs_.size());
-  const auto first = std::min(total, logits_.size(0));
-  if (!recorded && first > 0) network_->score(*operators_, hidden.narrow(0, 0, first), logits_.narrow(0, 0, first));
-  if (!samples()) return follow(step, hidden, total);
-  const bool host_sees_some = describe_sampling(step, first);
-  if (first > 0) sampling_.run(*operators_, logits_.narrow(0, 0, first), last_);
-  if (host_sees_some) return show_to_host(step, hidden, total);
+  const auto total = recorded ? tokens_ : std::ssize(outputs_);
+  describe_wanted(step, total);
+  score_and_sample(hidden, total);
   share_sampled(step);
-  finish_on_device(step);
+  end_after_device(step);
 }
 
 /// Rows fail for which there is none.
@@ -198,15 +188,26 @@ void device_runner::reserve_memory(step& step) {
 
 bool device_runner::samples() const { return network_->ranks() == nullptr || network_->ranks()->place().is_first(); }
 
-/// Scores as often as rank 0 does, which gets the logits.
-void device_runner::follow(step& step, const at::Tensor& hidden, std::int64_t total) {
-  sampling_.begin(0);
-  for (auto first = logits_.size(0); first < total; first += logits_.size(0)) {
+/// Computes the logits of a step, unless a graph has, of at most as many rows at a time as logits_ has. Samples from
+/// them on rank 0, which alone gets them.
+void device_runner::score_and_sample(const at::Tensor& hidden, std::int64_t total) {
+  if (samples() && total > 0) sampling_.send();
+  for (std::int64_t first = 0; first < total; first += logits_.size(0)) {
     const auto count = std::min(total - first, logits_.size(0));
-    network_->score(*operators_, hidden.narrow(0, first, count), logits_.narrow(0, 0, count));
+    const auto logits = logits_.narrow(0, 0, count);
+    if (hidden.defined()) network_->score(*operators_, hidden.narrow(0, first, count), logits);
+    if (samples()) sampling_.sample(*operators_, logits, first, last_);
+    if (first == 0) show_to_host();
   }
-  share_sampled(step);
-  finish_on_device(step);
+  if (samples() && total > 0) sampling_.receive();
+}
+
+/// Enqueues the copy of the logits that the host wants, which are among the first ones.
+void device_runner::show_to_host() {
+  const auto turn = sampling_.turn();
+  for (const auto& each : wanted_by_turn_[turn])
+    if (each.by == sampled_by::host)
+      host_logits_[turn].narrow(0, each.first, each.count).copy_(logits_.narrow(0, each.first, each.count), true);
 }
 
 /// What a chained row of the next step reads.
@@ -268,7 +269,7 @@ void device_runner::put_in_order(const scheduler::step& step, bool recorded) {
   add_rows(false);
   auto& wanted = wanted_by_turn_[1 - sampling_.turn()];
   wanted.clear();
-  for (const auto what : {purpose::sample, purpose::score, purpose::output}) {
+  for (const auto what : {purpose::sample, purpose::output, purpose::score}) {
     std::int32_t begin = 0;
     for (std::size_t i = 0; i < order_.size(); ++i) {
       const auto& row = rows[static_cast<std::size_t>(order_[i])];
@@ -276,7 +277,7 @@ void device_runner::put_in_order(const scheduler::step& step, bool recorded) {
       const auto first = begin + part.begin;
       begin += row.count;
       if (part.count == 0) continue;
-      wanted.push_back({order_[i], what, recorded ? first : static_cast<std::int64_t>(outputs_.size()), part.count});
+      wanted.push_back({order_[i], what, recorded ? first : std::ssize(outputs_), part.count});
       for (auto output = first; output < first + part.count; ++output) outputs_.push_back(output);
     }
   }
@@ -307,22 +308,17 @@ at::Tensor device_runner::forward(std::span<const nn::token_row> rows) {
   return hidden;
 }
 
-/// Describes the sampling of the step to the device. True if the host needs some of the logits. Rows that sample are
-/// among the first `logits` ones.
-bool device_runner::describe_sampling(step& step, std::int64_t logits) {
-  sampling_.begin(logits);
-  bool host_sees_some = false;
-  for (auto& each : wanted_by_turn_[sampling_.turn()]) {
-    if (each.what == purpose::sample) {
-      each.by = describe(step, each);
-      const auto& row = step.rows[static_cast<std::size_t>(each.row)];
-      const auto described = each.by == sampled_by::device ? each.described : 0;
-      for (std::int64_t i = 0; i < each.count; ++i)
-        sampling_.row(each.first + i).slot = i < described ? kept_in(row, each.first + i) : -1;
-    }
-    host_sees_some |= each.by == sampled_by::host;
+/// Describes to the device what it samples and scores of the step's rows of logits. Nothing on other ranks than the
+/// first, where the host gets no logits, either.
+void device_runner::describe_wanted(step& step, std::int64_t logits) {
+  sampling_.begin(samples() ? logits : 0);
+  auto& wanted = wanted_by_turn_[sampling_.turn()];
+  if (!samples()) return wanted.clear();
+  for (auto& each : wanted) {
+    assert((each.what == purpose::score || each.first + each.count <= logits_.size(0)) && "beyond the host's rows");
+    if (each.what == purpose::sample) each.by = describe_samples(step, each);
+    if (each.what == purpose::score) each.by = describe_scores(step, each);
   }
-  return host_sees_some;
 }
 
 /// The entry of last_ in which a token is kept: the slot's, which a chained row reads, or one that nothing reads, for
@@ -332,20 +328,36 @@ std::int32_t device_runner::kept_in(const scheduler::row& row, std::int64_t samp
 }
 
 /// Fails the row if its guide or memory does; with drafts, there are no samples from there on.
-device_runner::sampled_by device_runner::describe(step& step, wanted_rows& samples) try {
+device_runner::sampled_by device_runner::describe_samples(step& step, wanted_rows& samples) try {
   const auto index = static_cast<std::size_t>(samples.row);
   const auto& row = step.rows[index];
   const auto drafts = step.drafts_of(row);
   auto& sampler = step.sampler_of(index);
   for (std::size_t i = 0; i <= drafts.size(); ++i) {
-    auto& how = sampling_.row(samples.first + static_cast<std::int64_t>(i));
+    const auto sample = samples.first + static_cast<std::int64_t>(i);
+    auto& how = sampling_.row(sample);
     if (!sampler.describe(row.chained, how, sampling_.lists(), drafts.first(i))) return sampled_by::host;
+    how.slot = kept_in(row, sample);
     ++samples.described;
   }
   return sampled_by::device;
 } catch (...) {
   if (samples.described > 0) return sampled_by::device;
   step.set_output(static_cast<std::size_t>(samples.row), {.error = diagnostics_of(std::current_exception())});
+  return sampled_by::none;
+}
+
+/// Fails the row if memory is short.
+device_runner::sampled_by device_runner::describe_scores(step& step, wanted_rows& scores) try {
+  const auto index = static_cast<std::size_t>(scores.row);
+  for (; scores.described < scores.count; ++scores.described) {
+    auto& how = sampling_.row(scores.first + scores.described);
+    const auto token = step.rows[index].position + static_cast<int>(scores.described);
+    step.sampler_of(index).describe_prompt(token, how, sampling_.lists());
+  }
+  return sampled_by::device;
+} catch (...) {
+  step.set_output(static_cast<std::size_t>(scores.row), {.error = diagnostics_of(std::current_exception())});
   return sampled_by::none;
 }
 
@@ -358,14 +370,56 @@ std::exception_ptr device_runner::told_to_ranks(const std::exception_ptr& error)
   return error;
 }
 
-void device_runner::finish_on_device(step& step) {
+/// Ends the step when the device has; where the host samples rows of it, on the engine's thread.
+void device_runner::end_after_device(step& step) {
   ++in_flight_;
   slots_->work->then([this, &step, turn = sampling_.turn()](std::exception_ptr error) {
     error = told_to_ranks(error);
-    if (!error) take_sampled(step, turn);
-    --in_flight_;
-    step.done(std::move(error));
+    if (error) return end(step, std::move(error));
+    take_results(step, turn);
+    const auto& wanted = wanted_by_turn_[turn];
+    const auto is_left = [](const auto& each) { return each.what == purpose::sample && each.by == sampled_by::host; };
+    if (std::ranges::none_of(wanted, is_left)) return end(step, nullptr);
+    sampled_on_host_[turn] = &step;
+    step.swaps().go_on([this, turn] { sample_on_host(turn); });
   });
+}
+
+void device_runner::end(step& step, std::exception_ptr error) {
+  --in_flight_;
+  step.done(std::move(error));
+}
+
+/// A row is not sampled if a token of its prompt cannot be scored.
+void device_runner::take_results(step& step, std::size_t turn) {
+  for (const auto what : {purpose::score, purpose::sample, purpose::output})
+    for (const auto& each : wanted_by_turn_[turn])
+      if (each.what == what && !step.rows[static_cast<std::size_t>(each.row)].failed) take(step, each, turn);
+}
+
+void device_runner::take(step& step, const wanted_rows& wanted, std::size_t turn) {
+  const auto index = static_cast<std::size_t>(wanted.row);
+  switch (wanted.what) {
+    case purpose::output:
+      return step.set_output(index, logits_output(logits_of(wanted, turn), options_.vocabulary));
+    case purpose::score:
+      return take_scores(step, wanted, turn);
+    case purpose::sample:
+      if (wanted.by != sampled_by::device) return;
+      step.set_output(index, outcome_of(turn, wanted.first));
+      for (int i = 1; i < wanted.described; ++i)
+        step.set_output_after(index, i - 1, outcome_of(turn, wanted.first + i));
+  }
+}
+
+void device_runner::take_scores(step& step, const wanted_rows& scores, std::size_t turn) {
+  const auto index = static_cast<std::size_t>(scores.row);
+  const auto first = step.rows[index].position;
+  for (int i = 0; i < scores.described; ++i) {
+    auto outcome = outcome_of(turn, scores.first + i);
+    if (outcome.error) return step.set_output(index, std::move(outcome));
+    step.sampler_of(index).set_prompt_score(first + i, std::move(outcome.chosen));
+  }
 }
 
 row_output device_runner::outcome_of(std::size_t turn, std::int64_t sample) const noexcept try {
@@ -374,71 +428,21 @@ row_output device_runner::outcome_of(std::size_t turn, std::int64_t sample) cons
   return {.error = diagnostics_of(std::current_exception()), .by_device = true};
 }
 
-void device_runner::take_sampled(step& step, std::size_t turn) {
+/// Those of the rows, on the host: [count, vocabulary].
+std::span<float> device_runner::logits_of(const wanted_rows& wanted, std::size_t turn) const {
+  return {host_logits_[turn].mutable_data_ptr<float>() + wanted.first * options_.vocabulary,
+          static_cast<std::size_t>(wanted.count * options_.vocabulary)};
+}
+
+/// And ends the step, whose other rows have their results.
+void device_runner::sample_on_host(std::size_t turn) {
+  auto& step = *sampled_on_host_[turn];
   for (const auto& each : wanted_by_turn_[turn]) {
     const auto index = static_cast<std::size_t>(each.row);
-    if (each.by != sampled_by::device || step.rows[index].failed) continue;
-    step.set_output(index, outcome_of(turn, each.first));
-    for (int i = 1; i < each.described; ++i) step.set_output_after(index, i - 1, outcome_of(turn, each.first + i));
+    if (each.what == purpose::sample && each.by == sampled_by::host && !step.rows[index].failed)
+      sample_row(step, index, logits_of(each, turn));
   }
-}
-
-void device_runner::sample(step& step, std::size_t row, std::span<float> scores) {
-  sample_row(step, row, scores);
-  last_.select(0, step.rows[row].slot).fill_(step.rows[row].sampled);
-}
-
-/// Scores tokens of a row from number `first` on.
-void device_runner::score_prompt(step& step, std::size_t row, int first, std::span<const float> scores) {
-  const auto width = static_cast<std::size_t>(options_.vocabulary);
-  first += slots_->kv.length(step.rows[row].slot) - step.rows[row].count;
-  for (; !scores.empty(); scores = scores.subspan(width), ++first)
-    if (auto error = step.sampler_of(row).score_prompt(scores.first(width), first))
-      return step.set_output(row, {.error = std::move(error)});
-}
-
-/// Copies the logits that the host wants, of at most as many rows at a time as logits_ has. Samples and scores there,
-/// or gathers the logits.
-void device_runner::show_to_host(step& step, const at::Tensor& hidden, std::int64_t total) {
-  const auto width = static_cast<std::size_t>(options_.vocabulary);
-  const auto& rows = step.rows;
-  const auto for_each_shown = [&](std::int64_t first, std::int64_t count, const auto& use) {
-    for (const auto& each : wanted_by_turn_[sampling_.turn()]) {
-      const auto begin = std::max(each.first, first), end = std::min(each.first + each.count, first + count);
-      if (begin < end && each.by == sampled_by::host) use(each, begin, end);
-    }
-  };
-  std::vector<std::vector<float>> gathered(rows.size());
-  for (std::int64_t first = 0; first < total; first += logits_.size(0)) {
-    const auto count = std::min(total - first, logits_.size(0));
-    if (first > 0) network_->score(*operators_, hidden.narrow(0, first, count), logits_.narrow(0, 0, count));
-    for_each_shown(first, count, [&](const wanted_rows&, std::int64_t begin, std::int64_t end) {
-      host_logits_.narrow(0, begin - first, end - begin).copy_(logits_.narrow(0, begin - first, end - begin), true);
-    });
-    slots_->work->wait();
-    check_ranks();
-    for_each_shown(first, count, [&](const wanted_rows& each, std::int64_t begin, std::int64_t end) {
-      const std::span scores(host_logits_.mutable_data_ptr<float>() + (begin - first) * options_.vocabulary,
-                             static_cast<std::size_t>(end - begin) * width);
-      const auto index = static_cast<std::size_t>(each.row);
-      switch (each.what) {
-        case purpose::sample:
-          return sample(step, index, scores);
-        case purpose::score:
-          return score_prompt(step, index, static_cast<int>(begin - each.first), scores);
-        case purpose::output:
-          return add_scores(step, index, gathered[index], scores);
-      }
-    });
-  }
-  for (const auto& each : wanted_by_turn_[sampling_.turn()]) {
-    const auto index = static_cast<std::size_t>(each.row);
-    if (each.what == purpose::output && !rows[index].failed)
-      step.set_output(index, {.scores = logits(std::move(gathered[index]), options_.vocabulary)});
-  }
-  take_sampled(step, sampling_.turn());
-  share_sampled(step);
-  step.done();
+  end(step, nullptr);
 }
 
 }  // namespace cogen::detail

@@ -27,16 +27,17 @@ struct device_runner_options {
   bool recorded = true;  ///< steps of few tokens replay graphs, if the device supports them and the cache is on it
 };
 
-/// How many rows of logits a runner computes at a time, in slots of that number.
+/// How many rows of logits a runner computes at a time, in slots of that number: all that one step samples from, and
+/// all that it returns.
 std::int64_t logits_rows(int slots, const device_runner_options& options);
 
 /// The most tokens of its steps.
 std::int64_t step_tokens(int slots, const device_runner_options& options);
 
 /// Executes steps on a network and a cache on a device. launch() only enqueues a step's work, and the device reports
-/// its end, so a step may be launched before the previous one has ended. If the host needs logits of a step (for rows
-/// that return them, for log-probabilities of prompts, and for samples with callbacks), the step has ended when
-/// launch() returns.
+/// its end, so a step may be launched before the previous one has ended. A step with rows that only the host can sample
+/// (those with the caller's own processor) ends on the launching thread, before a later launch; such rows are never
+/// chained.
 ///
 /// Where the cache gets memory as tokens come and the device refuses it, the rows that need it fail with
 /// error::out_of_memory, and the others run.
@@ -47,6 +48,9 @@ class device_runner final : public caching_runner {
  public:
   /// Steps in flight, at most: each has its own one of the buffers that steps use in turn.
   static constexpr int max_in_flight = 2;
+
+  /// Tokens of a step whose rows want output::all_logits.
+  static constexpr int max_all_logits_tokens = 64;
 
   /// Allocates all other memory that steps need. Throws std::invalid_argument if the caches are too large for the
   /// device's int32 token offsets. The slots are of the network's layers.
@@ -64,7 +68,7 @@ class device_runner final : public caching_runner {
   enum class sampled_by : std::uint8_t { host, device, none };
 
   /// What logits are wanted for, in the order of a step's logits.
-  enum class purpose : std::uint8_t { sample, score, output };
+  enum class purpose : std::uint8_t { sample, output, score };
 
   /// The rows [first, first + count) of the step's logits, which belong to one of its rows.
   struct wanted_rows {
@@ -73,7 +77,7 @@ class device_runner final : public caching_runner {
     std::int64_t first;
     std::int64_t count;
     sampled_by by = sampled_by::host;
-    std::int64_t described = 0;  // of the samples, where the device takes them
+    std::int64_t described = 0;  // of the rows, where the device samples or scores
   };
 
   /// Tokens [begin, begin + count) of a row.
@@ -91,19 +95,23 @@ class device_runner final : public caching_runner {
   at::Tensor run_recorded();
   at::Tensor run_ragged();
   at::Tensor forward(std::span<const nn::token_row> rows);
-  bool describe_sampling(step& step, std::int64_t logits);
-  sampled_by describe(step& step, wanted_rows& samples);
+  void describe_wanted(step& step, std::int64_t logits);
+  sampled_by describe_samples(step& step, wanted_rows& samples);
+  sampled_by describe_scores(step& step, wanted_rows& scores);
   bool samples() const;
-  void follow(step& step, const at::Tensor& hidden, std::int64_t total);
+  void score_and_sample(const at::Tensor& hidden, std::int64_t total);
+  void show_to_host();
   void share_sampled(const scheduler::step& step);
   void check_ranks() const;
   std::exception_ptr told_to_ranks(const std::exception_ptr& error) const noexcept;
-  void finish_on_device(step& step);
-  void show_to_host(step& step, const at::Tensor& hidden, std::int64_t total);
-  void sample(step& step, std::size_t row, std::span<float> scores);
-  void score_prompt(step& step, std::size_t row, int first, std::span<const float> scores);
+  void end_after_device(step& step);
+  void end(step& step, std::exception_ptr error);
+  void take_results(step& step, std::size_t turn);
+  void take(step& step, const wanted_rows& wanted, std::size_t turn);
+  void take_scores(step& step, const wanted_rows& scores, std::size_t turn);
   row_output outcome_of(std::size_t turn, std::int64_t sample) const noexcept;
-  void take_sampled(step& step, std::size_t turn);
+  std::span<float> logits_of(const wanted_rows& wanted, std::size_t turn) const;
+  void sample_on_host(std::size_t turn);
   std::int32_t kept_in(const scheduler::row& row, std::int64_t sample) const;
   void warm_up(std::int64_t single, std::int64_t prompt);
   void record_steps();
@@ -120,15 +128,16 @@ class device_runner final : public caching_runner {
   const std::unique_ptr<nn::encoder_reader> encoder_;              // null unless the network has one
   at::Tensor last_;                                                // [slots + logits_rows] int32: see kept_in()
   at::Tensor logits_;                                              // [logits_rows, vocabulary] float32
-  at::Tensor host_logits_;                                         // the same, on the host
+  std::array<at::Tensor, 2> host_logits_;                          // the same, on the host, by turn
   std::map<std::int64_t, std::unique_ptr<device::graph>> graphs_;  // by tokens
 
-  std::atomic<int> in_flight_ = 0;  // steps that wait for their callback
+  std::atomic<int> in_flight_ = 0;  // steps that have not ended
 
   std::vector<int> order_;                                  // of the step's rows: rows of one token first
   std::vector<nn::token_row> rows_;                         // [order]
   std::int64_t tokens_ = 0;                                 // of all of them
-  std::array<std::vector<wanted_rows>, 2> wanted_by_turn_;  // rows that sample first
+  std::array<std::vector<wanted_rows>, 2> wanted_by_turn_;  // in the order of their purposes
+  std::array<step*, 2> sampled_on_host_{};                  // what the device has computed of it, by turn
   std::vector<std::int32_t> outputs_;                       // indices into the step's tokens, in the same order
 };
 

@@ -41,15 +41,24 @@ void ranked_swaps::transferred(scheduler::swap_id name, std::exception_ptr error
   pass_on({name, std::move(error)});
 }
 
+void ranked_swaps::go_on(std::function<void()> job) noexcept {
+  std::unique_lock lock(mutex_);
+  auto* const to = to_;
+  lock.unlock();
+  to->go_on(std::move(job));
+}
+
 void ranked_swaps::pass_on(end what) noexcept {
+  swap_listener* to = nullptr;
   {
     const std::lock_guard lock(mutex_);
+    to = to_;
     const bool failed = std::erase(failed_elsewhere_, what.name) > 0;
     if (failed && !what.error)
       what.error = std::make_exception_ptr(std::runtime_error("another rank could not swap its part of the slot"));
     if (what.error) failed_.push_back(what.name);
   }
-  to_->transferred(what.name, std::move(what.error));
+  to->transferred(what.name, std::move(what.error));
 }
 
 std::vector<scheduler::swap_id> ranked_swaps::take_failed() {

@@ -33,7 +33,7 @@ class ranked_swaps final : public swap_listener {
   void release(const std::vector<scheduler::swap_id>& failed_elsewhere) noexcept;
 
   void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept override;
-  void go_on(std::function<void()> job) noexcept override { to_->go_on(std::move(job)); }
+  void go_on(std::function<void()> job) noexcept override;
 
   /// The swaps that were reported to have failed since the last call.
   std::vector<scheduler::swap_id> take_failed();

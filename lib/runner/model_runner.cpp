@@ -2,8 +2,7 @@
 
 #include "kernels/worker_pool.hpp"
 #include "nn/host_tensor.hpp"
-#include "runner/diagnostics_of.hpp"
-#include "runner/sample_row.hpp"
+#include "runner/row_outputs.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -11,17 +10,6 @@
 #include <utility>
 
 namespace cogen::detail {
-
-namespace {
-
-/// A copy of the logits. Fails the row if memory is short.
-row_output output_of(std::span<const float> scores, int vocabulary) noexcept try {
-  return {.scores = logits({scores.begin(), scores.end()}, vocabulary)};
-} catch (...) {
-  return {.error = diagnostics_of(std::current_exception())};
-}
-
-}  // namespace
 
 model_runner::model_runner(std::shared_ptr<const model> model, std::shared_ptr<cpu_slots> slots,
                            std::string snapshot_format, swap_room room, workspace run)
@@ -156,7 +144,7 @@ void model_runner::set_outputs(step& step, float* scores) {
       case scheduler::output::all_logits: {
         const auto count =
             rows[i].wanted == scheduler::output::all_logits ? static_cast<std::size_t>(rows[i].count) : 1;
-        step.set_output(i, output_of({scores, count * width}, vocabulary()));
+        step.set_output(i, logits_output({scores, count * width}, vocabulary()));
         scores += count * width;
       }
     }

@@ -146,31 +146,6 @@ BOOST_DATA_TEST_CASE(what_is_sampled_is_what_the_processor_samples, data::make({
     BOOST_TEST(received[i] == expected[i], boost::test_tools::per_element());
 }
 
-// For what the host needs of a step, the engine waits for the device, and so do all rows of the step.
-BOOST_AUTO_TEST_CASE(log_probabilities_are_not_waited_for) {
-  const auto check = [](const sampling_params& how, bool waited_for) {
-    const auto where = std::make_shared<plain_backend>();
-    int waits = 0;
-    where->before = [&](std::string_view what) { waits += what == "wait" ? 1 : 0; };
-    const auto model = golden_model_on(where, "llama_default");
-    engine running(model, small_engine(*model));
-    const auto before = waits;
-    drive(running, [&]() -> net::awaitable<void> {
-      auto stream = running.generate(
-          {.prompt = token_ids(some_tokens(*model, 9, 3)), .max_tokens = 20, .sampling = how, .ignore_eos = true});
-      const auto whole = co_await stream.async_complete();
-      BOOST_TEST(whole.tokens.size() == 20U);
-      if (how.logprobs)
-        for (const auto& each : whole.tokens) BOOST_TEST(each.top.size() == static_cast<std::size_t>(*how.logprobs));
-    });
-    BOOST_TEST(waited_for == (waits - before >= 20));
-  };
-  check({}, false);
-  check({.logprobs = 7}, false);
-  check({.temperature = 1, .seed = 2, .logprobs = 7, .logprobs_mode = logprobs_mode::processed}, false);
-  check({.logprobs = 7, .processor = [](auto, auto) {}}, true);
-}
-
 BOOST_AUTO_TEST_CASE(processed_log_probabilities_are_those_of_the_processor) {
   const auto model = golden_model_on(std::make_shared<plain_backend>(), "llama_default");
   const auto reference = golden_model("llama_default");

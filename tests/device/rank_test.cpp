@@ -48,12 +48,12 @@ std::shared_ptr<const model> model_with(const std::shared_ptr<lone_rank>& ranks)
                                        nn::model_text{}, std::make_unique<nn::network_on_device>(std::move(on_device)));
 }
 
-/// What a stream of 9 tokens ends with; empty: well. With log-probabilities the host samples.
+/// What a stream of 9 tokens ends with; empty: well. With a processor the host samples.
 std::string end_of_stream(engine& running, bool on_host) {
   net::io_context context;
   std::string end = "it has not ended";
   auto wanted = request{.prompt = token_ids({1, 2, 3}), .max_tokens = 9, .ignore_eos = true};
-  if (on_host) wanted.sampling.logprobs = 1;
+  if (on_host) wanted.sampling.processor = [](auto, auto) {};
   auto stream = running.generate(wanted);
   stream.async_complete(net::bind_executor(
       context, [&](error_code code, const completion&) { end = code ? stream.error().message() : ""; }));

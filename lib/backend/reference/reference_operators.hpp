@@ -5,7 +5,7 @@
 namespace cogen::device {
 
 /// Everything in LibTorch's operators. Runs where its tensors are. Quantized tokens are stored dequantized.
-class reference_operators final : public tensor_operators {
+class reference_operators : public tensor_operators {
  public:
   std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
                                     std::int64_t head_dim) override;

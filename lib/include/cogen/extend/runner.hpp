@@ -63,6 +63,11 @@ class row_sampler {
   /// token of its prompt follows. Called between the forward and sample(), on any threads, for several tokens at once.
   /// An error becomes the row's own. Where a runner does not call it, request::prompt_logprobs reports zeros.
   virtual diagnostics score_prompt(std::span<const float> scores, int index) noexcept;
+  /// The same where a device scores: describes what it needs, except the logits. Called within runner::launch(), and
+  /// then set_prompt_score() with the result. Throws std::bad_alloc, which becomes the row's own.
+  virtual void describe_prompt(int index, sampling_row& row, sampling_lists& lists);
+  /// The result of a device, from device_outcome(). Called as score_prompt() is, in its place.
+  virtual void set_prompt_score(int index, sampled_token scored) noexcept;
   /// Describes what a device needs to sample the row, except its slot: fills `row` and appends its lists to `lists`.
   /// Called within runner::launch(). `chained` is that of the step's row: then only the device knows the token before
   /// the sampled one, and `row.unknown_last` is set. The runner gets the result from device_outcome(), and the token
@@ -80,8 +85,8 @@ class swap_listener {
  public:
   virtual ~swap_listener() = default;
   virtual void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept = 0;  ///< the swap has ended
-  /// Schedules `job` to run on the launching thread before the next step, to continue a swap. At most one job for each
-  /// swap, before its end. If the engine ends first, the job is not called.
+  /// Schedules `job` to run on the launching thread before the next step, to continue a swap or to end a step. At most
+  /// one job at a time for each swap and each step, before its end. If the engine ends first, the job is not called.
   virtual void go_on(std::function<void()> job) noexcept = 0;
 };
 

@@ -1,8 +1,17 @@
-#include "runner/sample_row.hpp"
+#include "runner/row_outputs.hpp"
 
+#include "runner/diagnostics_of.hpp"
+
+#include <exception>
 #include <utility>
 
 namespace cogen::detail {
+
+row_output logits_output(std::span<const float> scores, int vocabulary) noexcept try {
+  return {.scores = logits({scores.begin(), scores.end()}, vocabulary)};
+} catch (...) {
+  return {.error = diagnostics_of(std::current_exception())};
+}
 
 void sample_row(step& step, std::size_t row, std::span<float> scores) noexcept {
   auto& sampler = step.sampler_of(row);
