@@ -1,6 +1,7 @@
 #include "decoding.hpp"
 
 #include "engine_on_device.hpp"
+#include "extra_request.hpp"
 #include "nn/device_layout.hpp"
 #include "nn/network_on_device.hpp"
 #include "statistics.hpp"
@@ -100,6 +101,9 @@ seen run(engine& running, std::int64_t vocabulary, const cell& what, const setti
                   });
   }
   if (!swapping_clients.empty()) net::co_spawn(context, take_turns(swapping_clients, streams, all.turns), rethrow);
+  if (!wanted.beside.empty())
+    net::co_spawn(context, run_extra(running, wanted.beside, what.context + wanted.new_tokens, vocabulary, streams),
+                  rethrow);
   context.run();
   return all;
 }
@@ -165,8 +169,9 @@ double step_alone(const model& of, const cell& what, const settings& wanted) {
 }
 
 measurement measure(const std::shared_ptr<const model>& of, const cell& what, const settings& wanted) {
-  auto running = make_engine(of, what.requests + (wanted.swapping_clients > 0 ? 1 : 0),
-                             std::max(wanted.max_length, what.context + wanted.new_tokens), wanted);
+  auto running =
+      make_engine(of, what.requests + (wanted.swapping_clients > 0 ? 1 : 0) + (wanted.beside.empty() ? 0 : 1),
+                  std::max(wanted.max_length, what.context + wanted.new_tokens), wanted);
   measurement result;
   const auto begin = std::chrono::steady_clock::now();
   const auto all = run(running, of->config().vocabulary, what, wanted);
@@ -206,12 +211,12 @@ void measure_decoding(const std::shared_ptr<const model>& of, const cell& what, 
   const double prefill = over(runs, &measurement::prefill).median, cache = over(runs, &measurement::cache).median;
   if (wanted.json)
     fmt::print(
-        "{{\"requests\": {}, \"context\": {}, \"decode_tokens_per_second\": {:.1f}, "
+        "{{\"requests\": {}, \"context\": {}, \"beside\": \"{}\", \"decode_tokens_per_second\": {:.1f}, "
         "\"decode_tokens_per_second_range\": [{:.1f}, {:.1f}], \"steps_per_second\": {:.2f}, \"step_ms\": {:.3f}, "
         "\"step_alone_ms\": {:.3f}, \"share_of_bandwidth\": {:.3f}, \"prefill_tokens_per_second\": {:.0f}, "
         "\"first_token_ms\": {:.2f}, \"cache_gb\": {:.4f}, \"turns\": {}}}\n",
-        what.requests, what.context, decode.median, decode.least, decode.most, steps, 1000 / steps, 1000 * alone, share,
-        prefill, first.median * 1000, cache, over(runs, &measurement::turns).median);
+        what.requests, what.context, wanted.beside, decode.median, decode.least, decode.most, steps, 1000 / steps,
+        1000 * alone, share, prefill, first.median * 1000, cache, over(runs, &measurement::turns).median);
   else
     fmt::print(
         "{:>8}  {:>7}  {:>10.1f} ({:.1f}-{:.1f})  {:>7.2f}  {:>8.2f}  {:>15.1f} %  {:>13.0f}  {:>14.1f}  {:>8.3f}\n",

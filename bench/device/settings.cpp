@@ -1,6 +1,7 @@
 #include "settings.hpp"
 
 #include "command_line.hpp"
+#include "extra_request.hpp"
 #include "random_model.hpp"
 
 #include <cogen/cache/transfer.hpp>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <memory>
 #include <sstream>
 #include <stdexcept>
@@ -111,6 +113,8 @@ po::options_description described(settings& wanted, written& words) {
   add("repeat", po::value(&wanted.repeat)->default_value(7), "runs of each cell: the median is shown, and the range");
   add("swapping-clients", po::value(&wanted.swapping_clients)->default_value(0),
       "sequences of as many tokens that take turns in one slot beside the requests: each is swapped out and restored");
+  add("beside", po::value(&wanted.beside)->default_value(""),
+      fmt::format("one more request beside those of --cells: {}", fmt::join(extra_kinds, ", ")).c_str());
   add("max-length", po::value(&wanted.max_length)->default_value(0),
       "tokens that a slot of --cells can hold, if they are more than the cell's; memory comes with tokens");
   add("quantized", po::value(&words.kv_quantization)->default_value(""),
@@ -151,6 +155,8 @@ engine_options engine_of(const written& words) {
 void check(const settings& wanted, const written& words) {
   if (wanted.new_tokens < 2 || wanted.repeat < 1 || wanted.slots < 1)
     throw std::invalid_argument("--new-tokens must be at least 2, --repeat and --slots at least 1");
+  if (!wanted.beside.empty() && std::ranges::find(extra_kinds, wanted.beside) == extra_kinds.end())
+    throw std::invalid_argument(fmt::format("--beside {}: there are {}", wanted.beside, fmt::join(extra_kinds, ", ")));
   if (wanted.max_length < 0) throw std::invalid_argument("--max-length must be at least 0");
   if (words.window != 0 && words.window <= sinks_of_a_window)
     throw std::invalid_argument(

@@ -34,6 +34,7 @@ struct settings {
   int new_tokens = 0;
   int repeat = 0;
   int swapping_clients = 0;
+  std::string beside;  ///< one of extra_kinds, or empty
   int max_length = 0;  ///< tokens that a slot can hold, at least; 0: those of the cell
   device_weights weights = device_weights::whole;
   bool eager = false;
