@@ -70,7 +70,7 @@ class cuda_backend final : public backend {
 
   int max_recorded_row() const override { return 16; }
   prompt_attention_counts prompt_attention() const override { return attended_->counts(); }
-  std::int64_t max_vocabulary() const override { return cuda::max_sampled_vocabulary; }
+  std::int64_t max_vocabulary() const override { return cogen::cuda::max_sampled_vocabulary; }
 
   void synchronize() const override { c10::cuda::getDefaultCUDAStream(number_).synchronize(); }
 
