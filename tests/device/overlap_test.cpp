@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(an_error_of_the_device_ends_them_all) {
   const auto where = std::make_shared<plain_backend>();
   const auto model = golden_model_on(where, "llama_default");
   int died = 0;
-  for (int failing = 1; died >= 0; failing += 7) {
+  for (int failing = 1;; ++failing) {
     engine running(model, small_engine(*model));
     running.poll_one();
     int calls = 0, ended = 0, failed = 0;
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(an_error_of_the_device_ends_them_all) {
     if (failed == 0) break;
     ++died;
   }
-  BOOST_TEST(died > 10);
+  BOOST_TEST(died > 100);
 }
 
 /// Has no numbers where a token of a prompt is scored.
