@@ -12,6 +12,7 @@
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <deque>
@@ -46,8 +47,14 @@ struct received {
 };
 
 net::awaitable<void> generate(engine& running, request wanted, received& into) {
+  const auto alternatives = static_cast<std::size_t>(wanted.sampling.logprobs.value_or(0));
+  const auto tokens = static_cast<std::size_t>(wanted.max_tokens.value());
   auto stream = running.generate(std::move(wanted));
-  for (const auto& each : (co_await stream.async_complete()).tokens) into.tokens.push_back(each.id);
+  for (const auto& each : (co_await stream.async_complete()).tokens) {
+    into.tokens.push_back(each.id);
+    BOOST_TEST(each.top.size() == alternatives);
+  }
+  BOOST_TEST(into.tokens.size() == tokens);
   for (const auto& each : stream.prompt_logprobs()) {
     into.numbers.push_back(each.logprob);
     for (const auto& other : each.top) into.numbers.push_back(other.logprob);
@@ -97,10 +104,11 @@ extra sampled(std::string name, sampling_params how) {
 
 const std::vector<extra> extras{
     sampled("tokens", {.temperature = 1, .seed = 1}),
-    sampled("log-probabilities", {.temperature = 1, .seed = 2, .logprobs = 7}),
+    sampled("log-probabilities", {.logprobs = 7}),
     sampled("processed log-probabilities",
             {.temperature = 1, .seed = 3, .logprobs = 7, .logprobs_mode = logprobs_mode::processed}),
-    sampled("a processor", {.temperature = 2, .seed = 6, .processor = [](auto, auto scores) { scores[3] += 2; }}),
+    sampled("a processor",
+            {.temperature = 2, .seed = 6, .logprobs = 7, .processor = [](auto, auto scores) { scores[3] += 2; }}),
     {"logits of the last token", read_last},
     {"logits of all tokens", read_all},
     {"log-probabilities of a prompt", score}};
@@ -120,16 +128,19 @@ std::vector<received> run_all(engine& running, const model& model, bool external
   return results;
 }
 
+void check_near(const std::vector<float>& numbers, const std::vector<float>& expected) {
+  BOOST_REQUIRE_EQUAL(numbers.size(), expected.size());
+  float off = 0;
+  for (std::size_t i = 0; i < numbers.size(); ++i) off = std::max(off, std::abs(numbers[i] - expected[i]));
+  BOOST_TEST(off < 1e-3F);
+}
+
 void check_equal(const std::vector<received>& results, const std::vector<received>& expected) {
   for (std::size_t i = 0; i < results.size(); ++i) {
     BOOST_TEST_CONTEXT(extras[i]) {
       BOOST_TEST(results[i].tokens == expected[i].tokens, boost::test_tools::per_element());
-      BOOST_REQUIRE_EQUAL(results[i].numbers.size(), expected[i].numbers.size());
       BOOST_TEST(!(results[i].tokens.empty() && results[i].numbers.empty()));
-      float off = 0;
-      for (std::size_t k = 0; k < results[i].numbers.size(); ++k)
-        off = std::max(off, std::abs(results[i].numbers[k] - expected[i].numbers[k]));
-      BOOST_TEST(off < 1e-3F);
+      check_near(results[i].numbers, expected[i].numbers);
     }
   }
 }
@@ -238,13 +249,7 @@ BOOST_DATA_TEST_CASE(logits_of_all_tokens_come_over_several_steps, data::make({1
           if (error) std::rethrow_exception(error);
         });
   settle(running, context);
-  for (const auto& each : results) {
-    BOOST_REQUIRE_EQUAL(each.numbers.size(), expected.numbers.size());
-    float off = 0;
-    for (std::size_t k = 0; k < each.numbers.size(); ++k)
-      off = std::max(off, std::abs(each.numbers[k] - expected.numbers[k]));
-    BOOST_TEST(off < 1e-3F);
-  }
+  for (const auto& each : results) check_near(each.numbers, expected.numbers);
 }
 
 /// At every call of the device, while all of them run. None is left without an end.
