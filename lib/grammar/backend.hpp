@@ -14,7 +14,7 @@ class backend {
   virtual ~backend() = default;
 
   /// Of a grammar in EBNF whose first rule is `root`. Called from any thread. Throws grammar_error.
-  virtual std::shared_ptr<const compiled_grammar> compile(const std::string& ebnf) = 0;
+  virtual std::shared_ptr<compiled_grammar> compile(const std::string& ebnf) = 0;
 };
 
 /// XGrammar, or, in a build without it, what refuses every grammar.

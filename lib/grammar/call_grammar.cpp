@@ -174,7 +174,7 @@ class grammar_writer {
     if (!schema || object.empty()) object["additionalProperties"] = false;
     if (!object.contains("type")) object["type"] = "object";
     if (object["type"] != "object") throw grammar_error("their type must be \"object\"");
-    return add_json_schema(boost::json::serialize(object), rules_);
+    return add_json_schema(boost::json::serialize(object), rules_).name;
   }
 
   /// Each parameter in its delimiters, in the order of the schema.
@@ -211,7 +211,7 @@ class grammar_writer {
     auto value = property.as_object();
     for (const auto* key : {"$defs", "definitions"})
       if (const auto* shared = member(schema, key)) value[key] = *shared;
-    return sequence({open, line_end, add_json_schema(boost::json::serialize(value), rules_), close});
+    return sequence({open, line_end, add_json_schema(boost::json::serialize(value), rules_).name, close});
   }
 
   static std::string any_of(std::string_view name, const boost::json::value& values) {

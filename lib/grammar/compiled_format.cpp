@@ -9,4 +9,6 @@ std::size_t compiled_format::bytes() const noexcept { return grammar_->bytes(); 
 
 const text::tokenizer& compiled_format::tokens() const noexcept { return grammar_->tokens(); }
 
+std::span<const loosened_keyword> compiled_format::loosened() const noexcept { return grammar_->loosened(); }
+
 }  // namespace cogen

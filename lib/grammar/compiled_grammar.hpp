@@ -1,11 +1,15 @@
 #pragma once
 
 #include "cogen/guide.hpp"
+#include "cogen/loosened_keyword.hpp"
 #include "cogen/text/tokenizer.hpp"
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace cogen::grammar {
 
@@ -22,6 +26,15 @@ class compiled_grammar {
 
   /// The tokenizer that it was compiled for.
   virtual const text::tokenizer& tokens() const noexcept = 0;
+
+  /// The keywords of the schema that its texts are not held to.
+  std::span<const loosened_keyword> loosened() const noexcept { return loosened_; }
+
+  /// Before it is shared.
+  void set_loosened(std::vector<loosened_keyword> keywords) { loosened_ = std::move(keywords); }
+
+ private:
+  std::vector<loosened_keyword> loosened_;
 };
 
 }  // namespace cogen::grammar

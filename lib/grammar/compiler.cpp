@@ -3,7 +3,6 @@
 #include "grammar/ebnf.hpp"
 #include "grammar/ebnf_check.hpp"
 #include "grammar/grammar_error.hpp"
-#include "grammar/json_schema.hpp"
 #include "grammar/regex_syntax.hpp"
 #include "text/utf8.hpp"
 
@@ -26,7 +25,7 @@ milliseconds thread_time() {
 
 /// Tells any two formats apart.
 std::string key_of(const response_format& format) {
-  auto key = std::to_string(static_cast<int>(format.type)) + format.text;
+  auto key = std::to_string(static_cast<int>(format.type)) + (format.strict ? "" : "l") + ":" + format.text;
   for (const auto& each : format.choices) key += std::to_string(each.size()) + ":" + each;
   return key;
 }
@@ -50,19 +49,20 @@ std::string ebnf_of_choices(const std::vector<std::string>& choices, std::size_t
   return "root ::= " + alternatives(parts) + "\n";
 }
 
-std::string ebnf_of(const response_format& format, const compile_limits& limits) {
+schema_grammar ebnf_of(const response_format& format, const compile_limits& limits) {
   check_text(format.text, limits.text_bytes);
   switch (format.type) {
     case format_kind::json_object:
       return ebnf_of_json_schema(R"({"type": "object"})");
     case format_kind::json_schema:
-      return ebnf_of_json_schema(format.text, {.schemas = limits.schemas});
+      return ebnf_of_json_schema(format.text, {.schemas = limits.schemas},
+                                 format.strict ? schema_mode::strict : schema_mode::loosened);
     case format_kind::regex:
-      return "root ::= " + ebnf_of(parse_regex(format.text, regex_match::whole)) + "\n";
+      return {"root ::= " + ebnf_of(parse_regex(format.text, regex_match::whole)) + "\n"};
     case format_kind::grammar:
-      return format.text;
+      return {format.text};
     case format_kind::choice:
-      return ebnf_of_choices(format.choices, limits.text_bytes);
+      return {ebnf_of_choices(format.choices, limits.text_bytes)};
   }
   throw grammar_error("the kind of the format is unknown");
 }
@@ -77,28 +77,26 @@ std::shared_ptr<const compiled_grammar> compiler::compile(const response_format&
       key_of(format), [&] { return ebnf_of(format, options_.limits); }, format.type != format_kind::grammar);
 }
 
-std::shared_ptr<const compiled_grammar> compiler::compile_rules(const std::string& ebnf) {
+std::shared_ptr<const compiled_grammar> compiler::compile_rules(const schema_grammar& rules) {
   return find_or_compile(
-      "rules " + ebnf, [&] { return ebnf; }, true);
+      "rules " + rules.ebnf, [&] { return rules; }, true);
 }
 
-std::shared_ptr<const compiled_grammar> compiler::find_or_compile(std::string key,
-                                                                  const std::function<std::string()>& write,
-                                                                  bool patterns) {
+std::shared_ptr<const compiled_grammar> compiler::find_or_compile(std::string key, const writer& write, bool patterns) {
   if (auto known = find(key)) return known;
   auto grammar = compile_new(write, patterns);
   keep(std::move(key), grammar);
   return grammar;
 }
 
-std::shared_ptr<const compiled_grammar> compiler::compile_new(const std::function<std::string()>& write,
-                                                              bool patterns) {
+std::shared_ptr<const compiled_grammar> compiler::compile_new(const writer& write, bool patterns) {
   const auto& limits = options_.limits;
   auto& backend = backend_of_vocabulary();
   const auto start = thread_time();
-  const auto ebnf = write();
-  check_ebnf(ebnf, {.states = limits.states, .patterns = patterns});
-  auto grammar = backend.compile(ebnf);
+  auto rules = write();
+  check_ebnf(rules.ebnf, {.states = limits.states, .patterns = patterns});
+  auto grammar = backend.compile(rules.ebnf);
+  grammar->set_loosened(std::move(rules.loosened));
   if (grammar->bytes() > limits.bytes)
     throw grammar_error("the compiled grammar takes " + std::to_string(grammar->bytes()) + " bytes; the limit is " +
                         std::to_string(limits.bytes));

@@ -4,6 +4,7 @@
 #include "cogen/text/tokenizer.hpp"
 #include "grammar/backend.hpp"
 #include "grammar/compiled_grammar.hpp"
+#include "grammar/json_schema.hpp"
 
 #include <cstddef>
 #include <functional>
@@ -27,7 +28,7 @@ class compiler {
   std::shared_ptr<const compiled_grammar> compile(const response_format& format);
 
   /// The same for a grammar of ours, as check_ebnf() takes it with patterns.
-  std::shared_ptr<const compiled_grammar> compile_rules(const std::string& ebnf);
+  std::shared_ptr<const compiled_grammar> compile_rules(const schema_grammar& rules);
 
   std::size_t cached_bytes() const;
 
@@ -39,9 +40,9 @@ class compiler {
 
   std::shared_ptr<const compiled_grammar> find(const std::string& key);
   void keep(std::string key, const std::shared_ptr<const compiled_grammar>& grammar);
-  std::shared_ptr<const compiled_grammar> compile_new(const std::function<std::string()>& write, bool patterns);
-  std::shared_ptr<const compiled_grammar> find_or_compile(std::string key, const std::function<std::string()>& write,
-                                                          bool patterns);
+  using writer = std::function<schema_grammar()>;
+  std::shared_ptr<const compiled_grammar> compile_new(const writer& write, bool patterns);
+  std::shared_ptr<const compiled_grammar> find_or_compile(std::string key, const writer& write, bool patterns);
 
   backend& backend_of_vocabulary();
 

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <cogen/loosened_keyword.hpp>
+
 #include <stdexcept>
+#include <string>
+#include <utility>
 
 namespace cogen::grammar {
 
@@ -8,6 +12,21 @@ namespace cogen::grammar {
 class grammar_error : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
+};
+
+/// A keyword of a schema that no grammar of ours keeps.
+class keyword_error : public grammar_error {
+ public:
+  keyword_error(const std::string& message, loosened_keyword refused)
+      : grammar_error(message), keyword(std::move(refused)) {}
+
+  loosened_keyword keyword;
+};
+
+/// A schema that is too large as a whole.
+class schema_size_error : public grammar_error {
+ public:
+  using grammar_error::grammar_error;
 };
 
 }  // namespace cogen::grammar

@@ -2,11 +2,14 @@
 
 #include "grammar/grammar_error.hpp"
 #include "grammar/schema_cases.hpp"
+#include "grammar/schema_loosening.hpp"
 #include "json/printable.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <map>
+#include <utility>
 
 namespace cogen::grammar {
 namespace {
@@ -22,8 +25,12 @@ std::string optional(const std::string& part) { return "(" + part + ")?"; }
 
 class schema_writer {
  public:
-  schema_writer(std::string_view schema, rule_list& rules, const schema_limits& limits)
-      : document_(schema), budget_(limits.schemas), cases_(document_, budget_), limits_(limits), rules_(rules) {}
+  schema_writer(json::value schema, rule_list& rules, const schema_limits& limits)
+      : document_(std::move(schema)),
+        budget_(limits.schemas),
+        cases_(document_, budget_),
+        limits_(limits),
+        rules_(rules) {}
 
   std::string run() {
     const schema_set whole = {&document_.root()};
@@ -37,7 +44,7 @@ class schema_writer {
     if (schemas.empty()) return "value";
     const auto [known, is_new] = names_.try_emplace(schemas);
     if (!is_new) return known->second;
-    if (++depth_ > max_nested_schemas) throw grammar_error("JSON schema: it nests more than 200 schemas");
+    if (++depth_ > max_nested_schemas) throw schema_size_error("JSON schema: it nests more than 200 schemas");
     const auto name = known->second = rules_.new_name("schema");
     write(name, schemas);
     --depth_;
@@ -50,7 +57,8 @@ class schema_writer {
     if (parts.empty()) throw grammar_error("JSON schema: a part of it allows no value");
     rules_.add(name, alternatives(parts));
     if (rules_.size() > limits_.bytes)
-      throw grammar_error("JSON schema: its grammar exceeds the limit of " + std::to_string(limits_.bytes) + " bytes");
+      throw schema_size_error("JSON schema: its grammar exceeds the limit of " + std::to_string(limits_.bytes) +
+                              " bytes");
   }
 
   static void add(std::vector<std::string>& parts, std::optional<std::string> part) {
@@ -67,7 +75,7 @@ class schema_writer {
       for (const bool value : {true, false})
         if (cases_.allows(applied, value)) add(parts, literal(value ? "true" : "false"));
     if (cases_.allows(applied, value_type::number)) add(parts, number(applied));
-    if (cases_.allows(applied, value_type::string)) add(parts, string(cases_.strings_of(applied)));
+    if (cases_.allows(applied, value_type::string)) add(parts, string(applied));
     if (cases_.allows(applied, value_type::array)) add(parts, array(applied));
     if (cases_.allows(applied, value_type::object)) add(parts, object(applied));
   }
@@ -107,16 +115,17 @@ class schema_writer {
     if (factors.empty() && range.unlimited()) return range.integer ? "integer" : "number";
     if (factors.empty()) return regular(numbers(range));
     if (factors.size() > 1)
-      document_.refuse(*applied.front().schema, "several multipleOf are not supported for one number");
-    if (range.unlimited()) return multiples_of(factors.front(), range.integer, rules_);
+      cases_.refuse(applied, {"multipleOf"}, "several multipleOf are not supported for one number");
+    if (range.unlimited())
+      return kept(applied, {"multipleOf"}, [&] { return multiples_of(factors.front(), range.integer, rules_); });
     return listed_multiples(applied, range, factors.front());
   }
 
   std::optional<std::string> listed_multiples(const schema_case& applied, const number_range& range,
                                               const decimal& factor) {
     const auto refuse = [&] {
-      document_.refuse(*applied.front().schema,
-                       "multipleOf beside minimum or maximum is supported for up to 1000 integers");
+      cases_.refuse(applied, {"multipleOf"},
+                    "multipleOf beside minimum or maximum is supported for up to 1000 integers");
     };
     if (!range.least || !range.most || !factor.fraction.empty()) refuse();
     const auto value_of = [](const decimal& number) { return std::stold(number.text()); };
@@ -134,9 +143,27 @@ class schema_writer {
     return alternatives(parts);
   }
 
+  std::optional<std::string> string(const schema_case& applied) {
+    return kept(applied, {"pattern", "format", "maxLength", "minLength", "not"},
+                [&] { return string(cases_.strings_of(applied)); });
+  }
+
   std::optional<std::string> string(const string_rules& strings) {
     if (strings.unlimited()) return "string";
     return regular(strings_in_json(strings));
+  }
+
+  /// What `write` writes for a case; what it cannot keep is one of these keywords.
+  template <typename Write>
+  std::optional<std::string> kept(const schema_case& applied, std::initializer_list<const char*> keywords,
+                                  const Write& write) {
+    try {
+      return write();
+    } catch (const keyword_error&) {
+      throw;
+    } catch (const grammar_error& error) {
+      cases_.refuse(applied, keywords, error.what());
+    }
   }
 
   /// A rule of its own, which the backend compiles once for all schemas that have it.
@@ -156,8 +183,8 @@ class schema_writer {
     if (count.least > count.most) return std::nullopt;
     if (count.most == 0) return sequence({literal("["), "ws", literal("]")});
     if (count.least > max_items || (count.most != repetition::unlimited && count.most > max_items))
-      document_.refuse(*applied.front().schema,
-                       "minItems and maxItems are supported up to " + std::to_string(max_items) + " items");
+      cases_.refuse(applied, {"maxItems", "minItems"},
+                    "minItems and maxItems are supported up to " + std::to_string(max_items) + " items");
     return sequence({literal("["), "ws", items(applied, 0, prefix, count), literal("]")});
   }
 
@@ -165,11 +192,11 @@ class schema_writer {
     for (const auto& [schema, parent, evaluates] : applied) {
       const auto* unique = member(*schema, "uniqueItems");
       if (unique && unique->get_bool() && count.most > 1)
-        document_.refuse(*schema, "the keyword \"uniqueItems\" is not supported for more than one item");
+        document_.refuse(*schema, "uniqueItems", "the keyword \"uniqueItems\" is not supported for more than one item");
       const auto* least = member(*schema, "minContains");
       const bool asks_nothing = least && number_of(*least) == 0 && !member(*schema, "maxContains");
       if (member(*schema, "contains") && !asks_nothing)
-        document_.refuse(*schema, "the keyword \"contains\" is not supported");
+        document_.refuse(*schema, "contains", "the keyword \"contains\" is not supported");
     }
   }
 
@@ -273,19 +300,22 @@ class schema_writer {
       auto keys = key_rules(applied);
       if (!keys) return std::nullopt;
       keys->excluded.insert(keys->excluded.end(), excluded.begin(), excluded.end());
-      add_members(string(*keys), cases_.other_property_of(applied, std::nullopt));
+      add_members(key(applied, *keys), cases_.other_property_of(applied, std::nullopt));
     }
     for (const auto& pattern : patterns) {
       auto keys = key_rules(applied);
       if (!keys) return std::nullopt;
-      keys->patterns.emplace("the pattern " + cogen::json::in_quotes(pattern),
-                             parse_regex(pattern, regex_match::search));
-      add_members(string(*keys), cases_.other_property_of(applied, pattern));
+      keys->patterns.emplace("the pattern " + cogen::json::in_quotes(pattern), cases_.pattern_of(applied, pattern));
+      add_members(key(applied, *keys), cases_.other_property_of(applied, pattern));
     }
     if (parts.empty()) return std::nullopt;
     const auto name = rules_.new_name("member");
     rules_.add(name, alternatives(parts));
     return name;
+  }
+
+  std::optional<std::string> key(const schema_case& applied, const string_rules& rules) {
+    return kept(applied, {"propertyNames", "patternProperties", "additionalProperties"}, [&] { return string(rules); });
   }
 
   /// Other properties than the listed ones come only where a schema speaks of them.
@@ -303,7 +333,7 @@ class schema_writer {
     const auto cases = cases_.expand(names);
     if (cases.empty()) return std::nullopt;
     if (cases.size() > 1 || cases_.values_of(cases.front()))
-      document_.refuse(*applied.front().schema, "propertyNames with a choice of names is not supported");
+      cases_.refuse(applied, {"propertyNames"}, "propertyNames with a choice of names is not supported");
     if (!cases_.allows(cases.front(), value_type::string)) return std::nullopt;
     return cases_.strings_of(cases.front());
   }
@@ -314,14 +344,14 @@ class schema_writer {
     if (all.count.least > all.count.most || all.required > all.count.most) return false;
     if (!all.other && all.count.least > listed) return false;
     if (all.count.least > std::max<std::uint64_t>(all.required, 1) && !(all.count.least == listed && !all.other))
-      document_.refuse(*applied.front().schema,
-                       "minProperties above 1 is supported only up to the number of required properties");
+      cases_.refuse(applied, {"minProperties"},
+                    "minProperties above 1 is supported only up to the number of required properties");
     if (all.count.least == listed)
       for (auto& each : all.listed) each.required = true;
     if (all.count.most >= listed) return true;
     if (all.count.most > all.required)
-      document_.refuse(*applied.front().schema,
-                       "maxProperties is not supported between the numbers of required and of listed properties");
+      cases_.refuse(applied, {"maxProperties"},
+                    "maxProperties is not supported between the numbers of required and of listed properties");
     std::erase_if(all.listed, [](const listed_property& each) { return !each.required; });
     return true;
   }
@@ -370,15 +400,46 @@ class schema_writer {
 
 }  // namespace
 
-std::string ebnf_of_json_schema(std::string_view schema, const schema_limits& limits) {
-  rule_list rules;
-  rules.add("root", add_json_schema(schema, rules, limits));
-  add_json_rules(rules);
-  return rules.text();
+namespace {
+
+constexpr int max_loosened_keywords = 64;
+
+/// Takes out what cannot be kept, one keyword after the other, until the rest can.
+schema_rule add_loosened(json::value schema, rule_list& rules, const schema_limits& limits) {
+  schema_rule added;
+  const auto before = rules;
+  for (int tries = 0;; ++tries) {
+    std::vector<loosened_keyword> loosened;
+    try {
+      added.name = schema_writer(schema, rules, limits).run();
+      return added;
+    } catch (const keyword_error& error) {
+      if (tries < max_loosened_keywords) loosened = loosen(schema, error.keyword);
+      if (loosened.empty()) loosened = loosen_all(schema);
+      if (loosened.empty()) throw;
+    } catch (const schema_size_error&) {
+      loosened = loosen_all(schema);
+      if (loosened.empty()) throw;
+    }
+    rules = before;
+    added.loosened.insert(added.loosened.end(), loosened.begin(), loosened.end());
+  }
 }
 
-std::string add_json_schema(std::string_view schema, rule_list& rules, const schema_limits& limits) {
-  return schema_writer(schema, rules, limits).run();
+}  // namespace
+
+schema_grammar ebnf_of_json_schema(std::string_view schema, const schema_limits& limits, schema_mode mode) {
+  rule_list rules;
+  auto added = add_json_schema(schema, rules, limits, mode);
+  rules.add("root", added.name);
+  add_json_rules(rules);
+  return {rules.text(), std::move(added.loosened)};
+}
+
+schema_rule add_json_schema(std::string_view text, rule_list& rules, const schema_limits& limits, schema_mode mode) {
+  auto schema = parse_schema(text);
+  if (mode == schema_mode::loosened) return add_loosened(std::move(schema), rules, limits);
+  return {schema_writer(std::move(schema), rules, limits).run(), {}};
 }
 
 void add_json_rules(rule_list& rules, std::string_view space) {

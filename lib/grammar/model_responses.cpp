@@ -69,7 +69,7 @@ std::unique_ptr<guide> model_responses::answer_of(const demands& what, compiler&
 
 std::shared_ptr<const compiled_grammar> model_responses::calls_of(const demands& what, bool several,
                                                                   compiler& grammars) const {
-  return grammars.compile_rules(ebnf_of_calls(*syntax_.calls, callable(what.tools, what.choice), controls_, several));
+  return grammars.compile_rules({ebnf_of_calls(*syntax_.calls, callable(what.tools, what.choice), controls_, several)});
 }
 
 void model_responses::check(const demands& what) const {

@@ -72,7 +72,7 @@ void add_unevaluated(const schema_case& applied, const char* keyword, const Eval
 
 decimal decimal_of(const schema_document& document, const json::value& schema, const char* key) {
   if (const auto parsed = decimal::parse(number_text(*member(schema, key)))) return *parsed;
-  document.refuse(schema, std::string(key) + " has more than 40 digits before or after the point");
+  document.refuse(schema, key, std::string(key) + " has more than 40 digits before or after the point");
 }
 
 }  // namespace
@@ -84,7 +84,8 @@ struct schema_cases::pending {
 };
 
 void schema_budget::spend() {
-  if (left_ == 0) throw grammar_error("JSON schema: it expands to more than " + std::to_string(steps_) + " schemas");
+  if (left_ == 0)
+    throw schema_size_error("JSON schema: it expands to more than " + std::to_string(steps_) + " schemas");
   --left_;
 }
 
@@ -131,11 +132,13 @@ void schema_cases::apply(pending& state, const applied_schema& next) {
   document_.check(schema);
   for (auto above = next.parent; above >= 0; above = state.applied[static_cast<std::size_t>(above)].parent)
     if (state.applied[static_cast<std::size_t>(above)].schema == &schema)
-      document_.refuse(schema, "unbounded recursion: it applies itself to the same value");
+      refuse({state.applied[static_cast<std::size_t>(next.parent)]},
+             {"$ref", "anyOf", "oneOf", "allOf", "not", "if", "dependentSchemas", "dependencies"},
+             "unbounded recursion: it applies itself to the same value");
   budget_.spend();
   const auto index = static_cast<int>(state.applied.size());
   state.applied.push_back(next);
-  if (const auto* reference = member(schema, "$ref")) state.schemas.push_back({&document_.resolve(*reference), index});
+  if (member(schema, "$ref")) state.schemas.push_back({&document_.resolve(schema), index});
   if (const auto* all = member(schema, "allOf"))
     for (const auto& each : all->get_array()) state.schemas.push_back({&each, index});
   if (const auto* no = member(schema, "not"); no && excluded_by(schema).empty())
@@ -269,7 +272,7 @@ bool schema_cases::allows(const schema_case& applied, value_type type) const {
   for (const auto* value : excluded_by(applied)) {
     if (value->is_null() && type == value_type::null) return false;
     if ((value->is_array() && type == value_type::array) || (value->is_object() && type == value_type::object))
-      document_.refuse(*applied.front().schema, "\"not\" of an array or an object is not supported");
+      refuse(applied, {"not"}, "\"not\" of an array or an object is not supported");
   }
   return true;
 }
@@ -291,7 +294,7 @@ number_range schema_cases::numbers_of(const schema_case& applied) const {
     if (member(schema, "exclusiveMaximum")) range.lower({decimal_of(document_, schema, "exclusiveMaximum"), true});
   }
   if (std::ranges::any_of(excluded_by(applied), [](const auto* value) { return value->is_number(); }))
-    document_.refuse(*applied.front().schema, "\"not\" of a number is not supported");
+    refuse(applied, {"not"}, "\"not\" of a number is not supported");
   return range;
 }
 
@@ -307,13 +310,10 @@ string_rules schema_cases::strings_of(const schema_case& applied) const {
   for (const auto& each : applied) {
     if (const auto* pattern = member(*each.schema, "pattern"))
       strings.patterns.emplace("the pattern " + cogen::json::in_quotes(pattern->get_string()),
-                               parse_regex(pattern->get_string(), regex_match::search));
-    if (const auto* format = member(*each.schema, "format")) {
-      const auto* known = format_named(format->get_string());
-      const auto name = "the format " + cogen::json::in_quotes(format->get_string());
-      if (!known) document_.refuse(*each.schema, name + " is unknown");
-      strings.patterns.emplace(name, *known);
-    }
+                               parse_pattern(document_, *each.schema, "pattern", pattern->get_string()));
+    if (const auto* format = member(*each.schema, "format"))
+      if (const auto* known = format_named(format->get_string()))
+        strings.patterns.emplace("the format " + cogen::json::in_quotes(format->get_string()), *known);
   }
   for (const auto* value : excluded_by(applied))
     if (value->is_string()) strings.excluded.emplace_back(value->get_string());
@@ -362,13 +362,13 @@ std::size_t schema_cases::prefix_of(const schema_case& applied) const {
 schema_set schema_cases::property_of(const schema_case& applied, const std::string& name) const {
   schema_set schemas;
   for (const auto& each : applied) {
-    for (const auto* one : property_schemas(*each.schema, name)) schemas.insert(one);
+    for (const auto* one : property_schemas(document_, *each.schema, name)) schemas.insert(one);
     if (const auto* names = member(*each.schema, "propertyNames"))
       if (!is_valid(document_, *names, json::value(name))) schemas.insert(&never);
   }
   add_unevaluated(
       applied, "unevaluatedProperties",
-      [&](const json::value& schema) { return !property_schemas(schema, name).empty(); }, schemas);
+      [&](const json::value& schema) { return !property_schemas(document_, schema, name).empty(); }, schemas);
   return schemas;
 }
 
@@ -386,7 +386,7 @@ schema_set schema_cases::other_property_of(const schema_case& applied,
       schemas.insert(rest);
     if (const auto* named = member(*each.schema, "properties"); named && pattern)
       for (const auto& property : named->get_object())
-        if (matches(parse_regex(*pattern, regex_match::search), property.key())) schemas.insert(&property.value());
+        if (matches(pattern_of(applied, *pattern), property.key())) schemas.insert(&property.value());
   }
   add_unevaluated(
       applied, "unevaluatedProperties",
@@ -395,12 +395,28 @@ schema_set schema_cases::other_property_of(const schema_case& applied,
   return schemas;
 }
 
+void schema_cases::refuse(const schema_case& applied, std::initializer_list<const char*> keywords,
+                          std::string_view what) const {
+  for (const auto* keyword : keywords)
+    for (const auto& each : applied)
+      if (member(*each.schema, keyword)) document_.refuse(*each.schema, keyword, what);
+  document_.refuse(*applied.front().schema, *keywords.begin(), what);
+}
+
 std::set<std::string> schema_cases::patterns_of(const schema_case& applied) const {
   std::set<std::string> patterns;
   for (const auto& each : applied)
     if (const auto* all = member(*each.schema, "patternProperties"))
       for (const auto& one : all->get_object()) patterns.emplace(one.key());
   return patterns;
+}
+
+regex_node schema_cases::pattern_of(const schema_case& applied, const std::string& pattern) const {
+  try {
+    return parse_regex(pattern, regex_match::search);
+  } catch (const grammar_error& error) {
+    refuse(applied, {"patternProperties"}, error.what());
+  }
 }
 
 std::string number_text(const json::value& number) {

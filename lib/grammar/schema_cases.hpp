@@ -5,10 +5,12 @@
 #include "grammar/string_rules.hpp"
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -71,8 +73,11 @@ class schema_cases {
   /// Of a property that is named nowhere, and matches the pattern if there is one. It may match the others.
   schema_set other_property_of(const schema_case& applied, const std::optional<std::string>& pattern) const;
   std::set<std::string> patterns_of(const schema_case& applied) const;
+  regex_node pattern_of(const schema_case& applied, const std::string& pattern) const;  ///< one of these
 
-  const schema_document& document() const noexcept { return document_; }
+  /// Throws keyword_error for the first of these keywords that a schema of the case has.
+  [[noreturn]] void refuse(const schema_case& applied, std::initializer_list<const char*> keywords,
+                           std::string_view what) const;
 
  private:
   using branch = std::vector<applied_schema>;
@@ -83,7 +88,11 @@ class schema_cases {
   template <typename Make>
   const boost::json::value& made(purpose what, const boost::json::value& from, Make make) {
     auto& kept = made_[{what, &from}];
-    if (!kept) kept = &document_.keep(make());
+    if (!kept)
+      kept = &document_.keep(make(), from,
+                             what == purpose::not_of     ? origin_path::below_not
+                             : what == purpose::siblings ? origin_path::same
+                                                         : origin_path::unknown);
     return *kept;
   }
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include "grammar/regex_syntax.hpp"
 #include "json/member.hpp"
 
 #include <boost/json/value.hpp>
 
+#include <cstdint>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -11,32 +13,51 @@
 
 namespace cogen::grammar {
 
+/// A JSON schema as its text has it. Throws json::json_error for one that is no JSON, and grammar_error for one that is
+/// no schema.
+boost::json::value parse_schema(std::string_view text);
+
+/// How the schemas in one that follows from another lie in the other.
+enum class origin_path : std::uint8_t {
+  same,       ///< in the same places
+  below_not,  ///< there, what lies below "not" lies here
+  unknown
+};
+
 /// A JSON schema, and those that follow from it.
 class schema_document {
  public:
-  /// Throws json::json_error for a text that is no JSON, and grammar_error for one that is no schema.
-  explicit schema_document(std::string_view text);
+  /// Of parse_schema(). References among its schemas become JSON pointers.
+  explicit schema_document(boost::json::value root);
   schema_document(const schema_document&) = delete;
   schema_document& operator=(const schema_document&) = delete;
 
   const boost::json::value& root() const noexcept { return root_; }
 
-  /// The schema that a `$ref` names. Throws grammar_error for one outside the document.
-  const boost::json::value& resolve(const boost::json::value& reference) const;
+  /// The schema that the `$ref` of another one names. Throws grammar_error for one outside the document.
+  const boost::json::value& resolve(const boost::json::value& schema) const;
 
-  /// Keeps a schema that follows from the document's.
-  const boost::json::value& keep(boost::json::value made) const { return made_.emplace_back(std::move(made)); }
+  /// Keeps a schema that follows from another one of the document.
+  const boost::json::value& keep(boost::json::value made, const boost::json::value& origin, origin_path path) const;
 
-  /// Throws grammar_error unless the schema is a boolean, or an object whose keywords are known, supported, and of the
-  /// kinds that they have to be.
+  /// Throws grammar_error unless the schema is a boolean, or an object whose keywords are supported, and of the kinds
+  /// that they have to be.
   void check(const boost::json::value& schema) const;
 
-  /// Throws grammar_error with the place of a schema in the document, and what is wrong there.
-  [[noreturn]] void refuse(const boost::json::value& schema, std::string_view what) const;
+  /// Throws keyword_error for a keyword of a schema, with the place of that in the document, and what is wrong there.
+  [[noreturn]] void refuse(const boost::json::value& schema, std::string_view keyword, std::string_view what) const;
 
  private:
+  struct derived {
+    boost::json::value schema;
+    const boost::json::value* origin;
+    origin_path path;
+  };
+
+  std::string place_of(const boost::json::value& schema) const;
+
   boost::json::value root_;
-  mutable std::deque<boost::json::value> made_;
+  mutable std::deque<derived> derived_;
 };
 
 /// Whether two values are the same to JSON Schema: 1 is 1.0.
@@ -51,7 +72,12 @@ using cogen::json::member;
 const boost::json::value* item_schema(const boost::json::value& schema, std::size_t index);
 
 /// What a schema asks of a property, by itself.
-std::vector<const boost::json::value*> property_schemas(const boost::json::value& schema, std::string_view key);
+std::vector<const boost::json::value*> property_schemas(const schema_document& document,
+                                                        const boost::json::value& schema, std::string_view key);
+
+/// A pattern of a keyword. Throws keyword_error for one that is not supported.
+regex_node parse_pattern(const schema_document& document, const boost::json::value& schema, std::string_view keyword,
+                         std::string_view pattern);
 
 /// The number of characters of a text in UTF-8.
 std::size_t character_count(std::string_view utf8);

@@ -1,19 +1,14 @@
 // What it means that a value is not valid by a schema.
 #include "grammar/schema_cases.hpp"
+#include "grammar/schema_keywords.hpp"
 
 #include <algorithm>
-#include <set>
 #include <string>
 
 namespace cogen::grammar {
 namespace {
 
 namespace json = boost::json;
-
-const std::set<std::string, std::less<>> saying_nothing = {
-    "$schema",       "$id",        "$anchor",     "$comment",      "$vocabulary", "title",           "description",
-    "default",       "deprecated", "readOnly",    "writeOnly",     "examples",    "contentEncoding", "contentMediaType",
-    "contentSchema", "$defs",      "definitions", "$dynamicAnchor"};
 
 json::value not_of(const json::value& schema) { return {{"not", schema}}; }
 
@@ -36,7 +31,8 @@ json::array other_types(const schema_document& document, const json::value& sche
     if (types.is_string()) return types.get_string() == name;
     return std::ranges::any_of(types.get_array(), [&](const auto& each) { return each.get_string() == name; });
   };
-  if (names("integer") && !names("number")) document.refuse(schema, "\"not\" of the type integer is not supported");
+  if (names("integer") && !names("number"))
+    document.refuse(schema, "type", "\"not\" of the type integer is not supported");
   json::array others;
   for (const auto* name : {"null", "boolean", "number", "string", "array", "object"})
     if (!names(name)) others.emplace_back(name);
@@ -92,8 +88,8 @@ json::array alternatives_to(const schema_document& document, const json::value& 
   if (keyword == "not") return {value};
   if (keyword == "allOf") return some_not(value.get_array());
   if (keyword == "anyOf") return none_of(value.get_array());
-  if (keyword == "$ref") return {not_of(document.resolve(value))};
-  document.refuse(schema, "\"not\" of \"" + std::string(keyword) + "\" is not supported");
+  if (keyword == "$ref") return {not_of(document.resolve(schema))};
+  document.refuse(schema, keyword, "\"not\" of \"" + std::string(keyword) + "\" is not supported");
 }
 
 }  // namespace
@@ -105,7 +101,7 @@ const json::value& schema_cases::negation_of(const json::value& schema) {
     if (schema.is_bool()) return !schema.get_bool();
     json::array any;
     for (const auto& each : schema.get_object()) {
-      if (saying_nothing.contains(each.key())) continue;
+      if (kind_of_keyword(each.key()) == keyword_kind::annotation) continue;
       for (auto& other : alternatives_to(document_, schema, each.key(), each.value())) any.push_back(std::move(other));
     }
     if (any.empty()) return false;

@@ -40,7 +40,7 @@ class checker {
   bool check(const json::value& schema, const json::value& value) {
     if (schema.is_bool()) return schema.get_bool();
     document_.check(schema);
-    if (++depth_ > max_check_depth) document_.refuse(schema, "unbounded recursion is not supported");
+    if (++depth_ > max_check_depth) document_.refuse(schema, "$ref", "unbounded recursion is not supported");
     const bool valid = general(schema, value) && combined(schema, value) &&
                        (!value.is_number() || number(schema, value)) && (!value.is_string() || text(schema, value)) &&
                        (!value.is_array() || array(schema, value)) && (!value.is_object() || object(schema, value));
@@ -58,8 +58,7 @@ class checker {
 
   bool combined(const json::value& schema, const json::value& value) {
     const auto is_valid_by = [&](const json::value& each) { return check(each, value); };
-    if (const auto* reference = member(schema, "$ref"))
-      if (!check(document_.resolve(*reference), value)) return false;
+    if (member(schema, "$ref") && !check(document_.resolve(schema), value)) return false;
     if (const auto* all = member(schema, "allOf"); all && !std::ranges::all_of(all->get_array(), is_valid_by))
       return false;
     if (const auto* any = member(schema, "anyOf"); any && !std::ranges::any_of(any->get_array(), is_valid_by))
@@ -82,7 +81,7 @@ class checker {
     const auto* factor = member(schema, "multipleOf");
     if (!factor) return true;
     if (!is_integer(*factor) || !is_integer(value))
-      document_.refuse(schema, "multipleOf of such values is not supported");
+      document_.refuse(schema, "multipleOf", "multipleOf of such values is not supported");
     return std::fmod(at, number_of(*factor)) == 0;
   }
 
@@ -92,20 +91,18 @@ class checker {
     if (const auto* least = member(schema, "minLength"); least && length < number_of(*least)) return false;
     if (const auto* most = member(schema, "maxLength"); most && length > number_of(*most)) return false;
     if (const auto* pattern = member(schema, "pattern");
-        pattern && !matches(parse_regex(pattern->get_string(), regex_match::search), characters))
+        pattern && !matches(parse_pattern(document_, schema, "pattern", pattern->get_string()), characters))
       return false;
     const auto* format = member(schema, "format");
-    if (!format) return true;
-    const auto* known = format_named(format->get_string());
-    if (!known) document_.refuse(schema, "the format " + cogen::json::in_quotes(format->get_string()) + " is unknown");
-    return matches(*known, characters);
+    const auto* known = format ? format_named(format->get_string()) : nullptr;
+    return !known || matches(*known, characters);
   }
 
   bool array(const json::value& schema, const json::value& value) {
     const auto& items = value.get_array();
     const auto size = static_cast<long double>(items.size());
     if (member(schema, "unevaluatedItems"))
-      document_.refuse(schema, "unevaluatedItems beside enum or const is not supported");
+      document_.refuse(schema, "unevaluatedItems", "unevaluatedItems beside enum or const is not supported");
     if (const auto* least = member(schema, "minItems"); least && size < number_of(*least)) return false;
     if (const auto* most = member(schema, "maxItems"); most && size > number_of(*most)) return false;
     if (const auto* unique = member(schema, "uniqueItems"); unique && unique->get_bool() && !all_differ(items))
@@ -136,7 +133,7 @@ class checker {
     const auto size = static_cast<long double>(members.size());
     const auto has = [&](const json::value& key) { return members.contains(key.get_string()); };
     if (member(schema, "unevaluatedProperties"))
-      document_.refuse(schema, "unevaluatedProperties beside enum or const is not supported");
+      document_.refuse(schema, "unevaluatedProperties", "unevaluatedProperties beside enum or const is not supported");
     if (const auto* least = member(schema, "minProperties"); least && size < number_of(*least)) return false;
     if (const auto* most = member(schema, "maxProperties"); most && size > number_of(*most)) return false;
     if (const auto* required = member(schema, "required"); required && !std::ranges::all_of(required->get_array(), has))
@@ -148,7 +145,8 @@ class checker {
 
   bool property(const json::value& schema, std::string_view key, const json::value& value) {
     if (const auto* names = member(schema, "propertyNames"); names && !check(*names, json::value(key))) return false;
-    return std::ranges::all_of(property_schemas(schema, key), [&](const auto* each) { return check(*each, value); });
+    return std::ranges::all_of(property_schemas(document_, schema, key),
+                               [&](const auto* each) { return check(*each, value); });
   }
 
   template <typename Has>

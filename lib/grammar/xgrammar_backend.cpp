@@ -144,7 +144,7 @@ class xgrammar_backend : public backend {
   explicit xgrammar_backend(std::shared_ptr<const text::tokenizer> tokens)
       : tokens_(std::move(tokens)), compiler_(vocabulary_of(*tokens_), 1, true, rule_cache_bytes) {}
 
-  std::shared_ptr<const compiled_grammar> compile(const std::string& ebnf) override {
+  std::shared_ptr<compiled_grammar> compile(const std::string& ebnf) override {
     try {
       return std::make_shared<xgrammar_grammar>(compiler_.CompileGrammar(ebnf), tokens_);
     } catch (const grammar_error&) {

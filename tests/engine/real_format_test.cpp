@@ -29,7 +29,7 @@ struct asked_format {
 };
 
 bool is_person(const std::string& text) {
-  const grammar::schema_document document(person);
+  const grammar::schema_document document(grammar::parse_schema(person));
   return grammar::is_valid(document, document.root(), boost::json::parse(text));
 }
 

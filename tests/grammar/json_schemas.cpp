@@ -139,6 +139,38 @@ BOOST_AUTO_TEST_CASE(what_nothing_evaluates) {
         {"[null,null]"});
 }
 
+BOOST_AUTO_TEST_CASE(keywords_that_no_draft_knows_say_nothing) {
+  check(R"({"type": "object", "x-order": 3, "example": {"a": "no"}, "discriminator": {"propertyName": "a"},
+            "properties": {"a": {"type": "integer", "nullable": true, "deprecated": true, "minimun": 3,
+                                 "x-not": {"type": "null"}, "id": "a"}}, "required": ["a"],
+            "allOf": [{"x-all": 1, "$comment": "none"}], "$id": "http://example.com/a", "$recursiveAnchor": false})",
+        {R"({"a":1})"}, {R"({"a":null})", R"({"a":"no"})", "{}"});
+  check(R"({"type": "string", "format": "shoe-size"})", {"\"a\"", "\"\""}, {"1"});
+}
+
+BOOST_AUTO_TEST_CASE(references_follow_the_ids_around_them) {
+  check(R"({"$id": "http://example.com/root.json", "$ref": "http://example.com/nested/a.json#/$defs/x",
+            "$defs": {"n": {"$id": "nested/a.json", "$defs": {"x": {"$ref": "../b.json#here"}}},
+                      "b": {"$id": "b.json", "$defs": {"y": {"$anchor": "here", "type": "integer"}}},
+                      "here": {"$anchor": "here", "type": "null"}}})",
+        {"1"}, {"null", "\"a\""});
+  check(R"({"properties": {"a": {"$id": "#/properties/a", "$ref": "#/definitions/n"}},
+            "definitions": {"n": {"type": "null"}}, "required": ["a"]})",
+        {R"({"a":null})"}, {R"({"a":1})"});
+  check(R"({"$schema": "http://json-schema.org/draft-04/schema#", "id": "http://example.com/a",
+            "$ref": "b#/definitions/n", "definitions": {"b": {"id": "b", "definitions": {"n": {"type": "null"}}}}})",
+        {"null"}, {"1"});
+  check(R"({"$dynamicRef": "#n", "$defs": {"n": {"$dynamicAnchor": "n", "type": "null"}}})", {"null"}, {"1"});
+  check(R"({"enum": [{"$ref": "#/$defs/n"}]})", {R"({"$ref":"#/$defs/n"})"}, {"null"});
+  check(R"({"$ref": "#/x-parts/n", "x-parts": {"n": {"$ref": "#/x-parts/m"}, "m": {"type": "null"}}})", {"null"},
+        {"1"});
+}
+
+BOOST_AUTO_TEST_CASE(draft_4_excludes_limits_by_flags) {
+  check(R"({"type": "integer", "minimum": 3, "exclusiveMinimum": true, "maximum": 5, "exclusiveMaximum": false})",
+        {"4", "5"}, {"3", "6"});
+}
+
 BOOST_AUTO_TEST_CASE(recursive_schemas) {
   check(
       R"({"$defs": {"node": {"type": "object", "properties": {

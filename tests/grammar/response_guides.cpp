@@ -53,7 +53,7 @@ const boost::json::array& tools() {
 
 std::shared_ptr<const compiled_grammar> calls_of(const response::response_syntax& syntax, bool several) {
   const auto controls = response::control_tokens_of(syntax, vocabulary());
-  return shared_compiler().compile_rules(ebnf_of_calls(*syntax.calls, tools(), controls, several));
+  return shared_compiler().compile_rules({ebnf_of_calls(*syntax.calls, tools(), controls, several)});
 }
 
 std::shared_ptr<const response_marks> marks_of(const response::response_syntax& syntax) {
@@ -242,7 +242,7 @@ BOOST_AUTO_TEST_CASE(text_without_quotes_ends_at_its_delimiter) {
   const auto tool = boost::json::parse(R"([{"type": "function", "function": {"name": "f", "parameters": {
     "type": "object", "properties": {"s": {"type": "string"}}, "required": ["s"]}}}])");
   const auto syntax = response::syntax_of_template("<tool_call><function=<parameter=");
-  const auto grammar = shared_compiler().compile_rules(ebnf_of_calls(*syntax.calls, tool.as_array(), {}, false));
+  const auto grammar = shared_compiler().compile_rules({ebnf_of_calls(*syntax.calls, tool.as_array(), {}, false)});
   for (const auto* value : {"", "a", "\n", "<b></b>", "</par</parameter", "<</parameter\nx>", "é\"\\"}) {
     const auto place = grammar->start("<tool_call>\n<function=f>\n<parameter=s>");
     accept_each_byte(*place, value + std::string("</parameter>"));
@@ -348,7 +348,7 @@ BOOST_AUTO_TEST_CASE(tools_that_cannot_be_kept_are_refused_by_name) {
         boost::json::parse(R"([{"type": "function", "function": {"name": "f", "parameters": )" + parameters + "}}]");
     try {
       shared_compiler().compile_rules(
-          ebnf_of_calls(*response::syntax_of_template(chat_template).calls, tool.as_array(), {}, true));
+          {ebnf_of_calls(*response::syntax_of_template(chat_template).calls, tool.as_array(), {}, true)});
     } catch (const std::invalid_argument& error) {
       return error.what();
     }

@@ -61,8 +61,9 @@ void read_response_format(const field_reader& format, one_format& into) {
              format.has("schema") ? cogen::json_schema(schema_of(format, "schema")) : cogen::json_object());
   } else if (type == "json_schema") {
     const auto inner = format.fields("json_schema");
+    const auto& described = inner ? *inner : format;
     into.set(format.path_of("type"),
-             cogen::json_schema(inner ? schema_of(*inner, "schema") : schema_of(format, "schema")));
+             cogen::json_schema(schema_of(described, "schema"), described.flag("strict").value_or(true)));
   } else if (type == "grammar") {
     into.set(format.path_of("type"), cogen::ebnf(format.required_text("grammar")));
   } else if (type == "regex") {

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cogen/guide.hpp>
+#include <cogen/loosened_keyword.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -28,6 +30,7 @@ struct response_format {
   kind type = kind::json_object;
   std::string text = {};                  ///< of a schema, a regular expression or a grammar
   std::vector<std::string> choices = {};  ///< of a choice
+  bool strict = true;  ///< false: keywords of a schema that cannot be kept are loosened, instead of refused
 
   friend bool operator==(const response_format&, const response_format&) = default;
 };
@@ -36,8 +39,8 @@ struct response_format {
 inline response_format json_object() { return {}; }
 
 /// A JSON value that is valid by a JSON Schema (draft 2020-12), its properties in the order of the schema.
-inline response_format json_schema(std::string schema) {
-  return {.type = response_format::kind::json_schema, .text = std::move(schema)};
+inline response_format json_schema(std::string schema, bool strict = true) {
+  return {.type = response_format::kind::json_schema, .text = std::move(schema), .strict = strict};
 }
 
 /// A text that an ECMAScript regular expression matches from beginning to end.
@@ -70,6 +73,8 @@ class compiled_format {
   std::unique_ptr<guide> start() const;            ///< a guide at the beginning of the text
   std::size_t bytes() const noexcept;              ///< that it takes
   const text::tokenizer& tokens() const noexcept;  ///< that it was compiled for
+  /// The keywords of the schema that texts are not held to, as long as this lives.
+  std::span<const loosened_keyword> loosened() const noexcept;
 
  private:
   std::shared_ptr<const grammar::compiled_grammar> grammar_;

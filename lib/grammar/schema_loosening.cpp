@@ -1,0 +1,177 @@
+#include "grammar/schema_loosening.hpp"
+
+#include "grammar/schema_keywords.hpp"
+#include "grammar/schema_references.hpp"
+#include "json/member.hpp"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace cogen::grammar {
+namespace {
+
+namespace json = boost::json;
+using cogen::json::member;
+
+class loosening {
+ public:
+  explicit loosening(json::value& root) : root_(root) {}
+
+  std::vector<loosened_keyword> run(const loosened_keyword& keyword) {
+    json::error_code error;
+    auto* schema = root_.find_pointer(std::string_view(keyword.path).substr(1), error);
+    if (!schema || !schema->is_object()) return {};
+    std::vector<std::pair<std::string, std::string>> negations;
+    find_negations(root_, "", *schema, negations);
+    for (auto each = negations.rbegin(); each != negations.rend(); ++each)  // those inside others first
+      weaken(*root_.find_pointer(each->first, error), "#" + each->first, each->second);
+    if (loosened_.empty()) take_with_rests(*schema, keyword);
+    return std::move(loosened_);
+  }
+
+ private:
+  /// A schema that accepts more where this keyword is, would accept less around it.
+  static bool is_negating(const json::value& schema, std::string_view keyword) {
+    if (keyword == "contains") return member(schema, "maxContains") != nullptr;
+    return keyword == "not" || keyword == "if" || keyword == "oneOf";
+  }
+
+  /// The keywords, with the places of their schemas, below which the target is asked for.
+  void find_negations(const json::value& schema, const std::string& path, const json::value& target,
+                      std::vector<std::pair<std::string, std::string>>& found) const {
+    std::set<std::string> negating;
+    for_each_subschema(schema, [&](const json::value& each, const std::string&, std::string_view keyword) {
+      std::set<const json::value*> seen;
+      if (is_negating(schema, keyword) && reaches(each, target, seen)) negating.emplace(keyword);
+    });
+    for (const auto& keyword : negating) found.emplace_back(path, keyword);
+    for_each_subschema(schema, [&](const json::value& each, const std::string& below, std::string_view) {
+      find_negations(each, path + below, target, found);
+    });
+  }
+
+  bool reaches(const json::value& from, const json::value& target, std::set<const json::value*>& seen) const {
+    if (&from == &target) return true;
+    if (!seen.insert(&from).second) return false;
+    bool found = false;
+    for_each_subschema(from, [&](const json::value& each, const std::string&, std::string_view) {
+      found = found || reaches(each, target, seen);
+    });
+    const auto* reference = member(from, "$ref");
+    if (found || !reference || !reference->is_string() || !reference->get_string().starts_with('#')) return found;
+    json::error_code error;
+    const auto* named = root_.find_pointer(std::string_view(reference->get_string()).substr(1), error);
+    return named && reaches(*named, target, seen);
+  }
+
+  void weaken(json::value& schema, const std::string& path, const std::string& keyword) {
+    auto& members = schema.get_object();
+    if (keyword == "oneOf") {  // at least one of them is left to ask for
+      json::value any = {{"anyOf", members["oneOf"]}};
+      loosened_.push_back({keyword, path});
+      members.erase("oneOf");
+      auto& all = members["allOf"];
+      if (!all.is_array()) all.emplace_array();
+      all.get_array().push_back(std::move(any));
+      return;
+    }
+    take(schema, path, keyword);
+    if (keyword == "if") take(schema, path, {"then", "else"});
+    if (keyword == "contains") take(schema, path, {"minContains", "maxContains"});
+  }
+
+  void take_with_rests(json::value& schema, const loosened_keyword& keyword) {
+    static const std::set<std::string_view> asserting = {"minimum",
+                                                         "maximum",
+                                                         "exclusiveMinimum",
+                                                         "exclusiveMaximum",
+                                                         "multipleOf",
+                                                         "minLength",
+                                                         "maxLength",
+                                                         "pattern",
+                                                         "format",
+                                                         "minItems",
+                                                         "maxItems",
+                                                         "uniqueItems",
+                                                         "required",
+                                                         "minContains",
+                                                         "maxContains",
+                                                         "minProperties",
+                                                         "maxProperties",
+                                                         "dependentRequired",
+                                                         "type",
+                                                         "const",
+                                                         "enum",
+                                                         "propertyNames",
+                                                         "not"};
+    if (!member(schema, keyword.name)) {
+      for (const auto& name : keywords_of(schema)) take(schema, keyword.path, name);
+    } else {
+      take(schema, keyword.path, keyword.name);
+    }
+    if (keyword.name == "properties" || keyword.name == "patternProperties")
+      take(schema, keyword.path, "additionalProperties");
+    if (keyword.name == "prefixItems") take(schema, keyword.path, "items");
+    if (keyword.name == "items") take(schema, keyword.path, "additionalItems");
+    if (keyword.name == "contains") take(schema, keyword.path, {"minContains", "maxContains"});
+    if (!asserting.contains(keyword.name)) take_unevaluated(root_, "#");
+  }
+
+  void take_unevaluated(json::value& schema, const std::string& path) {
+    take(schema, path, {"unevaluatedItems", "unevaluatedProperties"});
+    for_each_subschema(schema, [&](json::value& each, const std::string& below, std::string_view) {
+      take_unevaluated(each, path + below);
+    });
+  }
+
+  static std::vector<std::string> keywords_of(const json::value& schema) {
+    std::vector<std::string> names;
+    for (const auto& each : schema.get_object())
+      if (kind_of_keyword(each.key()) != keyword_kind::annotation) names.emplace_back(each.key());
+    return names;
+  }
+
+  void take(json::value& schema, const std::string& path, std::string_view keyword) {
+    auto* members = schema.if_object();
+    if (members && members->erase(keyword) > 0) loosened_.push_back({std::string(keyword), path});
+  }
+
+  void take(json::value& schema, const std::string& path, std::initializer_list<std::string_view> names) {
+    for (const auto name : names) take(schema, path, name);
+  }
+
+  json::value& root_;
+  std::vector<loosened_keyword> loosened_;
+};
+
+}  // namespace
+
+std::vector<loosened_keyword> loosen(json::value& root, const loosened_keyword& keyword) {
+  resolve_references(root);
+  return loosening(root).run(keyword);
+}
+
+std::vector<loosened_keyword> loosen_all(json::value& root) {
+  auto* members = root.if_object();
+  if (!members) return {};
+  json::object kept;
+  std::vector<loosened_keyword> loosened;
+  for (const auto& each : *members) {
+    const std::string_view name = each.key();
+    if (kind_of_keyword(name) == keyword_kind::annotation) continue;
+    if (name == "type" && has_kind(each.value(), keyword_kind::type)) {
+      kept[name] = each.value();
+    } else {
+      loosened.push_back({std::string(name), "#"});
+    }
+  }
+  *members = std::move(kept);
+  return loosened;
+}
+
+}  // namespace cogen::grammar
