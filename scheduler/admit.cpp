@@ -10,8 +10,8 @@
 namespace cogen::scheduler {
 namespace {
 
-bool free_for(state& all, const sequence& seq, const origin& first) {
-  const bool fits = all.queued.waiting.empty() && reclaim(all, to_be_reserved(all, seq), first, first.source());
+bool free_for(state& all, int tokens, const origin& first) {
+  const bool fits = all.queued.waiting.empty() && reclaim(all, tokens, first, first.source());
   return fits && all.slots.returns(first);  // in this order: what is given up may be where it comes from
 }
 
@@ -30,9 +30,10 @@ void run_again(state& all, sequence& seq) {
 
 admission_result move(state& all, sequence& seq) {
   const auto first = all.slots.share(seq.slot, seq.cached, seq.cached);
-  if (!free_for(all, seq, first)) return lose(all, seq);
+  const int tokens = to_be_reserved(all, seq);
+  if (!free_for(all, tokens, first)) return lose(all, seq);
   const int left = seq.slot;
-  take_slot(all, seq, first);
+  take_slot(all, seq, tokens, first);
   all.slots.leave(left);
   return admission_result::ready;
 }
@@ -65,31 +66,29 @@ void swap_in(state& all, sequence& seq) {
 }
 
 /// Preempts others until there is room, or will be.
-void make_room(state& all, const sequence& waits) {
-  const int tokens = to_be_reserved(all, waits);
+void make_room(state& all, const sequence& waits, int tokens) {
   while (!all.slots.will_fit(tokens)) {
     auto* const leaves = next_to_leave(all, waits);
     if (!leaves) return;
+    if (leaves->ready()) leaves->current.displaced_at = all.asked;
     preempt(all, *leaves);
   }
 }
 
-bool has_room(state& all, const sequence& seq) {
-  return all.slots.has_free_slot() && reclaim(all, to_be_reserved(all, seq));
-}
+bool has_room(state& all, int tokens) { return all.slots.has_free_slot() && reclaim(all, tokens); }
 
-bool admit_alone(state& all, sequence& seq) {
-  if (!has_room(all, seq)) make_room(all, seq);
-  if (!has_room(all, seq)) return false;
-  take_slot(all, seq);
+bool admit_alone(state& all, sequence& seq, int tokens) {
+  if (!has_room(all, tokens)) make_room(all, seq, tokens);
+  if (!has_room(all, tokens)) return false;
+  take_slot(all, seq, tokens);
   seq.cached > 0 ? swap_in(all, seq) : forget_swapped(all, seq);
   return true;
 }
 
-bool admit_known(state& all, sequence& seq) {
+bool admit_known(state& all, sequence& seq, int tokens) {
   if (!all.slots.has_free_slot()) return false;
   const auto found = find_known(all, seq);
-  if (found.slot < 0 || !admit_with(all, seq, found)) return false;
+  if (found.slot < 0 || !admit_with(all, seq, tokens, found)) return false;
   forget_swapped(all, seq);
   return true;
 }
@@ -101,7 +100,8 @@ void admit(state& all) {
   if (!waiting.empty() && any_is_short(all)) return;
   while (!waiting.empty()) {
     sequence& head = *waiting.first();
-    if (!admit_known(all, head) && !admit_alone(all, head)) return;
+    head.reserved = to_be_reserved(all, head);  // asked once: a policy may answer otherwise the next time
+    if (!admit_known(all, head, head.reserved) && !admit_alone(all, head, head.reserved)) return;
     head.fresh = true;
     all.queued.give_slot(head);
     all.queued.place(head);
@@ -123,8 +123,9 @@ void admit_beside(state& all, sequence& child, const sequence& parent) {
   if (parent.slot < 0 || parent.in_transfer()) return;
   // The last token is not shared, so that it can be run again.
   const auto first = all.slots.share(parent.slot, parent.cached, std::min(parent.cached, parent.length() - 1));
-  if (!all.slots.has_free_slot() || !free_for(all, child, first)) return;
-  take_slot(all, child, first);
+  const int tokens = to_be_reserved(all, child);
+  if (!all.slots.has_free_slot() || !free_for(all, tokens, first)) return;
+  take_slot(all, child, tokens, first);
   child.cached = parent.cached;
   child.prefilling = false;
   all.queued.place(child);

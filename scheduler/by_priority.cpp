@@ -33,7 +33,7 @@ class priority_policy final : public scheduling_policy {
   bool before(const candidate& a, const candidate& b) const noexcept override { return due(a) < due(b); }
 
   bool displaces(const candidate& waits, const candidate& runs) const noexcept override {
-    return waits.priority > runs.priority && before(waits, runs);
+    return waits.priority > runs.priority;
   }
 
  private:

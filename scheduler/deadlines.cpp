@@ -18,7 +18,7 @@ double expected(const state& all, const sequence& seq) {
 double expected_before(const state& all, const ordered_queue& queued, const candidate& seq) {
   double tokens = 0;
   for (const auto* each : queued.all()) {
-    if (!all.policy->before(seq, each->queued_as))
+    if (!all.policy.before(seq, each->queued_as))
       tokens += expected(all, *each);
     else if (!queued.divided())
       break;
@@ -38,7 +38,7 @@ double tokens_until_end(const state& all, const sequence& seq) {
 
 void refuse_unreachable(const state& all, const sequence& seq) {
   const auto deadline = seq.options.deadline;
-  if (deadline == time::max() || !all.policy->refuses_late()) return;
+  if (deadline == time::max() || !all.policy.refuses_late()) return;
   const auto pace = all.measured.per_token();
   if (!pace) return;
   const auto tokens = tokens_until_end(all, seq);

@@ -2,20 +2,17 @@
 
 #include "sequence.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <stdexcept>
 #include <utility>
 
 namespace cogen::scheduler {
 
-bool precedes(const scheduling_policy& by, const candidate& a, const candidate& b) {
-  return by.before(a, b) || (!by.before(b, a) && a.arrival < b.arrival);
-}
-
 bool by_order::operator()(const sequence* a, const sequence* b) const {
   const auto &first = a->queued_as, &second = b->queued_as;
   if (divided && first.tenant != second.tenant) return first.tenant < second.tenant;
-  return precedes(*policy, first, second);
+  return policy->precedes(first, second);
 }
 
 bool by_order::operator()(const sequence* a, std::uint64_t tenant) const { return a->queued_as.tenant < tenant; }
@@ -25,10 +22,10 @@ bool by_mark::operator()(const sequence* a, const sequence* b) const {
   return a->queued_as.arrival < b->queued_as.arrival;
 }
 
-ordered_queue::ordered_queue(scheduling_policy& policy, turn at)
-    : ledger_(policy.divides()), at_(at), all_(by_order{&policy, ledger_ != nullptr}) {}
+ordered_queue::ordered_queue(checked_scheduling_policy& policy, turn at)
+    : policy_(policy), ledger_(policy.divides()), at_(at), all_(by_order{&policy, ledger_ != nullptr}) {}
 
-bool ordered_queue::has(const sequence& each) const { return all_.count(const_cast<sequence*>(&each)) > 0; }
+bool ordered_queue::has(const sequence& each) const { return std::ranges::find(all_, &each) != all_.end(); }
 
 sequence* ordered_queue::leading(std::uint64_t tenant) const {
   const auto found = all_.lower_bound(tenant);
@@ -41,8 +38,7 @@ sequence* ordered_queue::first() const {
 }
 
 sequence* ordered_queue::after(const sequence& each) const {
-  auto* const key = const_cast<sequence*>(&each);
-  const auto next = all_.upper_bound(key);
+  const auto next = std::next(each.nodes.place);
   const bool ends = next == all_.end();
   if (!divided() || (!ends && (*next)->queued_as.tenant == each.queued_as.tenant)) return ends ? nullptr : *next;
   const auto other = leading_.upper_bound(leading(each.queued_as.tenant));
@@ -50,7 +46,8 @@ sequence* ordered_queue::after(const sequence& each) const {
 }
 
 void ordered_queue::insert(sequence& added) noexcept {
-  const auto placed = all_.insert(std::move(added.nodes.ordered)).position;
+  policy_.before(added.queued_as, added.queued_as);  // an order that is not strict is found with a single run
+  const auto placed = added.nodes.place = all_.insert(std::move(added.nodes.ordered));
   if (!divided()) return;
   const auto same = [&](auto other) { return (*other)->queued_as.tenant == added.queued_as.tenant; };
   if (placed != all_.begin() && same(std::prev(placed))) return;
@@ -61,9 +58,18 @@ void ordered_queue::insert(sequence& added) noexcept {
 void ordered_queue::remove(sequence& left) noexcept {
   const bool led = left.leads;
   follow(left);
-  left.nodes.ordered = all_.extract(&left);
+  check_neighbours(left.nodes.place);
+  left.nodes.ordered = all_.extract(left.nodes.place);
   if (!led) return;
   if (auto* const next = leading(left.queued_as.tenant)) lead(*next);
+}
+
+/// Those between which it stands have to be in order without it.
+void ordered_queue::check_neighbours(run_order::const_iterator at) const noexcept {
+  const auto next = std::next(at);
+  if (at == all_.begin() || next == all_.end()) return;
+  const auto &before = (*std::prev(at))->queued_as, &after = (*next)->queued_as;
+  if (!divided() || before.tenant == after.tenant) policy_.check_order(before, after);
 }
 
 void ordered_queue::take_mark(std::uint64_t tenant) noexcept {

@@ -1,27 +1,11 @@
 #pragma once
 
-#include <cogen/scheduler/scheduling_policy.hpp>
+#include "run_order.hpp"
 
 #include <cstdint>
 #include <set>
 
 namespace cogen::scheduler {
-
-struct sequence;
-
-/// Whether `a` is served before `b`: equals by arrival.
-bool precedes(const scheduling_policy& by, const candidate& a, const candidate& b);
-
-/// By the policy if it does not divide; else by tenant, and the runs of one tenant by the policy.
-struct by_order {
-  using is_transparent = void;
-
-  const scheduling_policy* policy;
-  bool divided;
-
-  bool operator()(const sequence* a, const sequence* b) const;
-  bool operator()(const sequence* a, std::uint64_t tenant) const;
-};
 
 /// Tenants, represented by their first sequence, ordered by that sequence's mark.
 struct by_mark {
@@ -32,7 +16,7 @@ struct by_mark {
 /// each sequence has its own nodes.
 class ordered_queue {
  public:
-  ordered_queue(scheduling_policy& policy, turn at);
+  ordered_queue(checked_scheduling_policy& policy, turn at);
 
   bool divided() const { return ledger_ != nullptr; }
   bool empty() const { return all_.empty(); }
@@ -60,14 +44,16 @@ class ordered_queue {
 
  private:
   sequence* leading(std::uint64_t tenant) const;
+  void check_neighbours(run_order::const_iterator at) const noexcept;
   void lead(sequence& first) noexcept;
   void follow(sequence& seq) noexcept;
 
   double mark_of(std::uint64_t tenant) const { return ledger_->mark(tenant, at_); }
 
+  const checked_scheduling_policy& policy_;
   const fairness_counters* ledger_;
   turn at_;
-  std::set<sequence*, by_order> all_;
+  run_order all_;
   std::set<sequence*, by_mark> leading_;  // the first of each tenant, if the policy divides
 };
 

@@ -1,7 +1,5 @@
 #include "preempt.hpp"
 
-#include "reserve.hpp"
-
 namespace cogen::scheduler {
 namespace {
 
@@ -25,14 +23,14 @@ sequence* first_idle(state& all, const auto& may) {
   for (sequence* each : all.queued.idle_in_slots) {
     if (!may(*each)) break;
     if (!can_be_preempted(all, *each)) continue;
-    if (!first || all.leaves->before(as_holder(all, *each), as_holder(all, *first))) first = each;
+    if (!first || all.leaves.before(as_holder(all, *each), as_holder(all, *first))) first = each;
   }
   return first;
 }
 
 bool comes_lower(const state& all, const holder& a, const holder& b) {
-  if (all.policy->before(b.run, a.run)) return true;
-  return !all.policy->before(a.run, b.run) && all.leaves->before(a, b);
+  if (all.policy.before(b.run, a.run)) return true;
+  return !all.policy.before(a.run, b.run) && all.leaves.before(a, b);
 }
 
 /// The last in order of the running sequences for which `may` holds.
@@ -40,7 +38,7 @@ sequence* lowest_of_running(state& all, const auto& may) {
   sequence* lowest = nullptr;
   const auto look_at = [&](sequence& each) {
     const auto held = as_holder(all, each);
-    if (!may(held.run) || !can_be_preempted(all, each)) return;
+    if (!may(each, held.run) || !can_be_preempted(all, each)) return;
     if (!lowest || comes_lower(all, held, as_holder(all, *lowest))) lowest = &each;
   };
   for (sequence* each : all.queued.decoding) look_at(*each);
@@ -53,19 +51,21 @@ sequence* lowest_of_running(state& all, const auto& may) {
 sequence* next_to_leave(state& all, const sequence& waits) {
   if (auto* const found = first_idle(all, [&](auto& each) { return idle_long_enough(all, each); })) return found;
   const auto above = waits.as_candidate();
-  return lowest_of_running(all, [&](const candidate& each) { return all.policy->displaces(above, each); });
+  return lowest_of_running(all, [&](const sequence& each, const candidate& run) {
+    return each.current.last_asked > waits.current.displaced_at && all.policy.before(above, run) &&
+           all.policy.displaces(above, run);
+  });
 }
 
 sequence* next_to_make_way(state& all, const sequence& grows) {
   if (auto* const found = first_idle(all, [](auto&) { return true; })) return found;
   const auto above = grows.as_candidate();
-  return lowest_of_running(all, [&](const candidate& each) { return precedes(*all.policy, above, each); });
+  return lowest_of_running(all, [&](auto&, const candidate& run) { return all.policy.precedes(above, run); });
 }
 
 std::optional<time> next_to_preempt(const state& all) {
   const auto& waiting = all.queued.waiting;
-  if (waiting.empty() || (all.slots.has_free_slot() && all.slots.fits(to_be_reserved(all, *waiting.first()))))
-    return std::nullopt;
+  if (waiting.empty() || (all.slots.has_free_slot() && all.slots.fits(waiting.first()->reserved))) return std::nullopt;
   for (const auto* each : all.queued.idle_in_slots)
     if (each->since && !idle_long_enough(all, *each) && can_be_preempted(all, *each))
       return all.within.idle_timeout < time::max() - *each->since

@@ -7,7 +7,8 @@
 namespace cogen::scheduler {
 
 /// The sequence to preempt next so that `waits` can have a slot: one idle for long, or else one that the policy lets be
-/// displaced. Null if there is none.
+/// displaced. Null if there is none. One that was displaced itself displaces only what was asked for later, so no order
+/// lets sequences displace each other without end.
 sequence* next_to_leave(state& all, const sequence& waits);
 
 /// The sequence to preempt next so that `grows`, which has a slot, finds more memory: an idle one, or else the last of

@@ -1,7 +1,5 @@
 #include "prefix_cache.hpp"
 
-#include "reserve.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <span>
@@ -68,8 +66,7 @@ bool is_continued(const state& all, const prefix_match& found) {
   return !of.branch && of.length < found.length + all.within.prefix_block();
 }
 
-bool take_over(state& all, sequence& seq, const prefix_match& found) {
-  const int tokens = to_be_reserved(all, seq);
+bool take_over(state& all, sequence& seq, int tokens, const prefix_match& found) {
   if (!all.slots.can_take_over(found.slot, tokens, found.length)) return false;
   all.slots.take_over(found.slot, tokens);
   seq.reserved = tokens;
@@ -78,11 +75,11 @@ bool take_over(state& all, sequence& seq, const prefix_match& found) {
   return true;
 }
 
-bool share(state& all, sequence& seq, const prefix_match& found) {
+bool share(state& all, sequence& seq, int tokens, const prefix_match& found) {
   const auto first = all.slots.share(found.slot, found.length, found.length);
-  if (!reclaim(all, to_be_reserved(all, seq), first, found.slot) || !all.slots.returns(first)) return false;
+  if (!reclaim(all, tokens, first, found.slot) || !all.slots.returns(first)) return false;
   all.slots.used(found.slot);
-  take_slot(all, seq, first);
+  take_slot(all, seq, tokens, first);
   return true;
 }
 
@@ -94,7 +91,7 @@ void begin_again(state& all, sequence& seq, const prefix_match& found) {
   if (!stays || !all.slots.is_settled(seq.slot) || first.shared < all.slots[seq.slot].shared) return;
   all.slots.used(found.slot);
   all.slots.leave(seq.slot);
-  take_slot(all, seq, first);
+  take_slot(all, seq, seq.reserved, first);
   seq.cached = found.length;
   all.queued.drop(seq, seq.work());
   all.queued.place(seq);
@@ -217,9 +214,9 @@ shareable_prefix held_for_others(const state& all, int slot) noexcept {
   return {all.known.cache_salt(slot), all.known.tokens(slot).first(static_cast<std::size_t>(length))};
 }
 
-bool admit_with(state& all, sequence& seq, const prefix_match& found) {
-  const bool scheduled =
-      (is_continued(all, found) && take_over(all, seq, found)) || share(all, seq, found) || take_over(all, seq, found);
+bool admit_with(state& all, sequence& seq, int tokens, const prefix_match& found) {
+  const bool scheduled = (is_continued(all, found) && take_over(all, seq, tokens, found)) ||
+                         share(all, seq, tokens, found) || take_over(all, seq, tokens, found);
   if (scheduled) seq.cached = found.length;
   return scheduled;
 }
@@ -236,9 +233,9 @@ int take_unknown(state& all, int capacity, const origin& first) {
   return slot;
 }
 
-void take_slot(state& all, sequence& seq, const origin& first) {
-  seq.reserved = to_be_reserved(all, seq);
-  all.changes.set_slot(seq, take_unknown(all, seq.reserved, first));
+void take_slot(state& all, sequence& seq, int tokens, const origin& first) {
+  seq.reserved = tokens;
+  all.changes.set_slot(seq, take_unknown(all, tokens, first));
 }
 
 void learn(state& all, const sequence& seq) {

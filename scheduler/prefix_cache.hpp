@@ -19,14 +19,16 @@ int find_shareable(const state& all, std::uint64_t cache_salt, std::span<const t
 /// See scheduler::shareable().
 shareable_prefix held_for_others(const state& all, int slot) noexcept;
 
-/// Gives the sequence, which has none, a slot that starts with that prefix. False if there is no room.
-bool admit_with(state& all, sequence& seq, const prefix_match& found);
+/// Gives the sequence, which has none, a slot for `tokens` tokens that starts with that prefix. False if there is no
+/// room.
+bool admit_with(state& all, sequence& seq, int tokens, const prefix_match& found);
 
 /// Evicts kept slots, except slot `but`, until such a slot could be taken. False if that is not enough.
 bool reclaim(state& all, int capacity, const origin& first = {}, int but = -1);
 
-/// Gives the sequence a free slot, without registering its tokens in the tree.
-void take_slot(state& all, sequence& seq, const origin& first = {});
+/// Gives the sequence a free slot for `tokens` tokens, without registering its tokens in the tree; call only if it
+/// fits.
+void take_slot(state& all, sequence& seq, int tokens, const origin& first = {});
 
 /// A free slot, of which no tokens are known; call only if it fits.
 int take_unknown(state& all, int capacity, const origin& first = {});

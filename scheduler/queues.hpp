@@ -15,7 +15,7 @@ phase belongs_in(const sequence& each);
 /// has its own nodes.
 class queues {
  public:
-  explicit queues(scheduling_policy& policy)
+  explicit queues(checked_scheduling_policy& policy)
       : waiting(policy, turn::slot), prefilling(policy, turn::prefill), ledger_(policy.divides()) {}
 
   /// Puts the sequence into its queue: at its place by order, or last of those that decode or rest.

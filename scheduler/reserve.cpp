@@ -10,7 +10,7 @@ namespace {
 
 /// In whole blocks, the unit of memory.
 int reserved_for(const state& all, const sequence& seq, int needed) {
-  const int wanted = std::clamp(all.reserves->tokens(needed, seq.capacity), needed, seq.capacity);
+  const int wanted = all.reserves.tokens(needed, seq.capacity);
   const int over = wanted % all.within.usage.block;
   const int missing = over == 0 ? 0 : all.within.usage.block - over;
   return missing < seq.capacity - wanted ? wanted + missing : seq.capacity;
@@ -31,7 +31,7 @@ bool set_aside(state& all, sequence& seq) {
 
 /// Preempts others until enough will be free.
 void relieve(state& all, const sequence& seq) {
-  const auto enough = all.reserves->low(all.within.memory_bytes);
+  const auto enough = all.reserves.low(all.within.memory_bytes);
   while (all.slots.bytes_with(seq.slot, seq.needed()) > enough) {
     auto* const leaves = next_to_make_way(all, seq);
     if (!leaves) return;

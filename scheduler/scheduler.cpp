@@ -114,6 +114,7 @@ void learn(state& all, const step_in_flight& record, std::chrono::nanoseconds to
 void begin(state& all, sequence& seq, run&& next) {
   const int cached = seq.cached;
   seq.begin(std::move(next), ++all.arrivals, asked_now(all));
+  seq.current.last_asked = ++all.asked;
   try {
     refuse_unreachable(all, seq);
   } catch (...) {
@@ -131,13 +132,13 @@ void begin(state& all, sequence& seq, run&& next) {
 state::state(const limits& limits, std::unique_ptr<scheduling_policy> scheduling_policy,
              std::unique_ptr<preemption_policy> preemption_policy, std::unique_ptr<allocation_policy> allocation_policy)
     : within(checked(limits)),
-      policy(scheduling_policy ? std::move(scheduling_policy) : fcfs()),
-      leaves(preemption_policy ? std::move(preemption_policy) : longest_idle()),
-      reserves(allocation_policy ? std::move(allocation_policy) : reserve_max_length()),
-      slots(within, reserves->high(within.memory_bytes)),
+      policy(scheduling_policy ? std::move(scheduling_policy) : fcfs(), breach),
+      leaves(preemption_policy ? std::move(preemption_policy) : longest_idle(), breach),
+      reserves(allocation_policy ? std::move(allocation_policy) : reserve_max_length(), within.memory_bytes, breach),
+      slots(within, reserves.high(within.memory_bytes)),
       swapped_out(within),
       known(within.all_slots()),
-      queued(*policy) {}
+      queued(policy) {}
 
 scheduler::scheduler(const limits& limits, std::unique_ptr<scheduling_policy> scheduling_policy,
                      std::unique_ptr<preemption_policy> preemption_policy, std::unique_ptr<allocation_policy> reserves)
@@ -233,6 +234,7 @@ void scheduler::grant(sequence_id id, int credits) {
   auto* const seq = find(state_->sequences, id);
   if (!seq || !seq->running) return;
   seq->current.credits += credits;
+  seq->current.last_asked = ++state_->asked;
   if (seq->where == phase::paused) state_->queued.place(*seq);
 }
 
@@ -271,6 +273,7 @@ void scheduler::next(time now, step& into) {
   state& all = *state_;
   if (std::cmp_greater_equal(all.in_flight.size(), all.within.depth))
     throw std::logic_error(std::to_string(all.in_flight.size()) + " steps are unabsorbed, as many as there may be");
+  all.breach.check();
   advance_clock(now);
   all.queued.see(all.now);
   into.clear();
@@ -284,6 +287,7 @@ void scheduler::next(time now, step& into) {
     join_leaders(all);
     lost = build_batch(all, into, record);
   }
+  all.breach.check();
   all.measured.planned(all.now, record.tokens, all.queued.left_behind(into.number));
   all.slots.settle(into);
   all.swapped_out.settle(into);

@@ -7,10 +7,10 @@
 namespace cogen::scheduler {
 
 queue_nodes::queue_nodes() {
-  for (auto* const each : {&ordered, &leading}) {
-    std::set<sequence*> made{nullptr};
-    *each = made.extract(made.begin());
-  }
+  run_order runs{by_order{}};
+  ordered = runs.extract(runs.insert(nullptr));
+  std::set<sequence*> leaders{nullptr};
+  leading = leaders.extract(leaders.begin());
 }
 
 void queue_nodes::name(sequence* seq) {

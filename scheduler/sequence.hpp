@@ -1,6 +1,7 @@
 #pragma once
 
 #include "draft_acceptance.hpp"
+#include "run_order.hpp"
 
 #include <cogen/scheduler/scheduler.hpp>
 #include <cogen/scheduler/scheduling_policy.hpp>
@@ -24,6 +25,8 @@ struct progress {
   int sampled_before;
   int length_fed;  ///< with the run's own tokens
   bool scores_prompt;
+  std::uint64_t last_asked = 0;    ///< state::asked when it began or was last granted credits
+  std::uint64_t displaced_at = 0;  ///< state::asked when it was last displaced; 0: never
 };
 
 /// A sequence waits until another one has run the first `length` tokens, which both have; without a leader, until the
@@ -58,7 +61,8 @@ struct queue_nodes {
   queue_nodes();
   void name(sequence* seq);
 
-  std::set<sequence*>::node_type ordered;
+  run_order::node_type ordered;
+  run_order::iterator place;  ///< its node, in its current ordered queue
   std::set<sequence*>::node_type leading;
   std::list<sequence*> unordered{nullptr};
   std::list<sequence*>::iterator turn = unordered.begin();  ///< its node, in its current list
@@ -77,7 +81,7 @@ struct sequence {
   int slot = -1;               ///< set by transitions alone
   bool was_preempted = false;  ///< since its last transition was returned
   reported_status reported;
-  int reserved = 0;  ///< tokens that memory is reserved for in its slot
+  int reserved = 0;  ///< tokens that memory is reserved for in its slot, or was refused for when it last waited for one
   int cached = 0;    ///< tokens in its slot or swap entry: known ones first, then unknown ones or drafts
   std::optional<cogen::scheduler::away> away;
   bool exact = true;  ///< nothing it continued from was restored from an inexact snapshot

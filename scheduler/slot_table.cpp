@@ -27,7 +27,7 @@ slot_table::slot_table(const limits& within, std::int64_t high)
     : usage_(within.usage),
       max_rollback_tokens_(within.max_rollback_tokens),
       usable_slots_(within.slots),
-      headroom_(within.memory_bytes - std::clamp(high, std::int64_t{0}, within.memory_bytes)),
+      headroom_(within.memory_bytes - high),
       memory_(within.memory_bytes),
       checkpoint_usage_(within.checkpoint_usage),
       checkpoint_memory_(within.checkpoint_bytes),

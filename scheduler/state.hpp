@@ -1,5 +1,6 @@
 #pragma once
 
+#include "checked_policies.hpp"
 #include "draft_costs.hpp"
 #include "pace.hpp"
 #include "prefix_tree.hpp"
@@ -8,9 +9,6 @@
 #include "step_costs.hpp"
 #include "swap_pool.hpp"
 #include "transitions.hpp"
-
-#include <cogen/scheduler/allocation_policy.hpp>
-#include <cogen/scheduler/preemption_policy.hpp>
 
 #include <list>
 #include <unordered_map>
@@ -41,9 +39,10 @@ struct state {
         std::unique_ptr<preemption_policy> preemption_policy, std::unique_ptr<allocation_policy> reserves);
 
   const limits within;
-  const std::unique_ptr<scheduling_policy> policy;
-  const std::unique_ptr<preemption_policy> leaves;
-  const std::unique_ptr<allocation_policy> reserves;
+  policy_breach breach;
+  checked_scheduling_policy policy;
+  const checked_preemption_policy leaves;
+  const checked_allocation_policy reserves;
   slot_table slots;
   swap_pool swapped_out;
   prefix_tree known;  ///< what slots hold, for others to share
@@ -65,6 +64,7 @@ struct state {
   std::uint64_t accepted_drafts = 0;
   std::uint64_t plans = 0;
   std::uint64_t arrivals = 0;
+  std::uint64_t asked = 0;  ///< runs begun and credits granted
   std::uint64_t ids = 0;
 };
 

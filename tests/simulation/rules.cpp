@@ -9,12 +9,13 @@ int levels(const contender& above, const contender& below) {
   return above.run.options.priority - below.run.options.priority;
 }
 
+std::uint64_t own_rank(const contender& each) { return static_cast<std::uint64_t>(each.id) % 3; }
+
 bool was_first(const contender& a, const contender& b) { return a.run.number < b.run.number; }
 
 }  // namespace
 
 bool comes_before(const settings& of, const contender& a, const contender& b) {
-  const auto own_rank = [](const contender& each) { return static_cast<std::uint64_t>(each.id) % 3; };
   switch (of.rule) {
     case policy::own:
       return own_rank(a) != own_rank(b) ? own_rank(a) < own_rank(b) : was_first(a, b);
@@ -33,8 +34,9 @@ bool comes_before(const settings& of, const contender& a, const contender& b) {
 }
 
 bool may_displace(const settings& of, const contender& waits, const contender& runs) {
-  return of.rule == policy::priority && levels(waits, runs) > 0 &&
-         waits.run.asked - runs.run.asked < levels(waits, runs) * of.boost;
+  if (!of.displacing) return false;
+  if (of.rule == policy::own) return own_rank(waits) < own_rank(runs);
+  return levels(waits, runs) > 0 && waits.run.asked - runs.run.asked < levels(waits, runs) * of.boost;
 }
 
 bool may_overtake(const settings& of, const contender& later, const contender& overtaken) {

@@ -7,10 +7,15 @@ namespace {
 
 class by_id final : public scheduling_policy {
  public:
-  bool before(const candidate& a, const candidate& b) const noexcept override { return rank(a) < rank(b); }
+  explicit by_id(bool displacing) : displacing_(displacing) {}
+
+  bool before(const candidate& a, const candidate& b) const override { return rank(a) < rank(b); }
+  bool displaces(const candidate&, const candidate&) const override { return displacing_; }
 
  private:
   static std::uint64_t rank(const candidate& each) { return static_cast<std::uint64_t>(each.sequence) % 3; }
+
+  bool displacing_;
 };
 
 constexpr const char* policy_names[] = {"first come", "own order", "priority", "fair share", "earliest deadline"};
@@ -140,13 +145,14 @@ settings draw(random& from) {
   if (aside.chance(60)) add_checkpoints(result, aside);
   if (within.max_draft_tokens > 0 && aside.chance(50)) add_dropped_drafts(result, aside);
   if (aside.chance(40)) within.max_all_logits_tokens = aside.chance(40) ? 1 : aside.between(2, 10);
+  result.displacing = result.rule == policy::priority || (result.rule == policy::own && aside.chance(60));
   return result;
 }
 
 std::unique_ptr<scheduling_policy> make_scheduling_policy(const settings& of) {
   switch (of.rule) {
     case policy::own:
-      return std::make_unique<by_id>();
+      return std::make_unique<by_id>(of.displacing);
     case policy::priority:
       return by_priority(of.boost);
     case policy::fair_share:
@@ -182,7 +188,7 @@ std::string describe(const settings& of) {
          std::to_string(of.model.vocabulary) + ", swapped out " + std::to_string(within.swap_bytes) +
          (within.exact_swaps ? "" : " inexactly") + ", losing " + std::to_string(of.losing) + " %, failing " +
          std::to_string(of.failing) + " %, " + policy_names[static_cast<int>(of.rule)] +
-         (of.branching ? ", branching" : "") +
+         (of.displacing ? ", displacing" : "") + (of.branching ? ", branching" : "") +
          (of.growing ? ", growing by " + std::to_string(of.marks.step) + " up to " + std::to_string(of.marks.high) +
                            ", down to " + std::to_string(of.marks.low)
                      : std::string()) +

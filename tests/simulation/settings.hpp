@@ -33,6 +33,7 @@ struct settings {
   bool growing = false;         ///< memory is set aside as sequences grow
   watermark_options marks;      ///< then
   policy rule = policy::fcfs;
+  bool displacing = false;                  ///< those that run after one that waits give way to it
   time boost{};                             ///< of each level of priority
   std::map<std::uint64_t, double> weights;  ///< of the tenants that sequences have
 };

@@ -295,13 +295,13 @@ void world::check_preempted(const std::set<sequence_id>& waited) {
     each.preempted = true;
     ++preempted_;
   }
-  if (settings_.growing || settings_.rule == policy::priority) preempted_ = std::max(preempted_, machine_.preempted());
+  if (settings_.growing || settings_.displacing) preempted_ = std::max(preempted_, machine_.preempted());
   require(machine_.preempted() == preempted_, "those that were preempted are miscounted");
 }
 
 /// No sequence runs that the first of those that wait may displace.
 void world::check_ranks() const {
-  if (settings_.rule != policy::priority || settings_.forks || settings_.growing || settings_.within.depth > 1) return;
+  if (!settings_.displacing || settings_.forks || settings_.growing || settings_.within.depth > 1) return;
   if (!runner_.cache().on_their_way().empty()) return;
   const auto waiting = this->waiting();
   if (waiting.empty()) return;

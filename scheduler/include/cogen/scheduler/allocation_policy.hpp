@@ -5,21 +5,24 @@
 
 namespace cogen::scheduler {
 
-/// How much memory is reserved for sequences that hold slots. Derive from this class to add a policy.
+/// How much memory is reserved for sequences that hold slots. Derive from this class to add a policy. After an
+/// exception from it, scheduler::next() throws std::logic_error, which ends an engine with error::device_failed.
 class allocation_policy {
  public:
   virtual ~allocation_policy() = default;
 
   /// Tokens to reserve memory for. The sequence has to hold `needed` tokens now and can hold at most `most`. The
   /// scheduler clamps the result to [needed, most].
-  virtual int tokens(int needed, int most) const noexcept = 0;
+  virtual int tokens(int needed, int most) const = 0;
+
+  // Asked once, by the scheduler's constructor, which throws std::invalid_argument unless 0 <= result <= budget.
 
   /// Bytes of `budget` that may be reserved when another sequence is given a slot beside others, or when a prefix is
   /// kept.
-  virtual std::int64_t high(std::int64_t budget) const noexcept { return budget; }
+  virtual std::int64_t high(std::int64_t budget) const { return budget; }
 
   /// Bytes of `budget` at which preemption stops. It begins when a sequence grows and no memory is left.
-  virtual std::int64_t low(std::int64_t budget) const noexcept { return budget; }
+  virtual std::int64_t low(std::int64_t budget) const { return budget; }
 };
 
 /// Reserves all that a sequence can ever hold when it is given its slot. No sequence is ever preempted for another's

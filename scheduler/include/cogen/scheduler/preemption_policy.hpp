@@ -17,14 +17,16 @@ struct holder {
 };
 
 /// Which sequence is preempted first: among those idle for longer than limits.idle_timeout, and then among those that
-/// are last in the scheduling order and that it lets be displaced. Derive from this class to add a policy.
+/// are last in the scheduling order and that it lets be displaced. Derive from this class to add a policy. After an
+/// exception from it, or if its order is found not to be strict, scheduler::next() throws std::logic_error, which ends
+/// an engine with error::device_failed.
 class preemption_policy {
  public:
   virtual ~preemption_policy() = default;
 
   /// A strict weak ordering: true if `a` is preempted before `b`. Among equals, the one idle longest is preempted
   /// first.
-  virtual bool before(const holder& a, const holder& b) const noexcept = 0;
+  virtual bool before(const holder& a, const holder& b) const = 0;
 };
 
 /// Preempts the sequence that has been idle longest.

@@ -109,8 +109,8 @@ struct state;
 ///
 /// No tensors, threads, clocks or I/O. Not thread-safe. Every member may be called at any time, also while steps are
 /// unabsorbed. Slot lengths change only through steps. A member that throws has changed nothing, except next() and
-/// absorb(): after std::bad_alloc from one of them, the scheduler can only be destroyed. grant(), abandon(), truncate()
-/// and cancel() allocate no memory.
+/// absorb(): after std::bad_alloc from one of them, or once next() has reported that a policy broke its contract, the
+/// scheduler can only be destroyed. grant(), abandon(), truncate() and cancel() allocate no memory.
 ///
 /// A sequence holds its slot from its first row until it ends. While it is out of credits, or idle with tokens cached,
 /// it holds the slot for at most limits.idle_timeout if others wait. The preemption policy chooses which sequence is
@@ -129,7 +129,7 @@ struct state;
 /// were seen to diverge, and at their ends; and at whole blocks of prompts, within limits.checkpoint_bytes.
 class scheduler {
  public:
-  /// Throws std::invalid_argument for an invalid limit; the message names it.
+  /// Throws std::invalid_argument for an invalid limit, also of the allocation policy; the message names it.
   explicit scheduler(const limits& limits, std::unique_ptr<scheduling_policy> scheduling_policy = fcfs(),
                      std::unique_ptr<preemption_policy> preemption_policy = longest_idle(),
                      std::unique_ptr<allocation_policy> reserves = reserve_max_length());
@@ -209,7 +209,7 @@ class scheduler {
   void advance_clock(time now);
 
   /// The next step, planned at `now`. An empty step means that nothing can run now; it is not in flight and need not be
-  /// absorbed. Throws std::logic_error if limits.depth steps are unabsorbed.
+  /// absorbed. Throws std::logic_error if limits.depth steps are unabsorbed, and if a policy has broken its contract.
   step next(time now = {});
 
   /// As above, into a step whose memory is reused: allocates nothing if that suffices.
