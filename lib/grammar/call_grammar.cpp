@@ -3,7 +3,7 @@
 #include "grammar/ebnf.hpp"
 #include "grammar/grammar_error.hpp"
 #include "grammar/json_schema.hpp"
-#include "grammar/regex_syntax.hpp"
+#include "grammar/regex_ebnf.hpp"
 #include "grammar/schema_document.hpp"
 #include "json/printable.hpp"
 #include "response/parameter_types.hpp"
@@ -67,7 +67,7 @@ std::string add_text_until(std::string_view closing, rule_list& rules) {
     character_set others = character_set::all();
     for (const char byte : leading)
       others.remove(character_set{{static_cast<char32_t>(byte), static_cast<char32_t>(byte)}});
-    ways.push_back(sequence({ebnf_of(of_set(others)), name_of(0)}));
+    ways.push_back(sequence({ebnf_of(of_set(others), rules), name_of(0)}));
     rules.add(name_of(matched), alternatives(ways));
   }
   return name_of(0);

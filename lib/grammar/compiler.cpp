@@ -3,7 +3,7 @@
 #include "grammar/ebnf.hpp"
 #include "grammar/ebnf_check.hpp"
 #include "grammar/grammar_error.hpp"
-#include "grammar/regex_syntax.hpp"
+#include "grammar/regex_ebnf.hpp"
 #include "text/utf8.hpp"
 
 #include <time.h>
@@ -49,6 +49,12 @@ std::string ebnf_of_choices(const std::vector<std::string>& choices, std::size_t
   return "root ::= " + alternatives(parts) + "\n";
 }
 
+std::string ebnf_of_pattern(std::string_view pattern) {
+  rule_list rules;
+  rules.add("root", ebnf_of(parse_regex(pattern, regex_match::whole), rules));
+  return rules.text();
+}
+
 schema_grammar ebnf_of(const response_format& format, const compile_limits& limits) {
   check_text(format.text, limits.text_bytes);
   switch (format.type) {
@@ -58,7 +64,7 @@ schema_grammar ebnf_of(const response_format& format, const compile_limits& limi
       return ebnf_of_json_schema(format.text, {.schemas = limits.schemas},
                                  format.strict ? schema_mode::strict : schema_mode::loosened);
     case format_kind::regex:
-      return {"root ::= " + ebnf_of(parse_regex(format.text, regex_match::whole)) + "\n"};
+      return {ebnf_of_pattern(format.text)};
     case format_kind::grammar:
       return {format.text};
     case format_kind::choice:

@@ -58,7 +58,7 @@ class counter {
     if (count <= at_once_) return units(0, {0, count});
     std::size_t level = 0;
     std::uint64_t size = 1;
-    for (; count / size >= at_once_ && count > at_once_; ++level) size *= at_once_;
+    for (; count / size >= at_once_; ++level) size *= at_once_;
     const auto whole = count / size;
     return alternatives({sequence({units(level, {0, whole - 1}), rule_of_at_most(size - 1)}),
                          sequence({units(level, {whole, whole}), rule_of_at_most(count % size)})});

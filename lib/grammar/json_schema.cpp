@@ -1,6 +1,8 @@
 #include "grammar/json_schema.hpp"
 
+#include "grammar/counted_repetition.hpp"
 #include "grammar/grammar_error.hpp"
+#include "grammar/regex_ebnf.hpp"
 #include "grammar/schema_cases.hpp"
 #include "grammar/schema_loosening.hpp"
 #include "json/printable.hpp"
@@ -17,9 +19,12 @@ namespace {
 namespace json = boost::json;
 
 constexpr int max_nested_schemas = 200;
-constexpr std::uint64_t max_items = 1000;
+constexpr std::uint64_t max_items = 100'000;
 
 const std::string comma = R"(ws "," ws)";
+
+/// A space, or line breaks with an indentation: a model that likes white space comes to an end of it.
+constexpr const char* bounded_space = "[ \\t]?(?:\\r?\\n(?:\\r?\\n)?[ \\t]{0,32})?";
 
 std::string optional(const std::string& part) { return "(" + part + ")?"; }
 
@@ -169,8 +174,11 @@ class schema_writer {
   /// A rule of its own, which the backend compiles once for all schemas that have it.
   std::optional<std::string> regular(const std::optional<regex_node>& texts) {
     if (!texts) return std::nullopt;
-    const auto [known, is_new] = regular_.try_emplace(ebnf_of(*texts));
-    if (is_new) rules_.add(known->second = rules_.new_name("regular"), known->first);
+    const auto [known, is_new] = regular_.try_emplace(syntax_of(*texts));
+    if (is_new) {
+      const auto expression = ebnf_of(*texts, rules_);
+      rules_.add(known->second = rules_.new_name("regular"), expression);
+    }
     return known->second;
   }
 
@@ -212,8 +220,8 @@ class schema_writer {
       return done >= count.least ? optional(all) : all;
     }
     const auto least = less(count.least, done), most = less(count.most, done);
-    if (done > 0) return repeated(sequence({separator, item}), {least, most});
-    const auto all = sequence({item, repeated(sequence({separator, item}), {less(least, 1), less(most, 1)})});
+    if (done > 0) return counted(sequence({separator, item}), {least, most}, rules_);
+    const auto all = sequence({item, counted(sequence({separator, item}), {less(least, 1), less(most, 1)}, rules_)});
     return least == 0 ? optional(all) : all;
   }
 
@@ -383,8 +391,8 @@ class schema_writer {
     const bool needs_one = !some && all.count.least > 0;
     if (most == 0) return needs_one ? std::nullopt : std::optional(literal(""));
     const auto next = sequence({R"("," ws)", *all.other});
-    if (some) return repeated(next, {0, most});
-    const auto others = sequence({*all.other, repeated(next, {0, less(most, 1)})});
+    if (some) return counted(next, {0, most}, rules_);
+    const auto others = sequence({*all.other, counted(next, {0, less(most, 1)}, rules_)});
     return needs_one ? others : optional(others);
   }
 
@@ -443,15 +451,17 @@ schema_rule add_json_schema(std::string_view text, rule_list& rules, const schem
 }
 
 void add_json_rules(rule_list& rules, std::string_view space) {
-  rules.add("ws", space);
+  rules.add("ws", space.empty() ? ebnf_of(parse_regex(bounded_space, regex_match::whole), rules) : std::string(space));
   rules.add("value", "object | array | string | number | \"true\" | \"false\" | \"null\"");
   rules.add("object", R"("{" ws (member ("," ws member)*)? "}")");
   rules.add("member", R"(string ws ":" ws value ws)");
   rules.add("array", R"("[" ws (value ws ("," ws value ws)*)? "]")");
-  rules.add("string", ebnf_of(*strings_in_json({})));
-  rules.add("integer", ebnf_of(parse_regex("-?(?:0|[1-9][0-9]*)", regex_match::whole)));
-  rules.add("number",
-            ebnf_of(parse_regex("-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", regex_match::whole)));
+  const auto add = [&](const char* name, const char* pattern) {
+    rules.add(name, ebnf_of(parse_regex(pattern, regex_match::whole), rules));
+  };
+  rules.add("string", ebnf_of(*strings_in_json({}), rules));
+  add("integer", "-?(?:0|[1-9][0-9]*)");
+  add("number", "-?(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?(?:[eE][+-]?[0-9]+)?");
 }
 
 }  // namespace cogen::grammar

@@ -46,7 +46,8 @@ schema_grammar ebnf_of_json_schema(std::string_view schema, const schema_limits&
 schema_rule add_json_schema(std::string_view schema, rule_list& rules, const schema_limits& limits = {},
                             schema_mode mode = schema_mode::strict);
 
-/// Adds the rules that all schemas share, such as `string`, and `ws`, an expression for the white space anywhere.
-void add_json_rules(rule_list& rules, std::string_view space = R"([ \t\n\r]*)");
+/// Adds the rules that all schemas share, such as `string`, and `ws`, an expression for the white space anywhere;
+/// empty: a space, or line breaks with an indentation.
+void add_json_rules(rule_list& rules, std::string_view space = {});
 
 }  // namespace cogen::grammar

@@ -14,10 +14,8 @@ namespace {
 using kind = regex_node::kind;
 
 constexpr std::size_t max_pattern_bytes = 16384;
-constexpr std::uint64_t max_pattern_repetitions = 10'000;
+constexpr std::uint64_t max_pattern_repetitions = 100'000;
 constexpr int max_groups = 32;
-constexpr std::uint64_t max_states = 4000;
-constexpr std::uint64_t max_written_out = 128;  // more repetitions are counted
 
 const character_set decimal_digits = {{'0', '9'}};
 const character_set word = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
@@ -280,53 +278,6 @@ class regex_parser {
 
 const character_set escaped_in_json = {{0, 0x1F}, {'"', '"'}, {'\\', '\\'}};
 
-std::string syntax_of(char32_t character) {
-  std::string spelled;
-  const bool is_plain = character >= 0x80 || decimal_digits.contains(character) || word.contains(character);
-  if (character < 0x20 || character == 0x7F) {
-    constexpr std::string_view hexadecimal = "0123456789abcdef";
-    return std::string("\\x") + hexadecimal[character / 16] + hexadecimal[character % 16];
-  }
-  if (!is_plain) spelled = "\\";
-  text::append_utf8(spelled, character);
-  return spelled;
-}
-
-std::string syntax_of(const character_set& set) {
-  if (set.empty()) throw grammar_error("a pattern has a class that allows no character");
-  if (set.ranges().size() == 1 && set.ranges()[0].first == set.ranges()[0].last)
-    return syntax_of(set.ranges()[0].first);
-  std::string ranges;
-  for (const auto& [first, last] : set.ranges()) {
-    ranges += syntax_of(first);
-    if (last > first) ranges += "-" + syntax_of(last);
-  }
-  return "[" + ranges + "]";
-}
-
-/// XGrammar's `?` lets `(?:ab+)?` match `b`, and its `{n,}` joins only one end of what it repeats.
-std::string repeated_syntax(const std::string& part, repetition times) {
-  const auto group = "(?:" + part + ")";
-  const auto count = [](std::uint64_t number) { return std::to_string(number); };
-  if (times == repetition{0, 1}) return "(?:|" + part + ")";
-  if (times == repetition{0, repetition::unlimited}) return group + "*";
-  if (times == repetition{1, repetition::unlimited}) return group + "+";
-  if (times.most == repetition::unlimited) return group + "{" + count(times.least) + "}" + group + "*";
-  return group + "{" + count(times.least) + "," + count(times.most) + "}";
-}
-
-/// The node as a pattern, in the part of the syntax that XGrammar understands as we do.
-std::string syntax_of(const regex_node& node) {
-  if (node.type == kind::set) return syntax_of(node.set);
-  std::string all;
-  for (const auto& part : node.parts) {
-    if (node.type == kind::alternatives && &part != &node.parts.front()) all += "|";
-    all += syntax_of(part);
-  }
-  if (node.type == kind::repeat) return repeated_syntax(all, node.times);
-  return node.type == kind::alternatives ? "(?:" + all + ")" : all;
-}
-
 using places = std::set<std::size_t>;
 
 /// Where matches end that begin at one of these places.
@@ -371,6 +322,8 @@ places ends_of(const regex_node& node, std::u32string_view text, const places& f
   return ends;
 }
 
+}  // namespace
+
 std::uint64_t times_at_most(std::uint64_t left, std::uint64_t right) {
   if (left == 0 || right == 0) return 0;
   return left > repetition::unlimited / right ? repetition::unlimited : left * right;
@@ -379,8 +332,6 @@ std::uint64_t times_at_most(std::uint64_t left, std::uint64_t right) {
 std::uint64_t plus_at_most(std::uint64_t left, std::uint64_t right) {
   return left > repetition::unlimited - right ? repetition::unlimited : left + right;
 }
-
-}  // namespace
 
 regex_node of_set(character_set set) { return {.type = kind::set, .set = std::move(set)}; }
 
@@ -475,21 +426,6 @@ regex_node in_json(const regex_node& node) {
     for (auto character = first; character <= last; ++character)
       if (node.set.contains(character)) parts.push_back(of_text(json_spelling(character)));
   return parts.empty() ? node : any_of(std::move(parts));
-}
-
-std::uint64_t states_of(const regex_node& node) {
-  if (node.type == kind::set) return 1;
-  std::uint64_t states = 0;
-  for (const auto& part : node.parts) states = plus_at_most(states, states_of(part));
-  if (node.type != kind::repeat) return states;
-  const auto times = node.times.most == repetition::unlimited ? node.times.least : node.times.most;
-  return times_at_most(states, std::clamp<std::uint64_t>(times, 1, max_written_out));
-}
-
-std::string ebnf_of(const regex_node& node) {
-  if (states_of(node) > max_states)
-    throw grammar_error("a pattern or a string expands to more than " + std::to_string(max_states) + " states");
-  return "Regex(" + literal(syntax_of(node)) + ")";
 }
 
 }  // namespace cogen::grammar

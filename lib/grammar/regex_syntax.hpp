@@ -42,10 +42,8 @@ repetition lengths_of(const regex_node& node);
 /// The same texts between the quotes of a JSON string, each character spelled in one way.
 regex_node in_json(const regex_node& node);
 
-/// How many characters it has, repetitions written out as far as XGrammar does that.
-std::uint64_t states_of(const regex_node& node);
-
-/// The expression of EBNF. Throws grammar_error for a class that allows no character, and for too many states.
-std::string ebnf_of(const regex_node& node);
+// Products and sums of counts; what is too large is unlimited.
+std::uint64_t times_at_most(std::uint64_t left, std::uint64_t right);
+std::uint64_t plus_at_most(std::uint64_t left, std::uint64_t right);
 
 }  // namespace cogen::grammar

@@ -1,7 +1,7 @@
 // Whatever a format says, it becomes a grammar that is well-formed, or one sentence.
 #include "grammar/ebnf_check.hpp"
 #include "grammar/json_schema.hpp"
-#include "grammar/regex_syntax.hpp"
+#include "grammar/regex_ebnf.hpp"
 
 #include <cstdint>
 #include <cstdlib>
@@ -37,7 +37,11 @@ void check_written(const std::string& ebnf) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   check_written(read([&] { return ebnf_of_json_schema(text, {.schemas = 2000}).ebnf; }));
-  check_written(read([&] { return "root ::= " + ebnf_of(parse_regex(text, regex_match::search)); }));
+  check_written(read([&] {
+    rule_list rules;
+    rules.add("root", ebnf_of(parse_regex(text, regex_match::search), rules));
+    return rules.text();
+  }));
   read([&] {
     check_ebnf(text);
     return std::string();

@@ -36,6 +36,23 @@ BOOST_AUTO_TEST_CASE(a_json_object_is_one) {
   BOOST_TEST(!accepts(json_object(), "[]"));
 }
 
+BOOST_AUTO_TEST_CASE(white_space_between_tokens_comes_to_an_end) {
+  for (const auto& format :
+       {json_object(), json_schema("{}"), json_schema(R"({"properties": {"a": {}}, "required": ["a"]})")})
+    for (const auto* text :
+         {"{%}", "{%\"a\":1}", "{\"a\"%:1}", "{\"a\":%1}", "{\"a\":1%}", "{\"a\":[%]}", "{\"a\":[1%]}"}) {
+      const std::string with(text);
+      const auto place = with.find('%');
+      const auto spaced = [&](const std::string& space) {
+        return accepts(format, with.substr(0, place) + space + with.substr(place + 1));
+      };
+      if (with == "{%}" && !accepts(format, "{}")) continue;
+      for (const auto* space : {"", " ", "\n", "\n  ", "\r\n\t", "\n\n        "}) BOOST_TEST(spaced(space), text);
+      for (const auto* space : {"  ", "\n\n\n", " \n \n"}) BOOST_TEST(!spaced(space), text);
+      BOOST_TEST(!spaced("\n" + std::string(64, ' ')), text);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(properties_come_in_order_and_others_after_them) {
   check(R"({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "null"}}, "required": ["b"],
           "additionalProperties": true})",

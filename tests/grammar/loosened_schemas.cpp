@@ -38,7 +38,8 @@ BOOST_AUTO_TEST_CASE(nothing_is_loosened_that_can_be_kept) {
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_kept_is_left_out_and_named) {
   check(
-      R"({"type": "object", "properties": {"a/b": {"type": "integer", "multipleOf": 123456789, "minimum": 3}, "c": {"$ref": "other.json"}}})",
+      R"({"type": "object", "properties": {"a/b": {"type": "integer", "multipleOf": 123456789, "minimum": 3},
+                                                "c": {"$ref": "other.json"}}})",
       {"#/properties/c $ref", "#/properties/a~1b multipleOf"}, {R"({"a/b":5})", R"({"a/b":5,"c":[1]})"},
       {R"({"a/b":2})", R"({"a/b":"x"})"});
 }

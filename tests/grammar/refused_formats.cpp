@@ -103,13 +103,13 @@ BOOST_AUTO_TEST_CASE(schemas_of_exponential_size) {
     doubling += "\"d" + std::to_string(i) + R"(": {"type": "object", "oneOf": [)" + next + "," + next + "]},";
   }
   check_refusal(json_schema(R"({"$defs": {)" + doubling + R"("d60": {}}, "$ref": "#/$defs/d0"})"), "schema");
-  check_refusal(json_schema(R"({"type": "array", "minItems": 100000})"), "are supported up to 1000 items");
+  check_refusal(json_schema(R"({"type": "array", "minItems": 100001})"), "are supported up to 100000 items");
   check_refusal(json_schema(R"({"type": "string", "pattern": "^((ab){100}){100}$"})"), "more than 4000 states");
 }
 
 BOOST_AUTO_TEST_CASE(patterns_that_explode_or_are_malformed) {
-  check_refusal(regex("((a{1000}){1000}){1000}"), "states");
-  check_refusal(regex("a{100000}"), "repeats more than 10000 times");
+  check_refusal(regex("((a{100}){100}){100}"), "states");
+  check_refusal(regex("a{100001}"), "repeats more than 100000 times");
   check_refusal(regex("a{99999999999999999999}"), "repeats more than");
   check_refusal(regex(nested("(", ")", 1000)), "nests more than 32 groups");
   check_refusal(regex(std::string(20'000, 'a')), "exceeds the limit of 16384");
