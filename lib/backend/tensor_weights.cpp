@@ -141,10 +141,12 @@ void stored_weights::read(const weights::matrix_rows& from, const at::Tensor& in
 at::Tensor stored_weights::read_as_stored(const weights::matrix_rows& from, const row_range& which,
                                           at::ScalarType type) const {
   const auto numbers = at::empty({which.count, from.columns()}, type);
-  auto* const to = static_cast<std::byte*>(numbers.mutable_data_ptr());
+  const std::span to(static_cast<std::byte*>(numbers.mutable_data_ptr()), numbers.nbytes());
   for_each_share(which.count, [&](const row_range& share) {
     const auto first = which.first + share.first;
-    from.read(first, first + share.count, to + share.first * static_cast<std::int64_t>(from.row_bytes()));
+    from.read(first, first + share.count,
+              to.subspan(static_cast<std::size_t>(share.first) * from.row_bytes(),
+                         static_cast<std::size_t>(share.count) * from.row_bytes()));
   });
   return numbers;
 }
@@ -152,10 +154,12 @@ at::Tensor stored_weights::read_as_stored(const weights::matrix_rows& from, cons
 /// [rows, columns] float32, in host memory.
 at::Tensor stored_weights::read_numbers(const weights::matrix_rows& from, const row_range& which) const {
   const auto numbers = at::empty({which.count, from.columns()}, on_host());
-  auto* const to = numbers.mutable_data_ptr<float>();
+  const std::span to(numbers.mutable_data_ptr<float>(), static_cast<std::size_t>(numbers.numel()));
   for_each_share(which.count, [&](const row_range& share) {
     const auto first = which.first + share.first;
-    from.read_as_float(first, first + share.count, to + share.first * from.columns());
+    from.read_as_float(first, first + share.count,
+                       to.subspan(static_cast<std::size_t>(share.first * from.columns()),
+                                  static_cast<std::size_t>(share.count * from.columns())));
   });
   return numbers;
 }
@@ -251,7 +255,7 @@ quantized_rows stored_weights::read_codes(const weights::matrix_rows& from, cons
   for_each_share(which.count, [&](const row_range& share) {
     std::vector<std::byte> stored(static_cast<std::size_t>(share.count) * from.row_bytes());
     const auto first = which.first + share.first;
-    from.read(first, first + share.count, stored.data());
+    from.read(first, first + share.count, stored);
     read_stored_rows(from.type(), stored, some_of(rows, share.first, share.count));
   });
   return rows;

@@ -2,10 +2,12 @@
 
 #include "load/element_type.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <mutex>
-#include <span>
+#include <stdexcept>
 
 namespace cogen::weights {
 
@@ -42,6 +44,14 @@ std::int64_t first_row(const load::weight& source, const named_rows& part, std::
   return part.first_input + part.index * (inputs ? stored_inputs(part, *inputs) : 1);
 }
 
+/// Of rows of `stored_size`, those `size` that begin at `offset`.
+template <class Number>
+void keep_columns(std::span<const Number> stored, std::size_t stored_size, std::size_t offset, std::span<Number> rows,
+                  std::size_t size) {
+  for (std::size_t row = 0; row < rows.size() / size; ++row)
+    std::ranges::copy(stored.subspan(row * stored_size + offset, size), rows.subspan(row * size, size).begin());
+}
+
 }  // namespace
 
 struct matrix_rows::turned_matrix {
@@ -52,6 +62,7 @@ struct matrix_rows::turned_matrix {
 matrix_rows::matrix_rows(const load::checkpoint& files, const named_rows& part, std::optional<std::int64_t> inputs)
     : source_(find(files, part, inputs)),
       runs_(part.order()),
+      rows_(part.rows),
       columns_(inputs.value_or(1)),
       first_(first_row(source_, part, inputs)),
       first_column_(part.first_input),
@@ -69,76 +80,92 @@ std::uint64_t matrix_rows::row_bytes() const {
   return static_cast<std::uint64_t>(columns_ / elements * bytes);
 }
 
+void matrix_rows::check(std::int64_t first, std::int64_t last, std::size_t size, std::uint64_t row_size) const {
+  if (first < 0 || first > last || last > rows_)
+    throw std::out_of_range(
+        fmt::format("rows [{}, {}) of a part of {} were asked for; it has {}", first, last, source_.name(), rows_));
+  const auto needed = static_cast<std::uint64_t>(last - first) * row_size;
+  if (size != needed)
+    throw std::invalid_argument(
+        fmt::format("rows of a part of {} take {}; room for {} was given", source_.name(), needed, size));
+}
+
 template <class Number, class Read>
-void matrix_rows::for_each_run(std::int64_t first, std::int64_t last, Number* out, std::int64_t row_size,
-                               const Read& read) const {
+void matrix_rows::for_each_run(std::int64_t first, std::int64_t last, std::span<Number> out, const Read& read) const {
+  const auto row_size = first == last ? 0 : out.size() / static_cast<std::size_t>(last - first);
   std::int64_t begin = 0;  // of the run, among the part's rows
   for (const auto& run : runs_) {
     const auto from = std::max(first, begin), to = std::min(last, begin + run.count);
-    if (from < to) read(run.first + from - begin, run.first + to - begin, out + (from - first) * row_size);
+    if (from < to)
+      read(run.first + from - begin, run.first + to - begin,
+           out.subspan(static_cast<std::size_t>(from - first) * row_size,
+                       static_cast<std::size_t>(to - from) * row_size));
     begin += run.count;
   }
 }
 
-void matrix_rows::read(std::int64_t first, std::int64_t last, std::byte* out) const {
-  if (type() != source_.type()) return read_as_float(first, last, reinterpret_cast<float*>(out));
+void matrix_rows::read(std::int64_t first, std::int64_t last, std::span<std::byte> out) const {
+  check(first, last, out.size(), row_bytes());
+  if (turned_ || type() != source_.type()) {
+    const std::span values(reinterpret_cast<float*>(out.data()), out.size() / sizeof(float));
+    return read_as_float(first, last, values);
+  }
   if (is_cut()) return read_cut(first, last, out);
-  const auto bytes = static_cast<std::int64_t>(source_.row_bytes());
-  if (read_together(first, last, bytes, out)) return;
-  for_each_run(first, last, out, bytes, [&](std::int64_t from, std::int64_t to, std::byte* at) {
-    source_.read_rows(first_ + from, first_ + to, {at, static_cast<std::size_t>((to - from) * bytes)});
+  if (read_together(first, last, out)) return;
+  for_each_run(first, last, out, [&](std::int64_t from, std::int64_t to, std::span<std::byte> rows) {
+    source_.read_rows(first_ + from, first_ + to, rows);
   });
 }
 
 /// Reads runs that lie close to each other at once, with what is between them.
-bool matrix_rows::read_together(std::int64_t first, std::int64_t last, std::int64_t bytes, std::byte* out) const {
+bool matrix_rows::read_together(std::int64_t first, std::int64_t last, std::span<std::byte> out) const {
   auto begin = std::numeric_limits<std::int64_t>::max(), end = std::int64_t{0};  // of the tensor's rows
   int runs = 0;
-  for_each_run(first, last, out, bytes, [&](std::int64_t from, std::int64_t to, std::byte*) {
+  for_each_run(first, last, out, [&](std::int64_t from, std::int64_t to, std::span<std::byte>) {
     begin = std::min(begin, from), end = std::max(end, to), ++runs;
   });
   if (runs < 2 || end - begin > 2 * (last - first)) return false;
-  std::vector<std::byte> all(static_cast<std::size_t>((end - begin) * bytes));
-  source_.read_rows(first_ + begin, first_ + end, all);
-  for_each_run(first, last, out, bytes, [&](std::int64_t from, std::int64_t to, std::byte* at) {
-    std::copy_n(all.data() + (from - begin) * bytes, (to - from) * bytes, at);
+  std::vector<std::byte> stored(static_cast<std::size_t>(end - begin) * source_.row_bytes());
+  source_.read_rows(first_ + begin, first_ + end, stored);
+  for_each_run(first, last, out, [&](std::int64_t from, std::int64_t, std::span<std::byte> rows) {
+    const auto offset = static_cast<std::size_t>(from - begin) * source_.row_bytes();
+    std::ranges::copy(std::span(stored).subspan(offset, rows.size()), rows.begin());
   });
   return true;
 }
 
 /// Reads whole rows and keeps the part's columns.
-void matrix_rows::read_cut(std::int64_t first, std::int64_t last, std::byte* out) const {
+void matrix_rows::read_cut(std::int64_t first, std::int64_t last, std::span<std::byte> out) const {
   const auto [elements, block_bytes] = load::layout(source_.type());
-  const auto kept = static_cast<std::int64_t>(row_bytes()), all = static_cast<std::int64_t>(source_.row_bytes());
-  std::vector<std::byte> row(source_.row_bytes());
-  for_each_run(first, last, out, kept,
-               [&, offset = first_column_ / elements * block_bytes](auto from, auto to, auto* at) {
-                 row.resize(static_cast<std::size_t>((to - from) * all));
-                 source_.read_rows(first_ + from, first_ + to, row);
-                 for (std::int64_t index = 0; index < to - from; ++index)
-                   std::copy_n(row.data() + index * all + offset, kept, at + index * kept);
-               });
+  const auto offset = static_cast<std::size_t>(first_column_ / elements * block_bytes);
+  std::vector<std::byte> stored;
+  for_each_run(first, last, out, [&](std::int64_t from, std::int64_t to, std::span<std::byte> rows) {
+    stored.resize(static_cast<std::size_t>(to - from) * source_.row_bytes());
+    source_.read_rows(first_ + from, first_ + to, stored);
+    keep_columns<std::byte>(stored, source_.row_bytes(), offset, rows, row_bytes());
+  });
 }
 
-void matrix_rows::read_as_float(std::int64_t first, std::int64_t last, float* out) const {
-  const float* const all = turned_ ? turned() : nullptr;
-  std::vector<float> whole;
-  for_each_run(first, last, out, columns_, [&](std::int64_t from, std::int64_t to, float* at) {
-    if (all) {
-      std::copy(all + from * columns_, all + to * columns_, at);
+void matrix_rows::read_as_float(std::int64_t first, std::int64_t last, std::span<float> out) const {
+  check(first, last, out.size(), static_cast<std::uint64_t>(columns_));
+  const auto columns = static_cast<std::size_t>(columns_), stored_columns = static_cast<std::size_t>(source_.columns());
+  const auto turned = turned_ ? turned_values() : std::span<const float>();
+  std::vector<float> stored;
+  for_each_run(first, last, out, [&](std::int64_t from, std::int64_t to, std::span<float> rows) {
+    if (turned_) {
+      std::ranges::copy(turned.subspan(static_cast<std::size_t>(from) * columns, rows.size()), rows.begin());
     } else if (is_cut()) {
-      whole.resize(static_cast<std::size_t>((to - from) * source_.columns()));
-      source_.read_rows_as_float(first_ + from, first_ + to, whole);
-      for (std::int64_t index = 0; index < to - from; ++index)
-        std::copy_n(whole.data() + index * source_.columns() + first_column_, columns_, at + index * columns_);
+      stored.resize(static_cast<std::size_t>(to - from) * stored_columns);
+      source_.read_rows_as_float(first_ + from, first_ + to, stored);
+      keep_columns<float>(stored, stored_columns, static_cast<std::size_t>(first_column_), rows, columns);
     } else {
-      source_.read_rows_as_float(first_ + from, first_ + to, {at, static_cast<std::size_t>((to - from) * columns_)});
+      source_.read_rows_as_float(first_ + from, first_ + to, rows);
     }
   });
 }
 
 /// Stored row i holds the i-th input of all outputs.
-const float* matrix_rows::turned() const {
+std::span<const float> matrix_rows::turned_values() const {
   std::call_once(turned_->once, [&] {
     const auto rows = source_.columns();
     auto& values = turned_->values;
@@ -150,7 +177,7 @@ const float* matrix_rows::turned() const {
         values[static_cast<std::size_t>(row * columns_ + input)] = stored[static_cast<std::size_t>(row)];
     }
   });
-  return turned_->values.data();
+  return turned_->values;
 }
 
 }  // namespace cogen::weights

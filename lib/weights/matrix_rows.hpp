@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -60,24 +61,27 @@ class matrix_rows {
   load::element_type type() const;
   std::uint64_t row_bytes() const;
 
-  /// Rows [first, last) in that type.
-  void read(std::int64_t first, std::int64_t last, std::byte* out) const;
+  /// Rows [first, last) in that type; `out` has exactly that size. Throws std::out_of_range or std::invalid_argument
+  /// for a wrong range or size, and what load::weight::read_rows() does.
+  void read(std::int64_t first, std::int64_t last, std::span<std::byte> out) const;
 
   /// The same as float32.
-  void read_as_float(std::int64_t first, std::int64_t last, float* out) const;
+  void read_as_float(std::int64_t first, std::int64_t last, std::span<float> out) const;
 
  private:
   bool is_cut() const { return !turned_ && columns_ != source_.columns(); }
+  void check(std::int64_t first, std::int64_t last, std::size_t size, std::uint64_t row_size) const;
   template <class Number, class Read>
-  void for_each_run(std::int64_t first, std::int64_t last, Number* out, std::int64_t row_size, const Read& read) const;
-  bool read_together(std::int64_t first, std::int64_t last, std::int64_t bytes, std::byte* out) const;
-  void read_cut(std::int64_t first, std::int64_t last, std::byte* out) const;
-  const float* turned() const;  // [rows, columns]
+  void for_each_run(std::int64_t first, std::int64_t last, std::span<Number> out, const Read& read) const;
+  bool read_together(std::int64_t first, std::int64_t last, std::span<std::byte> out) const;
+  void read_cut(std::int64_t first, std::int64_t last, std::span<std::byte> out) const;
+  std::span<const float> turned_values() const;  // [rows, columns]
 
   struct turned_matrix;
 
   load::weight source_;
   std::vector<row_run> runs_;
+  std::int64_t rows_;
   std::int64_t columns_;
   std::int64_t first_;                     // row of the tensor where the matrix begins
   std::int64_t first_column_;              // of its rows, where those of the part begin

@@ -25,7 +25,7 @@ numbers rows_of(std::initializer_list<std::uint64_t> dimensions, const weights::
   const load::checkpoint files(written.path());
   const weights::matrix_rows rows(files, part, inputs);
   numbers read(static_cast<std::size_t>(part.rows * inputs.value_or(1)));
-  rows.read_as_float(0, part.rows, read.data());
+  rows.read_as_float(0, part.rows, read);
   return read;
 }
 

@@ -111,9 +111,9 @@ BOOST_AUTO_TEST_CASE(columns_are_read_as_they_are_stored) {
         cut_blocks += is_aligned ? 0 : 1;
         BOOST_TEST((part.type() == (is_aligned ? whole.type() : load::element_type::f32)));
         std::vector<float> as_float(static_cast<std::size_t>(rows * count)), decoded(as_float.size());
-        part.read_as_float(0, rows, as_float.data());
+        part.read_as_float(0, rows, as_float);
         std::vector<std::byte> stored(static_cast<std::size_t>(rows) * part.row_bytes());
-        part.read(0, rows, stored.data());
+        part.read(0, rows, stored);
         load::dequantize(part.type(), stored, decoded);
         BOOST_TEST((decoded == as_float), name);
         for (std::int64_t row = 0; row < rows; ++row)

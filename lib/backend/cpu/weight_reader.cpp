@@ -54,13 +54,14 @@ std::optional<kernels::weight_format> packable(load::element_type type) {
 
 const std::byte* read_as_stored(const weights::matrix_rows& from, std::int64_t first, std::int64_t last,
                                 std::byte* scratch) {
-  from.read(first, last, scratch);
+  from.read(first, last, {scratch, static_cast<std::size_t>(last - first) * from.row_bytes()});
   return scratch;
 }
 
 const std::byte* read_as_float(const weights::matrix_rows& from, std::int64_t first, std::int64_t last,
                                std::byte* scratch) {
-  from.read_as_float(first, last, reinterpret_cast<float*>(scratch));
+  const auto count = static_cast<std::size_t>((last - first) * from.columns());
+  from.read_as_float(first, last, {reinterpret_cast<float*>(scratch), count});
   return scratch;
 }
 
@@ -119,7 +120,7 @@ std::vector<float> weight_reader::vector(std::span<const weights::named_rows> pa
     const auto from = tensors_.rows(part, std::nullopt);
     const auto begin = values.size();
     values.resize(begin + static_cast<std::size_t>(part.rows));
-    if (workers_) from.read_as_float(0, part.rows, values.data() + begin);
+    if (workers_) from.read_as_float(0, part.rows, std::span(values).subspan(begin));
     held_bytes_ += static_cast<std::size_t>(part.rows) * sizeof(float);
     count(from.source());
   }
