@@ -9,6 +9,7 @@
 #include "parallel/thread_transport.hpp"
 #include "parallel/world.hpp"
 #include "runs.hpp"
+#include "stored_copy.hpp"
 #include "vectors.hpp"
 #include "verdict.hpp"
 
@@ -44,6 +45,7 @@ struct request {
   compute_type mode = compute_type::float32;
   std::string device;
   std::optional<float> tolerance;
+  std::optional<load::element_type> stored_as;
   parallel_options split;
 
   bool is_split() const { return split.tensor > 1 || split.pipeline > 1; }
@@ -54,7 +56,7 @@ using ranks = std::shared_ptr<parallel::rank_group>;
 
 std::optional<request> parse(int argc, char** argv) {
   request wanted;
-  std::string mode, kv;
+  std::string mode, kv, stored_as;
   options::options_description described("golden_check [options] FOLDER|FILE.json...");
   auto add = described.add_options();
   add("help", "show this");
@@ -62,6 +64,8 @@ std::optional<request> parse(int argc, char** argv) {
   add("device", options::value(&wanted.device)->default_value("cpu"), "cpu, reference, cuda or cuda:N");
   const auto kv_help = "what the cache keeps: " + golden::cache_choice_names();
   add("kv", options::value(&kv)->default_value(golden::cache_choices().front().name), kv_help.c_str());
+  add("stored-as", options::value(&stored_as),
+      "float32, bfloat16 or float16: the folder's weights as if it stored them so, where that changes no number");
   add("tolerance", options::value<float>(), "greatest difference of a logit that passes");
   add("model", options::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "the model of a FILE.json");
   add("tensor", options::value(&wanted.split.tensor)->default_value(1), "ranks that split layers");
@@ -81,6 +85,7 @@ std::optional<request> parse(int argc, char** argv) {
     throw std::invalid_argument(fmt::format("--compute-type {}: there are float32 and int8", mode));
   if (mode == "int8") wanted.mode = compute_type::int8;
   wanted.kv = &golden::cache_choice_named(kv);
+  if (given.contains("stored-as")) wanted.stored_as = golden::stored_type_named(stored_as);
   if (given.contains("tolerance")) wanted.tolerance = given["tolerance"].as<float>();
   return wanted;
 }
@@ -109,6 +114,11 @@ void check_encoder_inputs(const model& model, const golden::golden& reference) {
   if (model.has_encoder() == reference.has_encoder_inputs()) return;
   throw std::runtime_error(model.has_encoder() ? "the model reads an encoder input, and the prompts have none"
                                                : "the prompts have encoder inputs, and the model reads none");
+}
+
+/// How many tensors were converted; empty if the weights are those of the folder.
+std::string conversion(const std::optional<golden::stored_copy>& copy) {
+  return copy ? fmt::format("{}/{} tensors converted  ", copy->converted(), copy->tensors()) : "";
 }
 
 /// Devices and split models do not predict tokens.
@@ -146,25 +156,29 @@ golden::verdict judged(const request& wanted, const std::shared_ptr<const model>
 
 bool says(const ranks& among) { return !among || among->leads(); }
 
-bool check_vectors(const request& wanted, const std::string& path, const ranks& among) {
+bool check_vectors(const request& wanted, const std::string& path, const std::optional<golden::stored_copy>& copy,
+                   const ranks& among) {
   const auto reference = golden::read_vectors(path);
-  const auto model = nn::load_rank(path, {.device = wanted.device}, among);
+  const auto model = nn::load_rank(copy ? copy->path() : std::filesystem::path(path), {.device = wanted.device}, among);
   const float tolerance = tolerance_for(wanted, *model, false);
   const auto result = golden::judge(*model, reference, wanted.mode);
   const bool passed = result.passes(tolerance, reference.texts.size());
   const std::filesystem::path folder(path);
   if (!says(among)) return passed;
-  std::cout << fmt::format("{:<20} {:<5} max|dvector| {:.1e} of {:.0e}  same bits alone and in batches {}/{}  {}\n",
+  std::cout << fmt::format("{:<20} {:<5} max|dvector| {:.1e} of {:.0e}  {}same bits alone and in batches {}/{}  {}\n",
                            (folder.has_filename() ? folder : folder.parent_path()).filename().string(),
-                           model->weight_type(), result.worst, tolerance, result.same_bits, reference.texts.size(),
-                           passed ? "ok" : "FAILED")
+                           model->weight_type(), result.worst, tolerance, conversion(copy), result.same_bits,
+                           reference.texts.size(), passed ? "ok" : "FAILED")
             << std::flush;
   return passed;
 }
 
 bool check(const request& wanted, const std::string& path, const ranks& among) {
-  if (!is_continuations(path) && golden::has_vectors(path)) return check_vectors(wanted, path, among);
+  std::optional<golden::stored_copy> copy;
+  if (wanted.stored_as) copy.emplace(path, *wanted.stored_as);
+  if (!is_continuations(path) && golden::has_vectors(path)) return check_vectors(wanted, path, copy, among);
   auto reference = is_continuations(path) ? golden::read_continuations(path, wanted.model) : golden::read_folder(path);
+  if (copy) reference.model = copy->path();
   if (wanted.device != "cpu" || among) reference = without_predictions(std::move(reference));
   const auto model = nn::load_rank(
       reference.model, {.device = wanted.device, .multi_token_prediction = reference.has_predictions()}, among);
@@ -178,9 +192,10 @@ bool check(const request& wanted, const std::string& path, const ranks& among) {
   const bool passed = result.passes(tolerance);
   const auto beams = result.beams == 0 ? "" : fmt::format("  beams {}/{}", result.same_beams, result.beams);
   if (!says(among)) return passed;
-  std::cout << fmt::format("{:<20} {:<5} max|dlogit| {:.1e} of {:.0e}  greedy {}/{}{}{}  {}  {}\n", reference.name,
-                           model->weight_type(), result.worst, tolerance, result.same_tokens, result.tokens, beams,
-                           unlike, changed.empty() ? same : fmt::format("other bits: {}", changed.front()),
+  std::cout << fmt::format("{:<20} {:<5} max|dlogit| {:.1e} of {:.0e}  {}greedy {}/{}{}{}  {}  {}\n", reference.name,
+                           model->weight_type(), result.worst, tolerance, conversion(copy), result.same_tokens,
+                           result.tokens, beams, unlike,
+                           changed.empty() ? same : fmt::format("other bits: {}", changed.front()),
                            passed ? "ok" : "FAILED")
             << std::flush;
   return passed;
