@@ -10,6 +10,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -30,8 +31,8 @@ class tensor_weights {
 
   at::Device device() const { return like_.device(); }
 
-  /// NAME + ".weight" of the first of them that there is.
-  virtual std::string first_of(const std::vector<std::string>& names) { return names.front() + ".weight"; }
+  /// NAME + ".weight" of the first of them that there is; the same name for lists of the same names.
+  virtual std::string first_of(const std::vector<std::string>& names) { return std::ranges::min(names) + ".weight"; }
 
   virtual bool has(const std::string&) { return true; }
 

@@ -58,7 +58,7 @@ class half_namer {
 model_spec with_encoder_as_gguf(model_spec spec) {
   auto& encoder = *spec.encoder;
   spec.embedding.names = encoder.embedding.names = {"token_embd"};
-  if (!spec.head.names.empty()) spec.head.names = {"output", "token_embd"};
+  spec.head.names = {"output", "token_embd"};
   half_namer enc("enc"), dec("dec");
   enc.rename(encoder.blocks);
   enc.rename(encoder.final_norm);

@@ -69,7 +69,7 @@ class gguf_namer {
   }
 
   void rename(head_spec& head) const {
-    if (!head.names.empty()) head.names = {"output"};
+    head.names = {"output", "token_embd"};
     if (!head.bias.empty()) head.bias = "output.bias";
   }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace cogen::models {
@@ -81,6 +82,13 @@ class half_maker {
   const double scale_;
 };
 
+/// Each table has a name of its own, behind which the others stand in for it.
+void tie_tables(model_spec& spec) {
+  for (auto* names : {&spec.head.names, &spec.embedding.names, &spec.encoder->embedding.names})
+    for (const auto* name : {"model.shared", "model.encoder.embed_tokens", "model.decoder.embed_tokens", "lm_head"})
+      if (std::ranges::find(*names, name) == names->end()) names->emplace_back(name);
+}
+
 }  // namespace
 
 model_spec like_bart(const load::config_fields& fields, const load::model_config& config,
@@ -98,11 +106,7 @@ model_spec like_bart(const load::config_fields& fields, const load::model_config
     spec.head.bias = "final_logits_bias";
     spec.head.bias_is_row = true;
   }
-  if (config.tie_embeddings) {  // one table, whatever copies of it the checkpoint holds
-    const std::vector<std::string> copies{"model.shared", "model.encoder.embed_tokens", "model.decoder.embed_tokens",
-                                          "lm_head"};
-    spec.embedding.names = spec.encoder->embedding.names = spec.head.names = copies;
-  }
+  if (config.tie_embeddings) tie_tables(spec);
   const auto attention = [&](std::int64_t heads, cache::layer_kind kind) {
     return attention_of(config.hidden, heads, kind);
   };

@@ -74,9 +74,11 @@ mlp_spec gated_mlp(const load::model_config& config) {
 }
 
 model_spec decoder(const load::model_config& config, std::optional<norm_spec> final_norm, const decoder_names& names) {
-  model_spec spec{
-      .base = names.base, .embedding = {.names = {names.base + names.embedding}}, .final_norm = std::move(final_norm)};
-  if (!config.tie_embeddings) spec.head.names = {names.head};
+  model_spec spec{.base = names.base,
+                  .embedding = {.names = {names.base + names.embedding}},
+                  .final_norm = std::move(final_norm),
+                  .head = {.names = {names.head}}};
+  if (config.tie_embeddings) tie_head(spec);
   return spec;
 }
 
@@ -189,7 +191,7 @@ void put_under(const std::string& base, model_spec& spec) {
   const auto move_norm = [&](std::optional<norm_spec>& norm) {
     if (norm) move(norm->name);
   };
-  for (auto& name : spec.embedding.names) move(name);
+  for (auto* names : {&spec.embedding.names, &spec.head.names}) std::ranges::for_each(*names, move);
   for (auto& block : spec.blocks) {
     move(block.prefix);
     for (auto* norm : {&block.before, &block.after, &block.post, &block.joint}) move_norm(*norm);

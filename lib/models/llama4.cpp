@@ -90,7 +90,8 @@ model_spec describe_llama4_text(const load::config_fields& fields, const load::m
 model_spec describe_llama4(const load::config_fields& fields, const load::model_config& config) {
   static constexpr std::array<std::string_view, 2> encoders{"vision_model.*", "multi_modal_projector.*"};
   auto spec = beside_encoders(llama4_text.describe(fields, config), "language_model.model.", encoders);
-  if (!spec.head.names.empty()) spec.head.names = {"language_model.lm_head"};
+  for (auto* names : {&spec.embedding.names, &spec.head.names})
+    std::ranges::replace(*names, std::string("lm_head"), std::string("language_model.lm_head"));
   return spec;
 }
 

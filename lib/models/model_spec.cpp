@@ -35,6 +35,12 @@ std::vector<cache::kv_cache_spec> kv_cache_specs(const model_spec& spec) {
   return specs;
 }
 
+void tie_head(model_spec& spec) {
+  const auto head = spec.head.names;
+  spec.head.names.insert(spec.head.names.end(), spec.embedding.names.begin(), spec.embedding.names.end());
+  spec.embedding.names.insert(spec.embedding.names.end(), head.begin(), head.end());
+}
+
 bool is_encoder_only(const model_spec& spec) {
   return std::ranges::any_of(spec.blocks, [](const block_spec& block) {
     const auto* attention = std::get_if<attention_spec>(&block.what);

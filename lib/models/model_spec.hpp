@@ -329,7 +329,8 @@ struct position_table_spec {
 /// With a width of its own, embeddings go through `projection` [hidden, width] before the first block, and hidden
 /// states through the head's [width, hidden] after the last.
 struct embedding_spec {
-  /// The first that the checkpoint holds is read; it may hold the others, which repeat it.
+  /// The first that the checkpoint holds is read. It may hold the others, too; those with the same numbers are one
+  /// table in memory.
   std::vector<std::string> names;
   double scale = 1;
   std::int64_t width = 0;  ///< 0: that of hidden states
@@ -399,6 +400,10 @@ struct model_spec {
 /// What each layer of the cache holds: one for each block that mixes tokens, in their order, those for multi-token
 /// prediction last, unless it reads another's.
 std::vector<cache::kv_cache_spec> kv_cache_specs(const model_spec& spec);
+
+/// From now on the decoder's embedding stands in for a head that the checkpoint lacks, and the head for a missing
+/// embedding. A checkpoint that holds both with different numbers is not tied, as in Transformers.
+void tie_head(model_spec& spec);
 
 /// Whether tokens attend to those behind them, so that it cannot generate.
 bool is_encoder_only(const model_spec& spec);

@@ -73,19 +73,16 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
   using kind = cache::layer_kind;
   const auto own = load::read_t5_fields(fields, config);
   const half_maker encoder(config, own, "encoder."), decoder(config, own, "decoder.");
-  const std::vector<std::string> copies{"shared", "encoder.embed_tokens", "decoder.embed_tokens"};
-  model_spec spec{.base = "",
-                  .embedding = {.names = copies},
-                  .final_norm = rms_norm(config, "decoder.final_layer_norm"),
-                  .encoder = encoder_spec{.embedding = {.names = copies},
-                                          .final_norm = rms_norm(config, "encoder.final_layer_norm")},
-                  .unread = {"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"}};
-  if (own.scaled_head) {
-    spec.head.scale = 1 / std::sqrt(static_cast<double>(config.hidden));
-    spec.unread.push_back("lm_head.weight");
-  } else {
-    spec.head.names = {"lm_head", "shared"};
-  }
+  model_spec spec{
+      .base = "",
+      .embedding = {.names = {"decoder.embed_tokens", "shared", "encoder.embed_tokens", "lm_head"}},
+      .final_norm = rms_norm(config, "decoder.final_layer_norm"),
+      .head = {.names = {"lm_head", "shared", "decoder.embed_tokens", "encoder.embed_tokens"}},
+      .encoder =
+          encoder_spec{.embedding = {.names = {"encoder.embed_tokens", "shared", "decoder.embed_tokens", "lm_head"}},
+                       .final_norm = rms_norm(config, "encoder.final_layer_norm")},
+      .unread = {"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"}};
+  if (own.scaled_head) spec.head.scale = 1 / std::sqrt(static_cast<double>(config.hidden));
   for (std::int64_t layer = 0; layer < own.encoder_layers; ++layer) {
     encoder.add_attention(spec.encoder->blocks, layer, 0, encoder.self_attention(kind::cross));
     encoder.add_mlp(spec.encoder->blocks, layer, 1);

@@ -43,9 +43,32 @@ load::weight named_tensors::at(const std::string& name, std::initializer_list<st
 bool named_tensors::has(const std::string& name) const { return files_.find(stored(name)).has_value(); }
 
 std::string named_tensors::first_of(const std::vector<std::string>& names) {
-  const auto found = std::ranges::find_if(names, [&](const auto& name) { return has(name + ".weight"); });
-  for (const auto& each : names) names_.push_back(stored(each + ".weight"));
-  return (found == names.end() ? names.front() : *found) + ".weight";
+  std::vector<std::string> held;
+  for (const auto& name : names) {
+    auto complete = name + std::string(suffix);
+    names_.push_back(stored(complete));
+    if (has(complete)) held.push_back(std::move(complete));
+  }
+  if (held.empty()) return names.front() + std::string(suffix);
+  const auto first = held.front();
+  std::erase_if(held, [&](const auto& other) { return other != first && !hold_same_numbers(first, other); });
+  return std::ranges::min(held);
+}
+
+bool named_tensors::hold_same_numbers(const std::string& first, const std::string& second) const {
+  const auto left = files_.find(stored(first)), right = files_.find(stored(second));
+  if (left->type() != right->type() || left->shape() != right->shape()) return false;
+  constexpr std::int64_t rows_at_once = 1024;
+  std::vector<std::byte> left_rows, right_rows;
+  for (std::int64_t row = 0; row < left->rows(); row += rows_at_once) {
+    const auto end = std::min(left->rows(), row + rows_at_once);
+    for (auto* rows : {&left_rows, &right_rows})
+      rows->resize(static_cast<std::size_t>(end - row) * static_cast<std::size_t>(left->row_bytes()));
+    left->read_rows(row, end, left_rows);
+    right->read_rows(row, end, right_rows);
+    if (left_rows != right_rows) return false;
+  }
+  return true;
 }
 
 bool named_tensors::count(const load::weight& read) {

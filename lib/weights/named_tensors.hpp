@@ -37,8 +37,8 @@ class named_tensors {
 
   bool has(const std::string& name) const;
 
-  /// NAME + ".weight" of the first one that the checkpoint holds, or of the first. It may hold the others, which repeat
-  /// it.
+  /// NAME + ".weight" of the first one that the checkpoint holds, or of the first. It may hold the others; of those
+  /// with the same type and numbers, any list that begins with one of them gives the same name.
   std::string first_of(const std::vector<std::string>& names);
 
   /// Counts a tensor that has been read; false if it was counted before, for another part. Throws what the progress
@@ -53,6 +53,7 @@ class named_tensors {
 
  private:
   std::string stored(const std::string& name) const;
+  bool hold_same_numbers(const std::string& first, const std::string& second) const;
 
   const load::checkpoint& files_;
   progress report_;

@@ -220,7 +220,6 @@ BOOST_AUTO_TEST_CASE(rwkvs_that_their_configuration_does_not_fit) {
   refused("attention_hidden_size", 0, {"attention_hidden_size is 0; an integer from 1"});
   refused("intermediate_size", nullptr, {"feed_forward.key.weight", "[51, 22]", "[88, 22]"});
   refused("rescale_every", 1.5, {"rescale_every is 1.5", "an integer from -1048576"});
-  refused("tie_word_embeddings", true, {"head.weight", "no part"});
   refused("num_hidden_layers", 1, {"rwkv.blocks.1.", "no part"});
 }
 

@@ -56,7 +56,8 @@ class parameter_count {
       count += inputs->layers * inputs->width * (inputs->vocabulary + config_.hidden) + inputs->width;
     if (!embedding.projection.empty()) count += width * config_.hidden;
     if (!head.projection.empty()) count += width * config_.hidden;
-    if (!head.names.empty() && head.names != embedding.names) count += config_.vocabulary * width;
+    if (!head.names.empty() && std::ranges::find(head.names, embedding.names.front()) == head.names.end())
+      count += config_.vocabulary * width;
     if (!head.bias.empty() && !head.bias_is_row) count += config_.vocabulary;
     if (spec.encoder) count += of(spec.encoder->embedding) + of(spec.encoder->blocks) + of(spec.encoder->final_norm);
     return count;
