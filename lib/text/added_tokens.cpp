@@ -33,6 +33,7 @@ std::optional<range> added_token_matcher::claimed(std::string_view text, range m
   if (added.single_word && (ends_with_word(before) || begins_with_word(after))) return std::nullopt;
   if (added.lstrip) match.begin = std::max(without_trailing_space(before).size(), done);
   if (added.rstrip) match.end += after.size() - without_leading_space(after).size();
+  if (match.begin >= match.end) return std::nullopt;  // an earlier token took all that this one would take
   return match;
 }
 
@@ -58,8 +59,7 @@ std::vector<text_part> added_token_matcher::split(std::string_view text, const p
     if (!where) continue;
     if (done < where->begin) parts.push_back({{done, where->begin}, std::nullopt});
     parts.push_back({*where, added.id});
-    done = where->end;
-    at = std::max(at, done);
+    done = where->end;  // perhaps within what an earlier token took: as there, the rest of that is text again
   }
   if (done < text.size()) parts.push_back({{done, text.size()}, std::nullopt});
   return parts;

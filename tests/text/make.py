@@ -7,6 +7,7 @@ usage: make.py [tokenizers] [GGUF of the default model]
 import sys
 from pathlib import Path
 
+from added_tokens import write_added_tokens
 from hashes import write_texts
 from make_splits import write_splits
 from make_tokenizers import write_default_model, write_tokenizers
@@ -19,6 +20,7 @@ def main():
     arguments = sys.argv[1:]
     write_texts(HERE / "texts.json")
     write_tokenizers(HERE / "tokenizers")
+    write_added_tokens(HERE / "added_tokens.json")
     write_splits(HERE / "splits.json")
     write_vocabularies(HERE / "vocabularies")
     if arguments == ["tokenizers"]:
