@@ -93,12 +93,15 @@ BOOST_AUTO_TEST_CASE(templates_render_as_in_transformers) {
 }
 
 BOOST_AUTO_TEST_CASE(pieces_of_jinja_render_as_in_transformers) {
-  auto content = boost::json::parse(content_of("snippets.json")).as_object();
-  auto options = options_of(content.at("variables").as_object());
-  for (const auto& entry : content.at("snippets").as_array()) {
-    const auto& expected = entry.as_object();
-    auto source = std::string(expected.at("template").as_string());
-    BOOST_TEST_CONTEXT(source) check(expected, [&] { return rendered(source, {}, options); });
+  for (auto file : {"snippets.json", "expressions.json"}) {
+    auto content = boost::json::parse(content_of(file)).as_object();
+    auto options = options_of(content.at("variables").as_object());
+    for (const auto& entry : content.at("snippets").as_array()) {
+      const auto& expected = entry.as_object();
+      auto source = std::string(expected.at("template").as_string());
+      BOOST_TEST_CONTEXT(source) check(expected, [&] { return rendered(source, {}, options); });
+    }
+    BOOST_TEST(content.at("snippets").as_array().size() > 600u);
   }
 }
 
@@ -115,11 +118,10 @@ BOOST_AUTO_TEST_CASE(unknown_statements_are_named_with_their_line_before_anythin
     }
     return false;
   };
-  BOOST_TEST(refused("{% include 'x' %}", "statement 'include'"));
-  BOOST_TEST(refused("{% call f() %}{% endcall %}", "statement 'call'"));
-  BOOST_TEST(refused("{% for x in y recursive %}{% endfor %}", "recursive"));
+  BOOST_TEST(refused("{% trans %}x{% endtrans %}", "statement 'trans'"));
+  BOOST_TEST(refused("{% call x %}{% endcall %}", "'call'"));
   BOOST_TEST(refused("{% for x in y %}{% filter trim %}{% break %}{% endfilter %}{% endfor %}", "outside of a loop"));
-  BOOST_TEST(refused("{% macro f(a) %}{% endmacro %}{{ f(*x) }}", "'*'"));
+  BOOST_TEST(refused("{% macro f(a) %}{% endmacro %}{{ f(**x, y) }}", "'**'"));
 }
 
 BOOST_AUTO_TEST_CASE(unknown_names_are_refused_with_their_line_where_they_are_used) {
@@ -130,8 +132,11 @@ BOOST_AUTO_TEST_CASE(unknown_names_are_refused_with_their_line_where_they_are_us
   BOOST_TEST(refused("{{ shout(1) }}") == "chat template, line 2: 'shout' is undefined and cannot be called");
   BOOST_TEST(refused("{{ 'x'.shout() }}") == "chat template, line 2: a text has no method 'shout'");
   BOOST_TEST(refused("{{ [].append(1) }}") == "chat template, line 2: a list has no method 'append'");
-  BOOST_TEST(refused("{{ '{:>5}'.format(1) }}") ==
-             "chat template, line 2: 'format' has no argument for the field ':>5'");
+  BOOST_TEST(refused("{{ '{:>5q}'.format(1) }}") ==
+             "chat template, line 2: the format 'q' does not apply to an integer");
+  BOOST_TEST(refused("{% include 'x' %}") == "chat template, line 2: 'include' needs another template: there is none");
+  BOOST_TEST(refused("{{ lipsum() }}") ==
+             "chat template, line 2: 'lipsum' writes random text, which no prompt can rely on");
   BOOST_TEST(refused("{{ [1] | select }}") == "chat template, line 2: a generator cannot be written as text");
 }
 
@@ -162,11 +167,37 @@ BOOST_AUTO_TEST_CASE(what_is_made_of_a_message_stays_untrusted) {
   auto trusted = [&](const std::string& expression) {
     return trusted_part(segments_of("{% set m = messages[0].content %}{{ " + expression + " }}", messages));
   };
-  for (auto expression : {"m",          "m.strip()",       "m | trim",         "m[1:3]",
-                          "m[0]",       "m.split('|')[0]", "m.upper()",        "m | replace('a', m)",
-                          "m | tojson", "[m] | string",    "[m] | join",       "m * 2",
-                          "m | title",  "{'k': m}.k",      "m | list | first", "m.splitlines()[0]",
-                          "{m: 1}",     "m | safe",        "(m | safe) + m",   "m.format()"}) {
+  for (auto expression : {"m",
+                          "m.strip()",
+                          "m | trim",
+                          "m[1:3]",
+                          "m[0]",
+                          "m.split('|')[0]",
+                          "m.upper()",
+                          "m | replace('a', m)",
+                          "m | tojson",
+                          "[m] | string",
+                          "[m] | join",
+                          "m * 2",
+                          "m | title",
+                          "{'k': m}.k",
+                          "m.center(9)[2:7]",
+                          "m | center(5)",
+                          "m.partition('|')[0]",
+                          "m | urlencode",
+                          "[m] | batch(1) | first | first",
+                          "m | wordwrap(9)",
+                          "m.swapcase()",
+                          "m | truncate(4, true, '', 0)",
+                          "'%s' % m",
+                          "'%s' | format(m)",
+                          "m | e",
+                          "m | list | first",
+                          "m.splitlines()[0]",
+                          "{m: 1}",
+                          "m | safe",
+                          "(m | safe) + m",
+                          "m.format()"}) {
     BOOST_TEST_CONTEXT(expression) BOOST_TEST(trusted(expression) == "_");
   }
   BOOST_TEST(trusted("'<' + m + '>'") == "<_>");
@@ -175,6 +206,9 @@ BOOST_AUTO_TEST_CASE(what_is_made_of_a_message_stays_untrusted) {
   BOOST_TEST(trusted("'<%>'.replace('%', m)") == "<_>");
   BOOST_TEST(trusted("['<', m, '>'] | join('-')") == "<-_->");
   BOOST_TEST(trusted("'<{}>'.format(m)") == "<_>");
+  BOOST_TEST(trusted("'<{:>7}>'.format(m)") == "<  _>");
+  BOOST_TEST(trusted("'<%7s>' % m") == "<  _>");
+  BOOST_TEST(trusted("'<%r>' | format(m)") == "<_>");
   BOOST_TEST(trusted("('<' | safe) + ('<' ~ m)") == "<&lt;_");
   BOOST_TEST(trusted("m | length") == "5");
   BOOST_TEST(trusted("'x' if m else 'y'") == "x");
@@ -202,6 +236,15 @@ BOOST_AUTO_TEST_CASE(templates_that_expand_for_ever_are_stopped) {
       refusal("{% set ns = namespace(x='ab') %}{% for i in range(60) %}{% set ns.x = ns.x + ns.x %}{% endfor %}"),
       "bytes"));
   BOOST_TEST(mentions(refusal("{{ 'a' * 9000000000 }}"), "bytes"));
+  for (auto layout : {"'{:9999999}'.format(1)", "'a' | center(900000000)", "'a'.zfill(900000000)",
+                      "'\t'.expandtabs(900000000)", "[1] | batch(900000000, 0) | list", "'%900000000d' % 1",
+                      "[1] | slice(900000000) | list", "'a' | indent(1000) | indent('x' * 300000000)"}) {
+    BOOST_TEST(mentions(refusal("{{ (" + std::string(layout) + ").x.y }}"), "limit"), layout);
+  }
+  BOOST_TEST(mentions(refusal("{% for i in [1] recursive %}{{ loop([1]) }}{% endfor %}"), "depth"));
+  BOOST_TEST(mentions(refusal("{% macro m() %}{{ caller() }}{% endmacro %}{% macro n() %}{% call m() %}{{ n() }}"
+                              "{% endcall %}{% endmacro %}{{ n() }}"),
+                      "depth"));
   BOOST_TEST(mentions(refusal("{{ [0] * 9000000000 }}"), "bytes"));
   BOOST_TEST(mentions(
       refusal("{% set ns = namespace(x=[]) %}{% for i in range(5000) %}{% set ns.x = [ns.x] %}{% endfor %}"), "nests"));
@@ -246,11 +289,26 @@ BOOST_AUTO_TEST_CASE(a_namespace_may_hold_what_refers_to_it) {
                       "{% set ns.f = f %}{% set ns.x = 1 %}{{ ns.self.self.x }}{{ f() }}") == "11");
 }
 
-BOOST_AUTO_TEST_CASE(a_macro_is_not_called_where_its_variables_are_gone) {
-  auto source =
-      "{% set ns = namespace() %}{% for i in [1] %}{% macro f() %}{{ i }}{% endmacro %}{% set ns.f = f %}{% endfor %}"
-      "{% set f = ns.f %}{{ f() }}";
-  BOOST_TEST(mentions(refusal(source), "outside of the block"));
+BOOST_AUTO_TEST_CASE(a_macro_keeps_the_variables_around_it) {
+  BOOST_TEST(rendered("{% set ns = namespace() %}{% for i in [1] %}{% macro f() %}{{ i }}{% endmacro %}"
+                      "{% set ns.f = f %}{% endfor %}{{ ns.f() }}") == "1");
+}
+
+BOOST_AUTO_TEST_CASE(what_templates_of_others_use) {
+  BOOST_TEST(rendered("{% macro m() %}[{{ caller() }}]{% endmacro %}{% call m() %}x{% endcall %}") == "[x]");
+  BOOST_TEST(rendered("{% with a = 1 %}{{ a }}{% endwith %}") == "1");
+  BOOST_TEST(rendered("{% for i in [1, [2, [3]]] recursive %}{% if i is iterable %}{{ loop(i) }}{% else %}{{ i }}"
+                      "{% endif %}{% endfor %}") == "123");
+  BOOST_TEST(rendered("{{ '%s-%d' | format('a', 1) }}{{ '{:>5}|{:.2f}'.format('a', 3.14159) }}") == "a-1    a|3.14");
+}
+
+BOOST_AUTO_TEST_CASE(chains_of_values_that_hold_each_other_are_bounded) {
+  auto chain = [](std::string_view next) {
+    return refusal("{% set ns = namespace(x=[1]) %}{% for i in range(5000) %}" + std::string(next) + "{% endfor %}");
+  };
+  BOOST_TEST(mentions(chain("{% for y in ns.x %}{% set ns.x = [loop] %}{% endfor %}"), "nests"));
+  BOOST_TEST(mentions(chain("{% set ns.x = [ns.x.copy] %}"), "nests"));
+  BOOST_TEST(mentions(chain("{% set ns.x = [ns.x | select] %}"), "nests"));
 }
 
 BOOST_AUTO_TEST_CASE(invalid_utf8_is_replaced_wherever_it_comes_from) {

@@ -1,9 +1,11 @@
 """Writes what Transformers makes of our chat templates, and of many small pieces of Jinja."""
 
+import copy
 import datetime
 import json
 
 from chats import CHATS, SETTINGS, TEMPLATES
+from expressions import EXPRESSION_VARIABLES, generated_pieces
 from snippets import SNIPPETS, VARIABLES
 from transformers.utils import chat_template_utils
 
@@ -20,7 +22,7 @@ def rendered(template, variables):
     chat_template_utils.datetime = FixedClock
     try:
         compiled = chat_template_utils._compile_jinja_template(template)
-        return {"text": compiled.render(**variables)}
+        return {"text": compiled.render(**copy.deepcopy(variables))}
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
 
@@ -46,3 +48,22 @@ def write_chats(folder):
     write(folder / "chats.json", {"chats": CHATS, "settings": SETTINGS, "cases": list(chat_cases(folder))})
     snippets = [{"template": snippet, **rendered(snippet, {"tools": None, "documents": None, **VARIABLES})} for snippet in SNIPPETS]
     write(folder / "snippets.json", {"variables": VARIABLES, "snippets": snippets})
+    write_expressions(folder / "expressions.json")
+
+
+def write_expressions(path):
+    """A line for each piece."""
+    variables = {**VARIABLES, **EXPRESSION_VARIABLES}
+    given = {"tools": None, "documents": None, **variables}
+    lines = []
+    for piece in generated_pieces():
+        result = rendered(piece, given)
+        if is_reproducible(result):
+            lines.append(json.dumps({"template": piece, **result}, ensure_ascii=False, separators=(",", ":")))
+    head = json.dumps(variables, ensure_ascii=False, separators=(",", ":"))
+    path.write_text('{"variables":' + head + ',\n"snippets":[\n' + ",\n".join(lines) + "\n]}\n")
+
+
+def is_reproducible(result):
+    """Not where an object was written with its address."""
+    return not any(mark in result.get("text", "").lower() for mark in (" at 0x", "<built-in", "<bound", "__main__"))

@@ -18,8 +18,11 @@ namespace cogen::text::jinja {
 /// The evaluated arguments of a call, in the order of the callee's parameters.
 struct arguments {
   std::vector<value> positional;
-  std::vector<std::pair<std::string_view, value>> named;
+  std::vector<std::pair<std::string, value>> named;
 };
+
+/// Fails for named arguments, which few methods of Python take.
+void refuse_named(renderer& run, const arguments& given, std::string_view callee);
 
 /// Arguments under the names that a function of ours gives them.
 class bound_arguments {
@@ -52,6 +55,16 @@ using filter = value (*)(renderer&, const value& input, const arguments&);
 using value_test = bool (*)(renderer&, const value& input, const arguments&);
 using function = value (*)(renderer&, const arguments&);
 
+struct named_method {
+  std::string_view name;
+  filter call;
+};
+
+struct named_function {
+  std::string_view name;
+  function call;
+};
+
 /// What a table of names and callables has under a name; nullptr where it has none.
 template <typename Callable>
 Callable find_named(std::span<const std::pair<std::string_view, Callable>> table, std::string_view name) {
@@ -66,18 +79,41 @@ Callable find_named(std::span<const std::pair<std::string_view, Callable>> table
 filter find_filter(std::string_view name);
 value_test find_test(std::string_view name);
 /// A function that templates may call without an object, such as `range`.
-function find_function(std::string_view name);
-/// Filters whose input is a text, a list or any iterable value; parts of find_filter.
+const named_function* find_function(std::string_view name);
+/// Filters of texts, of items, of layout and of HTML; parts of find_filter.
 filter find_text_filter(std::string_view name);
 filter find_sequence_filter(std::string_view name);
+filter find_group_filter(std::string_view name);
+filter find_layout_filter(std::string_view name);
+filter find_markup_filter(std::string_view name);
+/// The method of a value.
+const named_method* find_method(const value& object, std::string_view name);
+const named_method* find_text_method(std::string_view name);
 
-/// The method `format` of texts, with fields such as {}, {0} and {name}. Fails for any other field.
+/// The methods `format` and `format_map` of texts.
 value format(renderer& run, const value& self, const arguments& given);
+value format_map(renderer& run, const value& self, const arguments& given);
 
-/// Whether the value has a method of that name.
-bool has_method(const value& object, std::string_view name);
-/// Fails if the value has no such method.
+/// text % arguments: a tuple, a dictionary or one value.
+value percent_format(renderer& run, const traced_text& text, const value& given);
+
+/// Fails if the value has no such method, nor a member that can be called.
 value call_method(renderer& run, const value& object, std::string_view name, const arguments& given);
+
+/// Calls a macro, a method, a function, a joiner or a recursive loop. Fails for anything else, called `name`.
+value call_value(renderer& run, const value& callee, std::string_view name, const arguments& given);
+
+/// The member or method of an object that `object.name` means, and the one of object["name"].
+value attribute_of(renderer& run, const value& object, const value& name);
+value item_of(renderer& run, const value& object, const value& key);
+/// The value itself, or what a path such as "function.name" or 0 leads to.
+value item_at_path(renderer& run, const value& object, const value* path);
+
+/// Fails for a name that Transformers does not allow.
+void set_member(renderer& run, name_space& space, const std::string& name, const value& what);
+
+/// What the loop's body writes for these items, one level deeper.
+value call_loop(renderer& run, const loop_state& loop, const arguments& given);
 
 /// The text that a macro writes with these arguments.
 value call_macro(renderer& run, const macro& called, const arguments& given);

@@ -1,8 +1,7 @@
 #include "text/jinja/conversions.hpp"
 
+#include "text/jinja/text_operations.hpp"
 #include "text/utf8.hpp"
-
-#include <utf8proc.h>
 
 #include <algorithm>
 #include <array>
@@ -47,23 +46,6 @@ std::string scientific(const decimal& number) {
   auto exponent = std::to_string(std::abs(number.exponent));
   if (exponent.size() < 2) exponent.insert(0, 1, '0');
   return mantissa + (number.exponent < 0 ? "e-" : "e+") + exponent;
-}
-
-bool is_printable(char32_t c) {
-  if (c == ' ') return true;
-  switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
-    case UTF8PROC_CATEGORY_CC:
-    case UTF8PROC_CATEGORY_CF:
-    case UTF8PROC_CATEGORY_CS:
-    case UTF8PROC_CATEGORY_CO:
-    case UTF8PROC_CATEGORY_CN:
-    case UTF8PROC_CATEGORY_ZL:
-    case UTF8PROC_CATEGORY_ZP:
-    case UTF8PROC_CATEGORY_ZS:
-      return false;
-    default:
-      return true;
-  }
 }
 
 void append_hexadecimal(std::string& to, char32_t c, int digits) {
@@ -122,6 +104,21 @@ std::string representation_of(renderer& run, const dictionary& members) {
     text += representation(run, key) + ": " + representation(run, what);
   }
   return text += '}';
+}
+
+std::string representation_of(renderer& run, const view& items) {
+  switch (items.type) {
+    case view::kind::keys:
+      return "dict_keys(" + representation_of(run, *items.items) + ")";
+    case view::kind::values:
+      return "dict_values(" + representation_of(run, *items.items) + ")";
+    case view::kind::items:
+      return "dict_items(" + representation_of(run, *items.items) + ")";
+    case view::kind::range:
+      break;
+  }
+  auto bounds = "range(" + std::to_string(items.begin) + ", " + std::to_string(items.end);
+  return bounds + (items.step == 1 ? "" : ", " + std::to_string(items.step)) + ")";
 }
 
 class json_writer {
@@ -308,7 +305,7 @@ std::string spelled(double number) {
 
 std::string representation(renderer& run, const value& what) {
   if (auto* text = what.text()) {
-    auto result = quoted(text->bytes());
+    auto result = text->is_markup() ? "Markup(" + quoted(text->bytes()) + ")" : quoted(text->bytes());
     run.charge(result.size());
     return result;
   }
@@ -316,6 +313,22 @@ std::string representation(renderer& run, const value& what) {
   if (auto* members = what.members()) return representation_of(run, *members);
   if (what.is_undefined()) return "Undefined";
   return as_text(run, what).bytes();
+}
+
+std::string ascii_representation(renderer& run, const value& what) {
+  auto text = representation(run, what);
+  std::string result;
+  for (std::string_view rest = text; !rest.empty();) {
+    auto character = first_character(rest);
+    if (character.code_point < 0x80) {
+      result += rest[0];
+    } else {
+      append_escaped(result, character.code_point);
+    }
+    rest.remove_prefix(character.length);
+  }
+  run.charge(result.size());
+  return result;
 }
 
 traced_text as_text(renderer& run, const value& what) {
@@ -326,6 +339,7 @@ traced_text as_text(renderer& run, const value& what) {
   if (auto integer = what.integer()) return {std::to_string(*integer), true};
   if (auto number = what.number()) return {spelled(*number), true};
   if (what.items() || what.members()) return {representation(run, what), is_trusted(what)};
+  if (auto* view = what.viewed()) return {representation_of(run, *view), is_trusted(what)};
   run.fail(kind_of(what) + " cannot be written as text");
 }
 

@@ -21,6 +21,9 @@ traced_text as_text(renderer& run, const value& what);
 /// What repr() gives in Python, for text inside containers.
 std::string representation(renderer& run, const value& what);
 
+/// What ascii() gives: the same without other characters than ASCII's.
+std::string ascii_representation(renderer& run, const value& what);
+
 /// Python's shortest spelling of a floating-point number.
 std::string spelled(double number);
 
@@ -44,7 +47,10 @@ std::vector<value> characters_of(renderer& run, const traced_text& text);
 
 std::size_t character_count(std::string_view text);
 
-/// object.name and object["name"], without methods: undefined where there is none.
+/// The member of that name, or the item of that index or key: undefined where there is none.
 value member_of(renderer& run, const value& object, const value& key);
+
+/// Fails for a value that cannot be the key of a dictionary.
+void require_key(renderer& run, const value& key);
 
 }  // namespace cogen::text::jinja

@@ -19,6 +19,24 @@ constexpr std::array<named_comparison, 6> comparisons{{{"==", comparison::equal}
                                                        {">", comparison::greater},
                                                        {">=", comparison::greater_or_equal}}};
 
+/// Of a number such as 0x1F.
+int number_base(std::string_view text) {
+  if (text.size() < 3 || text[0] != '0') return 10;
+  switch (text[1]) {
+    case 'x':
+    case 'X':
+      return 16;
+    case 'o':
+    case 'O':
+      return 8;
+    case 'b':
+    case 'B':
+      return 2;
+    default:
+      return 10;
+  }
+}
+
 }  // namespace
 
 expression_parser::nesting::nesting(expression_parser& parser) : parser_(&parser) {
@@ -189,6 +207,9 @@ expression_ptr expression_parser::parse_name() {
   if (name.text == "true" || name.text == "True") return make<constant>(name.line, true);
   if (name.text == "false" || name.text == "False") return make<constant>(name.line, false);
   if (name.text == "none" || name.text == "None") return make<constant>(name.line, none{});
+  named.caller |= name.text == "caller";
+  named.varargs |= name.text == "varargs";
+  named.kwargs |= name.text == "kwargs";
   return make<variable>(name.line, std::move(name.text));
 }
 
@@ -205,8 +226,10 @@ expression_ptr expression_parser::parse_number() {
   double real = 0;
   std::int64_t integer = 0;
   bool is_real = number.kind == lexeme_kind::real;
+  auto base = number_base(text);
+  auto* digits = text.data() + (base == 10 ? 0 : 2);
   auto result = is_real ? std::from_chars(text.data(), text.data() + text.size(), real)
-                        : std::from_chars(text.data(), text.data() + text.size(), integer);
+                        : std::from_chars(digits, text.data() + text.size(), integer, base);
   if (result.ec != std::errc{}) throw template_error("the number " + text + " is too large", number.line);
   return make<constant>(number.line, is_real ? value(real) : value(integer));
 }
@@ -268,6 +291,12 @@ expression_ptr expression_parser::parse_subscript(expression_ptr object) {
   auto line = from_.take().line;
   auto first = from_.is_symbol(":") ? nullptr : parse();
   if (from_.is_symbol(":")) return parse_slice(std::move(object), std::move(first), line);
+  if (from_.is_symbol(",")) {
+    std::vector<expression_ptr> keys;
+    keys.push_back(std::move(first));
+    while (from_.take_symbol(",") && !from_.is_symbol("]")) keys.push_back(parse());
+    first = make<list_literal>(line, std::move(keys), true);
+  }
   from_.expect_symbol("]");
   return make<subscript>(line, std::move(object), std::move(first));
 }
@@ -283,12 +312,8 @@ expression_ptr expression_parser::parse_slice(expression_ptr object, expression_
 
 expression_ptr expression_parser::parse_call(expression_ptr callee) {
   auto line = from_.line();
-  if (auto* named = dynamic_cast<variable*>(callee.get())) {
-    auto name = named->name();
-    return make<call_by_name>(line, std::move(name), parse_arguments());
-  }
   auto* method = dynamic_cast<attribute*>(callee.get());
-  if (!method) throw template_error("only names and methods can be called", line);
+  if (!method) return make<call_of_value>(line, std::move(callee), parse_arguments());
   auto name = method->name();
   auto object = method->take_object();
   return make<call_of_method>(line, std::move(object), std::move(name), parse_arguments());
@@ -298,15 +323,19 @@ argument_list expression_parser::parse_arguments() {
   argument_list given;
   from_.expect_symbol("(");
   while (!from_.is_symbol(")")) {
-    if (from_.is_symbol("*") || from_.is_symbol("**")) {
-      throw template_error("arguments unpacked by '" + from_.now().text + "' are unknown", from_.line());
-    }
     bool is_named =
         from_.is(lexeme_kind::name) && from_.after().kind == lexeme_kind::symbol && from_.after().text == "=";
-    if (is_named) {
+    if (given.more_named) from_.refuse("')' after the argument unpacked by '**'");
+    if (from_.take_symbol("**")) {
+      given.more_named = parse();
+    } else if (is_named) {
       auto name = from_.take().text;
       from_.take();
       given.named.emplace_back(std::move(name), parse());
+    } else if (given.more_positional) {
+      from_.refuse("a named argument");
+    } else if (from_.take_symbol("*")) {
+      given.more_positional = parse();
     } else {
       if (!given.named.empty()) from_.refuse("a named argument");
       given.positional.push_back(parse());
@@ -331,28 +360,38 @@ expression_ptr expression_parser::parse_filters(expression_ptr input) {
   }
 }
 
+std::string expression_parser::parse_dotted_name(std::string_view description) {
+  auto name = from_.expect(lexeme_kind::name, description).text;
+  while (from_.take_symbol(".")) name += "." + from_.expect(lexeme_kind::name, description).text;
+  return name;
+}
+
 expression_ptr expression_parser::parse_filter(expression_ptr input) {
-  auto name = from_.expect(lexeme_kind::name, "the name of a filter");
+  auto line = from_.line();
+  auto name = parse_dotted_name("the name of a filter");
   auto given = from_.is_symbol("(") ? parse_arguments() : argument_list();
-  return make<filtered>(name.line, std::move(input), std::move(name.text), std::move(given));
+  return make<filtered>(line, std::move(input), std::move(name), std::move(given));
+}
+
+bool expression_parser::is_argument_of_test() const {
+  if (from_.is(lexeme_kind::name)) return !from_.is_name("else") && !from_.is_name("or") && !from_.is_name("and");
+  return from_.is(lexeme_kind::string) || from_.is(lexeme_kind::integer) || from_.is(lexeme_kind::real) ||
+         from_.is_symbol("[") || from_.is_symbol("{");
 }
 
 expression_ptr expression_parser::parse_test(expression_ptr input) {
   auto line = from_.take().line;
   bool is_negated = from_.take_name("not");
-  auto name = from_.expect(lexeme_kind::name, "the name of a test");
+  auto name = parse_dotted_name("the name of a test");
   argument_list given;
   if (from_.is_symbol("(")) {
     given = parse_arguments();
   } else if (from_.is_name("is")) {
     from_.refuse("no second test without parentheses");
-  } else if ((from_.is(lexeme_kind::name) && !from_.is_name("else") && !from_.is_name("or") && !from_.is_name("and") &&
-              !from_.is_name("if") && !from_.is_name("in") && !from_.is_name("not")) ||
-             from_.is(lexeme_kind::string) || from_.is(lexeme_kind::integer) || from_.is(lexeme_kind::real) ||
-             from_.is_symbol("[") || from_.is_symbol("{")) {
+  } else if (is_argument_of_test()) {
     given.positional.push_back(parse_postfix(parse_primary()));
   }
-  auto result = make<tested>(line, std::move(input), std::move(name.text), std::move(given));
+  auto result = make<tested>(line, std::move(input), std::move(name), std::move(given));
   return is_negated ? make<negation>(line, negation::kind::logical, std::move(result)) : std::move(result);
 }
 

@@ -26,6 +26,15 @@ class expression_parser {
   /// The name of a filter of `input`, perhaps with arguments.
   expression_ptr parse_filter(expression_ptr input);
 
+  /// What stands between parentheses after a name.
+  argument_list parse_arguments();
+
+  /// Which variables have been named that a macro has only if its body names them.
+  struct macro_variables {
+    bool caller = false, varargs = false, kwargs = false;
+  };
+  macro_variables named;
+
   /// One level of nesting during its lifetime.
   class nesting {
    public:
@@ -59,10 +68,11 @@ class expression_parser {
   expression_ptr parse_member(expression_ptr object);
   expression_ptr parse_subscript(expression_ptr object);
   expression_ptr parse_slice(expression_ptr object, expression_ptr begin, std::size_t line);
+  std::string parse_dotted_name(std::string_view description);
   expression_ptr parse_call(expression_ptr callee);
   expression_ptr parse_filters(expression_ptr input);
   expression_ptr parse_test(expression_ptr input);
-  argument_list parse_arguments();
+  bool is_argument_of_test() const;
   std::optional<comparison> take_comparison();
   bool is_tuple_end() const;
   expression_ptr checked(expression_ptr part) const;

@@ -3,26 +3,56 @@
 #include "text/jinja/callables.hpp"
 #include "text/jinja/conversions.hpp"
 
+#include <algorithm>
+
 namespace cogen::text::jinja {
 namespace {
 
-arguments evaluated(renderer& run, const argument_list& given) {
-  arguments result;
-  for (const auto& argument : given.positional) result.positional.push_back(argument->evaluate(run));
-  for (const auto& [name, argument] : given.named) result.named.emplace_back(name, argument->evaluate(run));
-  return result;
+void append_named(renderer& run, arguments& to, std::string name, value what) {
+  auto is_it = [&](const auto& one) { return one.first == name; };
+  if (std::any_of(to.named.begin(), to.named.end(), is_it)) run.fail("the argument '" + name + "' is given twice");
+  to.named.emplace_back(std::move(name), std::move(what));
+}
+
+void append_members(renderer& run, arguments& to, const value& more) {
+  auto* members = more.members();
+  if (!members) run.fail("'**' needs a dictionary, not " + kind_of(more));
+  for (const auto& [key, what] : members->items()) {
+    if (!key.text()) run.fail("an argument has a name, not " + kind_of(key));
+    append_named(run, to, key.text()->bytes(), what);
+  }
+}
+
+arguments with_caller(renderer& run, arguments given, const value* caller) {
+  if (caller) append_named(run, given, "caller", *caller);
+  return given;
 }
 
 value or_undefined(renderer& run, const expression_ptr& part) { return part ? part->evaluate(run) : value(); }
+value or_none(renderer& run, const expression_ptr& part) { return part ? part->evaluate(run) : value(none{}); }
 
 value named(value found, const std::string& name) { return found.is_undefined() ? value(undefined{&name}) : found; }
 
 }  // namespace
 
+arguments evaluated(renderer& run, const argument_list& given) {
+  arguments result;
+  for (const auto& argument : given.positional) result.positional.push_back(argument->evaluate(run));
+  if (given.more_positional) {
+    auto more = items_of(run, given.more_positional->evaluate(run));
+    run.charge(more->items.size() * sizeof(value));
+    result.positional.insert(result.positional.end(), more->items.begin(), more->items.end());
+  }
+  for (const auto& [name, argument] : given.named) append_named(run, result, name, argument->evaluate(run));
+  if (given.more_named) append_members(run, result, given.more_named->evaluate(run));
+  return result;
+}
+
 value variable::compute(renderer& run) const {
   auto* found = run.variables()->find(name_);
   if (found) return named(*found, name_);
-  return find_function(name_) ? value(uncalled_function{&name_}) : value(undefined{&name_});
+  auto* function = find_function(name_);
+  return function ? value(function) : value(undefined{&name_});
 }
 
 attribute::attribute(std::size_t line, expression_ptr object, std::string name)
@@ -32,8 +62,7 @@ attribute::attribute(std::size_t line, expression_ptr object, std::string name)
 
 value attribute::compute(renderer& run) const {
   auto object = object_->evaluate(run);
-  if (has_method(object, name_)) return uncalled_function{&name_};
-  return named(member_of(run, object, trusted_text(name_)), name_);
+  return named(attribute_of(run, object, trusted_text(name_)), name_);
 }
 
 subscript::subscript(std::size_t line, expression_ptr object, expression_ptr key)
@@ -44,7 +73,7 @@ subscript::subscript(std::size_t line, expression_ptr object, expression_ptr key
 
 value subscript::compute(renderer& run) const {
   auto object = object_->evaluate(run);
-  return member_of(run, object, key_->evaluate(run));
+  return item_of(run, object, key_->evaluate(run));
 }
 
 slice::slice(std::size_t line, expression_ptr object, bounds where)
@@ -57,35 +86,33 @@ slice::slice(std::size_t line, expression_ptr object, bounds where)
 
 value slice::compute(renderer& run) const {
   auto object = object_->evaluate(run);
-  auto begin = or_undefined(run, where_.begin);
-  auto end = or_undefined(run, where_.end);
-  return slice_of(run, object, begin, end, or_undefined(run, where_.step));
+  auto begin = or_none(run, where_.begin);
+  auto end = or_none(run, where_.end);
+  return slice_of(run, object, begin, end, or_none(run, where_.step));
 }
 
-call_by_name::call_by_name(std::size_t line, std::string name, argument_list given)
-    : expression(line), name_(std::move(name)), given_(std::move(given)) {
+call_of_value::call_of_value(std::size_t line, expression_ptr callee, argument_list given)
+    : call(line), callee_(std::move(callee)), given_(std::move(given)) {
+  contains(*callee_);
   contains(given_);
 }
 
-value call_by_name::compute(renderer& run) const {
-  auto given = evaluated(run, given_);
-  if (auto* found = run.variables()->find(name_)) {
-    if (auto* called = found->function()) return call_macro(run, *called, given);
-    run.fail("'" + name_ + "' is " + kind_of(*found) + " and cannot be called");
-  }
-  if (auto call = find_function(name_)) return call(run, given);
-  run.fail("'" + name_ + "' is undefined and cannot be called");
+value call_of_value::compute_with(renderer& run, const value* caller) const {
+  auto callee = callee_->evaluate(run);
+  auto* named = dynamic_cast<const variable*>(callee_.get());
+  auto given = with_caller(run, evaluated(run, given_), caller);
+  return call_value(run, callee, named ? std::string_view(named->name()) : std::string_view(), given);
 }
 
 call_of_method::call_of_method(std::size_t line, expression_ptr object, std::string name, argument_list given)
-    : expression(line), object_(std::move(object)), name_(std::move(name)), given_(std::move(given)) {
+    : call(line), object_(std::move(object)), name_(std::move(name)), given_(std::move(given)) {
   contains(*object_);
   contains(given_);
 }
 
-value call_of_method::compute(renderer& run) const {
+value call_of_method::compute_with(renderer& run, const value* caller) const {
   auto object = object_->evaluate(run);
-  return call_method(run, object, name_, evaluated(run, given_));
+  return call_method(run, object, name_, with_caller(run, evaluated(run, given_), caller));
 }
 
 filtered::filtered(std::size_t line, expression_ptr input, std::string name, argument_list given)
@@ -129,7 +156,8 @@ value negation::compute(renderer& run) const {
   auto operand = operand_->evaluate(run);
   if (what_ == kind::logical) return !is_true(operand);
   auto minus = negated(run, operand);
-  return what_ == kind::minus ? minus : operand;
+  if (what_ == kind::minus) return minus;
+  return operand.is<bool>() ? value(*operand.integer()) : operand;
 }
 
 calculation::calculation(std::size_t line, arithmetic operation, expression_ptr left, expression_ptr right)
@@ -215,7 +243,7 @@ value dictionary_literal::compute(renderer& run) const {
   dictionary result;
   for (const auto& [key_part, what] : items_) {
     auto key = key_part->evaluate(run);
-    if (!key.text() && !key.number() && !key.is_none()) run.fail(kind_of(key) + " cannot be the key of a dictionary");
+    require_key(run, key);
     run.charge(sizeof(dictionary::item));
     result.insert(key, what->evaluate(run));
   }

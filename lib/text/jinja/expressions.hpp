@@ -22,7 +22,11 @@ using expression_ptr = std::unique_ptr<expression>;
 struct argument_list {
   std::vector<expression_ptr> positional;
   std::vector<std::pair<std::string, expression_ptr>> named;
+  expression_ptr more_positional;  // after '*', perhaps none
+  expression_ptr more_named;       // after '**', perhaps none
 };
+
+arguments evaluated(renderer& run, const argument_list& given);
 
 /// A part of a template that has a value. Immutable.
 class expression {
@@ -45,6 +49,8 @@ class expression {
   void contains(const argument_list& given) {
     for (const auto& argument : given.positional) contains(*argument);
     for (const auto& [name, argument] : given.named) contains(*argument);
+    if (given.more_positional) contains(*given.more_positional);
+    if (given.more_named) contains(*given.more_named);
   }
 
  private:
@@ -112,24 +118,34 @@ class slice final : public expression {
   bounds where_;
 };
 
-/// name(...): a macro or one of our functions.
-class call_by_name final : public expression {
+/// Something that is called. A call block gives it one argument more, its body.
+class call : public expression {
  public:
-  call_by_name(std::size_t line, std::string name, argument_list given);
+  using expression::expression;
+  virtual value compute_with(renderer& run, const value* caller) const = 0;
 
  private:
-  value compute(renderer& run) const override;
-  std::string name_;
+  value compute(renderer& run) const override { return compute_with(run, nullptr); }
+};
+
+/// callee(...)
+class call_of_value final : public call {
+ public:
+  call_of_value(std::size_t line, expression_ptr callee, argument_list given);
+  value compute_with(renderer& run, const value* caller) const override;
+
+ private:
+  expression_ptr callee_;
   argument_list given_;
 };
 
 /// object.name(...)
-class call_of_method final : public expression {
+class call_of_method final : public call {
  public:
   call_of_method(std::size_t line, expression_ptr object, std::string name, argument_list given);
+  value compute_with(renderer& run, const value* caller) const override;
 
  private:
-  value compute(renderer& run) const override;
   expression_ptr object_;
   std::string name_;
   argument_list given_;

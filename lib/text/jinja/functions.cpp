@@ -22,6 +22,7 @@ std::int64_t range_size(std::int64_t begin, std::int64_t end, std::int64_t step)
 
 value range(renderer& run, const arguments& given) {
   bound_arguments bound(run, given, "range", {"start", "stop", "step"});
+  refuse_named(run, given, "range");
   bool has_begin = bound.find(1) != nullptr;
   bound.at(0);
   auto begin = has_begin ? bound.integer(0, 0) : 0;
@@ -32,31 +33,55 @@ value range(renderer& run, const arguments& given) {
   if (size > longest_range) run.fail("'range' exceeds the limit of " + std::to_string(longest_range) + " numbers");
   std::vector<value> numbers;
   for (std::int64_t i = 0; i < size; ++i) numbers.emplace_back(begin + i * step);
-  return run.make_list(std::move(numbers));
+  auto items = run.make_list(std::move(numbers)).shared_items();
+  return view{.items = std::move(items), .begin = begin, .end = end, .step = step};
 }
 
-const dictionary* source_of(renderer& run, const arguments& given, const char* callee) {
-  if (given.positional.empty()) return nullptr;
-  auto* members = given.positional[0].members();
-  if (!members || given.positional.size() > 1) run.fail(std::string("'") + callee + "' takes at most one dictionary");
-  return members;
-}
-
-value make_dictionary(renderer& run, const arguments& given) {
-  auto* source = source_of(run, given, "dict");
-  auto result = source ? *source : dictionary();
-  for (const auto& [name, what] : given.named) result.insert(trusted_text(std::string(name)), what);
+/// A dictionary, or pairs of keys and values, and named arguments.
+dictionary members_of(renderer& run, const arguments& given, const char* callee) {
+  if (given.positional.size() > 1) run.fail(std::string("'") + callee + "' takes at most one dictionary");
+  dictionary result;
+  if (!given.positional.empty()) {
+    const auto& source = given.positional[0];
+    if (source.members()) {
+      result = *source.members();
+    } else {
+      for (auto pairs = items_of(run, source); const auto& pair : pairs->items) {
+        auto parts = items_of(run, pair);
+        if (parts->items.size() != 2) run.fail(std::string("'") + callee + "' takes pairs of keys and values");
+        require_key(run, parts->items[0]);
+        result.insert(parts->items[0], parts->items[1]);
+      }
+    }
+  }
+  for (const auto& [name, what] : given.named) result.insert(trusted_text(name), what);
   run.charge(result.size() * sizeof(dictionary::item));
-  return run.checked(std::move(result));
+  return result;
 }
+
+value make_dictionary(renderer& run, const arguments& given) { return run.checked(members_of(run, given, "dict")); }
 
 value make_namespace(renderer& run, const arguments& given) {
   auto* space = run.make_namespace();
-  if (auto* source = source_of(run, given, "namespace")) {
-    for (const auto& [key, what] : source->items()) space->members[as_text(run, key).bytes()] = what;
+  for (auto members = members_of(run, given, "namespace"); const auto& [key, what] : members.items()) {
+    set_member(run, *space, as_text(run, key).bytes(), what);
   }
-  for (const auto& [name, what] : given.named) space->members[std::string(name)] = what;
   return space;
+}
+
+value make_cycler(renderer& run, const arguments& given) {
+  refuse_named(run, given, "cycler");
+  if (given.positional.empty()) run.fail("'cycler' needs something to cycle through");
+  return run.make_cycler(given.positional);
+}
+
+value make_joiner(renderer& run, const arguments& given) {
+  bound_arguments bound(run, given, "joiner", {"sep"});
+  return run.make_joiner(bound.find(0) ? as_text(run, bound.at(0)) : traced_text(", ", true));
+}
+
+value random_words(renderer& run, const arguments&) {
+  run.fail("'lipsum' writes random text, which no prompt can rely on");
 }
 
 value raise_exception(renderer& run, const arguments& given) {
@@ -78,8 +103,11 @@ value strftime_now(renderer& run, const arguments& given) {
   return run.make_text(std::string(buffer.data(), size), true);
 }
 
-constexpr std::array<std::pair<std::string_view, function>, 5> functions{{
+constexpr std::array<named_function, 8> functions{{
+    {"cycler", make_cycler},
     {"dict", make_dictionary},
+    {"joiner", make_joiner},
+    {"lipsum", random_words},
     {"namespace", make_namespace},
     {"raise_exception", raise_exception},
     {"range", range},
@@ -88,7 +116,21 @@ constexpr std::array<std::pair<std::string_view, function>, 5> functions{{
 
 }  // namespace
 
-function find_function(std::string_view name) { return find_named<function>(functions, name); }
+const named_function* find_function(std::string_view name) {
+  auto found = std::ranges::find(functions, name, &named_function::name);
+  return found == functions.end() ? nullptr : &*found;
+}
+
+void set_member(renderer& run, name_space& space, const std::string& name, const value& what) {
+  if (name.starts_with('_')) run.fail("a namespace has no members that begin with '_', such as '" + name + "'");
+  run.charge(name.size() + sizeof(value));
+  space.members[name] = what;
+}
+
+void refuse_named(renderer& run, const arguments& given, std::string_view callee) {
+  if (!given.named.empty())
+    run.fail("'" + std::string(callee) + "' has no argument '" + given.named[0].first + "' that is given by name");
+}
 
 bound_arguments::bound_arguments(renderer& run, const arguments& given, std::string_view callee,
                                  std::initializer_list<std::string_view> parameters)
@@ -101,9 +143,11 @@ bound_arguments::bound_arguments(renderer& run, const arguments& given, std::str
   for (const auto& [name, what] : given.named) {
     auto found = std::find(parameters_.begin(), parameters_.end(), name);
     if (found == parameters_.end()) {
-      run.fail("'" + std::string(callee) + "' has no argument '" + std::string(name) + "'");
+      run.fail("'" + std::string(callee) + "' has no argument '" + name + "'");
     }
-    values_[static_cast<std::size_t>(found - parameters_.begin())] = &what;
+    auto& bound = values_[static_cast<std::size_t>(found - parameters_.begin())];
+    if (bound) run.fail("'" + std::string(callee) + "' gets the argument '" + name + "' twice");
+    bound = &what;
   }
 }
 

@@ -1,6 +1,7 @@
 #include "text/jinja/lexer.hpp"
 
 #include "cogen/text/chat_template.hpp"
+#include "text/character_class.hpp"
 #include "text/jinja/text_operations.hpp"
 #include "text/utf8.hpp"
 
@@ -131,7 +132,9 @@ constexpr std::string_view short_symbols = "+-/*%~[](){}><=.:|,;";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool begins_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool continues_name(char c) { return begins_name(c) || is_digit(c); }
+bool is_letter(std::string_view text) {
+  return begins_name(text[0]) || (text[0] < 0 && is_word_character(first_character(text).code_point));
+}
 
 std::string with_plain_newlines(std::string_view source) {
   std::string result;
@@ -289,20 +292,37 @@ class lexer {
     auto rest = source_.substr(at_);
     if (auto space = begin_after_space(rest)) return advance(space);
     char c = rest[0];
-    if (begins_name(c)) return put_while(lexeme_kind::name, continues_name);
+    if (is_letter(rest)) return lex_name();
     if (is_digit(c)) return lex_number();
     if (c == '"' || c == '\'') return lex_string(c);
     lex_symbol();
   }
 
-  void put_while(lexeme_kind kind, bool (*belongs)(char)) {
-    auto end = std::find_if_not(source_.begin() + static_cast<std::ptrdiff_t>(at_), source_.end(), belongs);
-    std::string text(source_.begin() + static_cast<std::ptrdiff_t>(at_), end);
-    put(kind, text);
+  void lex_name() {
+    auto end = at_;
+    while (end < source_.size() && (is_letter(source_.substr(end)) || is_digit(source_[end])))
+      end += first_character(source_.substr(end)).length;
+    std::string text(source_.substr(at_, end - at_));
+    put(lexeme_kind::name, text);
     advance(text.size());
   }
 
+  /// 0x1F, 0o17 and 0b11.
+  std::size_t end_of_other_base() const {
+    constexpr std::array<std::pair<char, std::string_view>, 3> bases{
+        {{'x', "0123456789abcdefABCDEF"}, {'o', "01234567"}, {'b', "01"}}};
+    if (source_[at_] != '0' || at_ + 1 >= source_.size()) return at_;
+    for (auto [letter, digits] : bases) {
+      if ((source_[at_ + 1] | ' ') != letter) continue;
+      auto end = source_.find_first_not_of(std::string(digits) + "_", at_ + 2);
+      if (end == std::string_view::npos) end = source_.size();
+      return end > at_ + 2 && source_[end - 1] != '_' ? end : at_;
+    }
+    return at_;
+  }
+
   void lex_number() {
+    if (auto end = end_of_other_base(); end > at_) return put_number(lexeme_kind::integer, end);
     auto end = end_of_digits(at_);
     bool is_real = false;
     if (end + 1 < source_.size() && source_[end] == '.' && is_digit(source_[end + 1])) {
@@ -313,10 +333,14 @@ class lexer {
       is_real = true;
       end = exponent;
     }
+    put_number(is_real ? lexeme_kind::real : lexeme_kind::integer, end);
+  }
+
+  void put_number(lexeme_kind kind, std::size_t end) {
     if (end < source_.size() && begins_name(source_[end])) fail("a number is followed by a letter");
     auto text = std::string(source_.substr(at_, end - at_));
     std::erase(text, '_');
-    put(is_real ? lexeme_kind::real : lexeme_kind::integer, text);
+    put(kind, text);
     advance(end - at_);
   }
 

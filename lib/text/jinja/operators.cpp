@@ -51,8 +51,18 @@ void require_divisor(renderer& run, double divisor) {
   if (divisor == 0) run.fail("division by zero");
 }
 
+value power_of(renderer& run, double base, double exponent) {
+  if (base == 0 && exponent < 0) run.fail("division by zero");
+  auto power = std::pow(base, exponent);
+  bool is_complex = std::isnan(power) && !std::isnan(base) && !std::isnan(exponent);
+  if (is_complex || (std::isinf(power) && std::isfinite(base) && std::isfinite(exponent))) {
+    run.fail("the power is no number within the range of numbers");
+  }
+  return power;
+}
+
 value power_of(renderer& run, std::int64_t base, std::int64_t exponent) {
-  if (exponent < 0) return std::pow(static_cast<double>(base), static_cast<double>(exponent));
+  if (exponent < 0) return power_of(run, static_cast<double>(base), static_cast<double>(exponent));
   std::int64_t result = 1;
   bool overflowed = false;
   for (; exponent > 0; exponent >>= 1) {
@@ -93,7 +103,7 @@ value calculate_real(renderer& run, arithmetic operation, double left, double ri
     case arithmetic::multiply:
       return left * right;
     case arithmetic::power:
-      return std::pow(left, right);
+      return power_of(run, left, right);
     default:
       break;
   }
@@ -149,6 +159,14 @@ int order_lists(renderer& run, const list& left, const list& right) {
   return sign(left.items.size(), right.items.size());
 }
 
+/// Visits items until one is equal.
+bool is_generated(generator& from, const value& what) {
+  while (from.next < from.items->items.size()) {
+    if (are_equal(from.items->items[from.next++], what)) return true;
+  }
+  return false;
+}
+
 bool contains(renderer& run, const value& container, const value& what) {
   if (auto* text = container.text()) {
     auto* part = what.text();
@@ -156,14 +174,18 @@ bool contains(renderer& run, const value& container, const value& what) {
     run.charge(text->size() / 16);
     return text->bytes().find(part->bytes()) != std::string::npos;
   }
-  if (auto* members = container.members()) return members->find(what) != nullptr;
+  if (auto* members = container.members()) {
+    require_key(run, what);
+    return members->find(what) != nullptr;
+  }
+  if (auto* from = container.generated()) return is_generated(*from, what);
   auto items = items_of(run, container);
   run.charge(items->items.size());
   return std::any_of(items->items.begin(), items->items.end(), [&](const auto& item) { return are_equal(item, what); });
 }
 
 std::int64_t bound(renderer& run, const value& given, std::int64_t otherwise) {
-  if (given.is_undefined() || given.is_none()) return otherwise;
+  if (given.is_none()) return otherwise;
   if (auto number = given.integer()) return *number;
   run.fail("a slice is bounded by integers, not by " + kind_of(given));
 }
@@ -184,9 +206,8 @@ slice_bounds bounds_of(renderer& run, std::int64_t size, const value& begin, con
   if (stride > 0) {
     return {clamped(bound(run, begin, 0), size, 0, size), clamped(bound(run, end, size), size, 0, size), stride};
   }
-  bool is_open = end.is_undefined() || end.is_none();
   return {clamped(bound(run, begin, size - 1), size, -1, size - 1),
-          is_open ? -1 : clamped(bound(run, end, -1), size, -1, size - 1), stride};
+          end.is_none() ? -1 : clamped(bound(run, end, -1), size, -1, size - 1), stride};
 }
 
 std::vector<value> sliced(const std::vector<value>& items, slice_bounds bounds) {
@@ -217,6 +238,15 @@ value slice_of_text(renderer& run, const traced_text& text, const value& begin, 
   return run.make_text(std::move(result));
 }
 
+value slice_of_range(renderer& run, const view& range, const value& begin, const value& end, const value& step) {
+  auto bounds = bounds_of(run, static_cast<std::int64_t>(range.items->items.size()), begin, end, step);
+  auto items = run.make_list(sliced(range.items->items, bounds)).shared_items();
+  return view{.items = std::move(items),
+              .begin = range.begin + bounds.begin * range.step,
+              .end = range.begin + bounds.end * range.step,
+              .step = range.step * bounds.step};
+}
+
 template <bool (*Check)(const value&)>
 bool plain(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "this test", {});
@@ -240,29 +270,44 @@ bool is_real(const value& what) { return what.is<double>(); }
 bool is_number(const value& what) { return what.number().has_value(); }
 bool is_exactly_true(const value& what) { return what.is<bool>() && jinja::is_true(what); }
 bool is_exactly_false(const value& what) { return what.is<bool>() && !jinja::is_true(what); }
-bool is_callable(const value& what) { return what.function() || what.is<uncalled_function>(); }
+bool is_callable(const value& what) {
+  return what.function() || what.loop() || what.is<bound_method>() || what.is<const named_function*>() ||
+         what.is<joiner*>() || what.is_undefined();
+}
 
-bool is_sequence(const value& what) { return what.text() || what.items() || what.members() || what.is_undefined(); }
+bool is_sequence(const value& what) {
+  return what.text() || what.items() || what.members() || what.is_undefined() || is_range(what);
+}
 
-bool is_iterable(const value& what) { return is_sequence(what) || what.loop() || what.is<generator>(); }
+bool is_iterable(const value& what) { return is_sequence(what) || what.loop() || what.generated() || what.viewed(); }
 
-std::int64_t whole_number(renderer& run, const value& what) {
-  if (auto number = what.integer()) return *number;
-  run.fail(kind_of(what) + " is no integer");
+bool is_escaped(const value& what) { return what.text() && what.text()->is_markup(); }
+
+template <auto Find>
+bool is_known(renderer& run, const value& input, const arguments& given) {
+  bound_arguments bound(run, given, "this test", {});
+  bool is_unhashable = input.members() || (input.items() && !input.items()->is_tuple);
+  if (is_unhashable) run.fail(kind_of(input) + " is no name");
+  return input.text() && Find(input.text()->bytes()) != nullptr;
+}
+
+bool has_rest(renderer& run, const value& input, std::int64_t divisor, std::int64_t rest) {
+  return are_equal(calculate(run, arithmetic::modulo, input, value(divisor)), value(rest));
 }
 
 bool is_odd(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "odd", {});
-  return whole_number(run, input) % 2 != 0;
+  return has_rest(run, input, 2, 1);
 }
 
-bool is_even(renderer& run, const value& input, const arguments& given) { return !is_odd(run, input, given); }
+bool is_even(renderer& run, const value& input, const arguments& given) {
+  bound_arguments bound(run, given, "even", {});
+  return has_rest(run, input, 2, 0);
+}
 
 bool is_divisible(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "divisibleby", {"num"});
-  auto divisor = whole_number(run, bound.at(0));
-  if (divisor == 0) run.fail("division by zero");
-  return divisor == -1 || whole_number(run, input) % divisor == 0;
+  return are_equal(calculate(run, arithmetic::modulo, input, bound.at(0)), value(std::int64_t{0}));
 }
 
 bool is_same(renderer& run, const value& input, const arguments& given) {
@@ -282,7 +327,7 @@ bool is_in_case(renderer& run, const value& input, const arguments& given) {
   return Change(text.bytes()) == text.bytes() && Other(text.bytes()) != text.bytes();
 }
 
-constexpr std::array<std::pair<std::string_view, value_test>, 36> tests{{
+constexpr std::array<std::pair<std::string_view, value_test>, 39> tests{{
     {"!=", compared<comparison::unequal>},
     {"<", compared<comparison::less>},
     {"<=", compared<comparison::less_or_equal>},
@@ -295,8 +340,10 @@ constexpr std::array<std::pair<std::string_view, value_test>, 36> tests{{
     {"divisibleby", is_divisible},
     {"eq", compared<comparison::equal>},
     {"equalto", compared<comparison::equal>},
+    {"escaped", plain<is_escaped>},
     {"even", is_even},
     {"false", plain<is_exactly_false>},
+    {"filter", is_known<find_filter>},
     {"float", plain<is_real>},
     {"ge", compared<comparison::greater_or_equal>},
     {"greaterthan", compared<comparison::greater>},
@@ -316,6 +363,7 @@ constexpr std::array<std::pair<std::string_view, value_test>, 36> tests{{
     {"sameas", is_same},
     {"sequence", plain<is_sequence>},
     {"string", plain<is_text>},
+    {"test", is_known<find_test>},
     {"true", plain<is_exactly_true>},
     {"undefined", plain<is_undefined>},
     {"upper", is_in_case<upper, lower>},
@@ -330,6 +378,7 @@ value calculate(renderer& run, arithmetic operation, const value& left, const va
     if (auto *a = left.text(), *b = right.text(); a && b) return joined(run, *a, *b);
     if (auto *a = left.items(), *b = right.items(); a && b && a->is_tuple == b->is_tuple) return joined(run, *a, *b);
   }
+  if (operation == arithmetic::modulo && left.text()) return percent_format(run, *left.text(), right);
   if (operation == arithmetic::multiply) {
     const auto& [what, count] = left.integer() ? std::pair(right, left.integer()) : std::pair(left, right.integer());
     if (count && what.text()) return repeated(run, *what.text(), *count);
@@ -351,7 +400,7 @@ int order(renderer& run, const value& left, const value& right) {
   if (auto a = left.integer(), b = right.integer(); a && b) return sign(*a, *b);
   if (auto a = left.number(), b = right.number(); a && b) return sign(*a, *b);
   if (auto *a = left.text(), *b = right.text(); a && b) return a->bytes().compare(b->bytes());
-  if (auto *a = left.items(), *b = right.items(); a && b) return order_lists(run, *a, *b);
+  if (auto *a = left.items(), *b = right.items(); a && b && a->is_tuple == b->is_tuple) return order_lists(run, *a, *b);
   run.fail(kind_of(left) + " and " + kind_of(right) + " have no order");
 }
 
@@ -383,6 +432,7 @@ value slice_of(renderer& run, const value& object, const value& begin, const val
     auto bounds = bounds_of(run, static_cast<std::int64_t>(items->items.size()), begin, end, step);
     return run.make_list(sliced(items->items, bounds), items->is_tuple);
   }
+  if (is_range(object)) return slice_of_range(run, *object.viewed(), begin, end, step);
   run.fail(kind_of(object) + " cannot be sliced");
 }
 

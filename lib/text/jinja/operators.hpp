@@ -17,7 +17,7 @@ bool compare(renderer& run, comparison operation, const value& left, const value
 /// Below, at or above 0 as left is before, equal to or after right.
 int order(renderer& run, const value& left, const value& right);
 
-/// Python's object[begin:end:step], each bound perhaps undefined.
+/// Python's object[begin:end:step], each bound perhaps none.
 value slice_of(renderer& run, const value& object, const value& begin, const value& end, const value& step);
 
 }  // namespace cogen::text::jinja

@@ -35,6 +35,25 @@ name_space* renderer::make_namespace() {
   return &namespaces_.emplace_back();
 }
 
+cycler* renderer::make_cycler(std::vector<value> items) {
+  charge(sizeof(cycler) + items.size() * sizeof(value));
+  return &cyclers_.emplace_back(cycler{std::move(items)});
+}
+
+joiner* renderer::make_joiner(traced_text separator) {
+  charge(sizeof(joiner) + separator.size());
+  return &joiners_.emplace_back(joiner{std::move(separator)});
+}
+
+const std::shared_ptr<scope>& renderer::kept_variables() {
+  if (!variables_->is_kept()) {
+    charge(sizeof(scope) + sizeof(variables_));
+    variables_->keep();
+    kept_.push_back(variables_);
+  }
+  return variables_;
+}
+
 value renderer::make_list(std::vector<value> items, bool is_tuple) {
   charge(sizeof(list) + items.size() * sizeof(value));
   return checked(jinja::make_list(std::move(items), is_tuple));

@@ -21,6 +21,8 @@ class scope {
   explicit scope(std::shared_ptr<scope> outer) : outer_(std::move(outer)) {}
 
   const std::shared_ptr<scope>& outer() const noexcept { return outer_; }
+  bool is_kept() const noexcept { return is_kept_; }
+  void keep() noexcept { is_kept_ = true; }
   void set(std::string_view name, value what) { variables_.insert_or_assign(std::string(name), std::move(what)); }
 
   /// nullptr if neither this block nor one around it has the variable.
@@ -34,6 +36,7 @@ class scope {
  private:
   std::shared_ptr<scope> outer_;
   std::map<std::string, value, std::less<>> variables_;
+  bool is_kept_ = false;
 };
 
 /// One rendering: the variables, the text so far, and what of the limits is left.
@@ -95,6 +98,15 @@ class renderer {
   void charge(std::size_t bytes);
 
   name_space* make_namespace();
+  cycler* make_cycler(std::vector<value> items);
+  joiner* make_joiner(traced_text separator);
+
+  /// Keeps the present variables until the rendering ends, for a macro that refers to them.
+  const std::shared_ptr<scope>& kept_variables();
+
+  /// A number for a loop that begins, and the values that it last compared with loop.changed().
+  std::size_t begin_loop() noexcept { return ++loops_; }
+  value& last_changed(std::size_t loop) { return changed_[loop]; }
   value make_list(std::vector<value> items, bool is_tuple = false);
   value make_text(std::string bytes, bool trusted);
   value make_text(traced_text text);
@@ -111,7 +123,12 @@ class renderer {
   std::size_t steps_ = 0;
   std::size_t bytes_ = 0;
   std::size_t depth_ = 0;
+  std::size_t loops_ = 0;
   std::deque<name_space> namespaces_;
+  std::deque<cycler> cyclers_;
+  std::deque<joiner> joiners_;
+  std::vector<std::shared_ptr<scope>> kept_;
+  std::map<std::size_t, value> changed_;
   std::shared_ptr<scope> variables_;
   traced_text ignored_;
   traced_text* output_ = &ignored_;

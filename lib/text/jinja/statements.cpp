@@ -3,8 +3,6 @@
 #include "text/jinja/callables.hpp"
 #include "text/jinja/conversions.hpp"
 
-#include <algorithm>
-
 namespace cogen::text::jinja {
 namespace {
 
@@ -14,57 +12,22 @@ struct assignment {
 
   void operator()(const std::string& name) const { run.variables()->set(name, source); }
 
-  void operator()(const names& all) const {
+  void operator()(const std::vector<target>& all) const {
     auto items = items_of(run, source);
     if (items->items.size() != all.size()) {
       run.fail("cannot assign " + std::to_string(items->items.size()) + " items to " + std::to_string(all.size()) +
                " variables");
     }
-    for (std::size_t i = 0; i < all.size(); ++i) run.variables()->set(all[i], items->items[i]);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].assign(run, items->items[i]);
   }
 
   void operator()(const member_name& to) const {
     auto* found = run.variables()->find(to.space);
     auto* space = found ? found->space() : nullptr;
     if (!space) run.fail("'" + to.space + "' is no namespace, so its members cannot be set");
-    run.charge(to.member.size() + sizeof(value));
-    space->members[to.member] = source;
+    set_member(run, *space, to.member, source);
   }
 };
-
-using parameter = macro_statement::parameter;
-
-const value* named_argument(const arguments& given, std::string_view name) {
-  auto found = std::find_if(given.named.begin(), given.named.end(), [&](const auto& one) { return one.first == name; });
-  return found == given.named.end() ? nullptr : &found->second;
-}
-
-void refuse_unknown(renderer& run, const macro_statement::parts& content, const arguments& given) {
-  const auto& known = content.parameters;
-  if (given.positional.size() > known.size()) {
-    run.fail("macro '" + content.name + "' takes " + std::to_string(known.size()) + " arguments, not " +
-             std::to_string(given.positional.size()));
-  }
-  for (const auto& [name, what] : given.named) {
-    auto is_it = [&name = name](const parameter& one) { return one.name == name; };
-    if (std::none_of(known.begin(), known.end(), is_it)) {
-      run.fail("macro '" + content.name + "' has no parameter '" + std::string(name) + "'");
-    }
-  }
-}
-
-void bind_parameters(renderer& run, const std::vector<parameter>& parameters, const arguments& given) {
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    const auto& [name, otherwise] = parameters[i];
-    if (i < given.positional.size()) {
-      run.variables()->set(name, given.positional[i]);
-    } else if (auto* argument = named_argument(given, name)) {
-      run.variables()->set(name, *argument);
-    } else {
-      run.variables()->set(name, otherwise ? otherwise->evaluate(run) : value(undefined{&name}));
-    }
-  }
-}
 
 }  // namespace
 
@@ -101,8 +64,8 @@ flow if_statement::perform(renderer& run) const {
   return flow::on;
 }
 
-shared_list for_statement::chosen(renderer& run) const {
-  auto all = items_of(run, parts_.items->evaluate(run));
+shared_list for_statement::chosen(renderer& run, const value& items) const {
+  auto all = items_of(run, items);
   if (!parts_.condition) return all;
   std::vector<value> kept;
   for (const auto& item : all->items) {
@@ -114,19 +77,37 @@ shared_list for_statement::chosen(renderer& run) const {
 }
 
 flow for_statement::perform(renderer& run) const {
-  auto items = chosen(run);
-  if (items->items.empty()) {
-    renderer::block variables(run);
-    return execute_all(run, parts_.otherwise);
-  }
-  for (std::size_t i = 0; i < items->items.size(); ++i) {
+  repeat(run, parts_.items->evaluate(run), 0);
+  return flow::on;
+}
+
+void for_statement::repeat(renderer& run, const value& items, std::size_t depth) const {
+  auto loop = std::make_shared<loop_state>(loop_state{.items = chosen(run, items),
+                                                      .depth = depth,
+                                                      .number = run.begin_loop(),
+                                                      .recursive = parts_.is_recursive ? this : nullptr,
+                                                      .around = run.variables()});
+  for (auto& i = loop->index; i < loop->items->items.size(); ++i) {
     auto level = run.enter_here();
     renderer::block variables(run);
-    run.variables()->set("loop", std::make_shared<const loop_state>(loop_state{items, i}));
-    parts_.each.assign(run, items->items[i]);
+    run.variables()->set("loop", std::shared_ptr<const loop_state>(loop));
+    parts_.each.assign(run, loop->items->items[i]);
     if (execute_all(run, parts_.body) == flow::out_of_loop) break;
   }
-  return flow::on;
+  if (!loop->items->items.empty()) return;
+  renderer::block variables(run);
+  execute_all(run, parts_.otherwise);
+}
+
+value call_loop(renderer& run, const loop_state& loop, const arguments& given) {
+  auto around = loop.around.lock();
+  if (!loop.recursive || !around) run.fail("'loop' can only be called inside of a loop that is recursive");
+  bound_arguments bound(run, given, "loop", {"iterable"});
+  auto level = run.enter_here();
+  renderer::block variables(run, around);
+  renderer::capture written(run);
+  loop.recursive->repeat(run, bound.at(0), loop.depth + 1);
+  return run.make_text(written.take());
 }
 
 flow set_statement::perform(renderer& run) const {
@@ -141,27 +122,24 @@ value block_text::compute(renderer& run) const {
   return run.make_text(written.take());
 }
 
-flow macro_statement::perform(renderer& run) const {
-  run.variables()->set(parts_.name, std::make_shared<const macro>(macro{this, run.variables()}));
-  return flow::on;
+flow with_statement::perform(renderer& run) const {
+  std::vector<value> values;
+  for (const auto& [to, what] : assignments_) values.push_back(what->evaluate(run));
+  renderer::block variables(run);
+  for (std::size_t i = 0; i < values.size(); ++i) assignments_[i].first.assign(run, values[i]);
+  return execute_all(run, body_);
 }
 
-flow generation_statement::perform(renderer& run) const {
+flow scoped_statement::perform(renderer& run) const {
   renderer::block variables(run);
   return execute_all(run, body_);
 }
 
-value call_macro(renderer& run, const macro& called, const arguments& given) {
-  const auto& content = called.statement->content();
-  auto around = called.defined_in.lock();
-  if (!around) run.fail("macro '" + content.name + "' is called outside of the block that defines it");
-  refuse_unknown(run, content, given);
-  auto level = run.enter_here();
-  renderer::block variables(run, around);
-  renderer::capture written(run);
-  bind_parameters(run, content.parameters, given);
-  execute_all(run, content.body);
-  return run.make_text(written.take());
+flow block_statement::perform(renderer& run) const {
+  auto around = run.variables();
+  while (!is_scoped_ && around->outer()) around = around->outer();
+  renderer::block variables(run, std::move(around));
+  return execute_all(run, body_);
 }
 
 }  // namespace cogen::text::jinja

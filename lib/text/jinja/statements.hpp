@@ -59,19 +59,16 @@ class output_statement final : public statement {
   expression_ptr what_;
 };
 
-/// Several variables that take the items of a list.
-using names = std::vector<std::string>;
-
 /// One member of a namespace.
 struct member_name {
   std::string space;
   std::string member;
 };
 
-/// What a value is assigned to: one variable, several, or a member.
+/// What a value is assigned to: a variable, a member, or several targets that take its items.
 struct target {
   std::size_t line = 0;
-  std::variant<std::string, names, member_name> what;
+  std::variant<std::string, member_name, std::vector<target>> what;
 
   void assign(renderer& run, const value& source) const;
 };
@@ -95,14 +92,18 @@ class for_statement final : public statement {
     target each;
     expression_ptr items;
     expression_ptr condition;  // perhaps none
+    bool is_recursive = false;
     statement_list body;
     statement_list otherwise;  // where there are no items
   };
   for_statement(std::size_t line, parts given) : statement(line), parts_(std::move(given)) {}
 
+  /// The body for each of these items, `depth` levels deep in recursion.
+  void repeat(renderer& run, const value& items, std::size_t depth) const;
+
  private:
   flow perform(renderer& run) const override;
-  shared_list chosen(renderer& run) const;
+  shared_list chosen(renderer& run, const value& items) const;
   parts parts_;
 };
 
@@ -131,6 +132,19 @@ class block_text final : public expression {
   statement_list body_;
 };
 
+/// {% with target = expression, ... %}: the expressions do not see the targets.
+class with_statement final : public statement {
+ public:
+  using assignment = std::pair<target, expression_ptr>;
+  with_statement(std::size_t line, std::vector<assignment> assignments, statement_list body)
+      : statement(line), assignments_(std::move(assignments)), body_(std::move(body)) {}
+
+ private:
+  flow perform(renderer& run) const override;
+  std::vector<assignment> assignments_;
+  statement_list body_;
+};
+
 class macro_statement final : public statement {
  public:
   struct parameter {
@@ -141,6 +155,10 @@ class macro_statement final : public statement {
     std::string name;
     std::vector<parameter> parameters;
     statement_list body;
+    // Which variables the body names that hold what is given beyond the parameters.
+    bool takes_caller = false;
+    bool takes_varargs = false;
+    bool takes_kwargs = false;
   };
   macro_statement(std::size_t line, parts given) : statement(line), parts_(std::move(given)) {}
 
@@ -149,6 +167,40 @@ class macro_statement final : public statement {
  private:
   flow perform(renderer& run) const override;
   parts parts_;
+};
+
+/// {% call(parameters) name(...) %}: the called macro gets the body as another macro, `caller`.
+class call_statement final : public statement {
+ public:
+  call_statement(std::size_t line, std::unique_ptr<const call> called, std::unique_ptr<const macro_statement> body)
+      : statement(line), called_(std::move(called)), body_(std::move(body)) {}
+
+ private:
+  flow perform(renderer& run) const override;
+  std::unique_ptr<const call> called_;
+  std::unique_ptr<const macro_statement> body_;
+};
+
+/// {% block name %}, which no other template replaces: it sees the template's own variables, or those around it.
+class block_statement final : public statement {
+ public:
+  block_statement(std::size_t line, bool is_scoped, statement_list body)
+      : statement(line), is_scoped_(is_scoped), body_(std::move(body)) {}
+
+ private:
+  flow perform(renderer& run) const override;
+  bool is_scoped_;
+  statement_list body_;
+};
+
+/// What Jinja has, and chat templates cannot do: other templates are not at hand, and nothing is escaped.
+class refused_statement final : public statement {
+ public:
+  refused_statement(std::size_t line, std::string reason) : statement(line), reason_(std::move(reason)) {}
+
+ private:
+  flow perform(renderer& run) const override { run.fail(reason_); }
+  std::string reason_;
 };
 
 /// {% break %} and {% continue %}
@@ -161,10 +213,10 @@ class jump_statement final : public statement {
   flow where_;
 };
 
-/// {% generation %}: marks what the assistant wrote, for training only.
-class generation_statement final : public statement {
+/// Statements with variables of their own, such as {% generation %}, which marks what the assistant wrote.
+class scoped_statement final : public statement {
  public:
-  generation_statement(std::size_t line, statement_list body) : statement(line), body_(std::move(body)) {}
+  scoped_statement(std::size_t line, statement_list body) : statement(line), body_(std::move(body)) {}
 
  private:
   flow perform(renderer& run) const override;

@@ -4,7 +4,9 @@
 #include "text/jinja/statements.hpp"
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
+#include <set>
 
 namespace cogen::text::jinja {
 namespace {
@@ -62,15 +64,67 @@ class template_parser {
     if (word.text == "if") return parse_if(word.line);
     if (word.text == "for") return parse_for(word.line);
     if (word.text == "set") return parse_set(word.line);
+    if (word.text == "with") return parse_with(word.line);
     if (word.text == "macro") return parse_macro(word.line);
+    if (word.text == "call") return parse_call(word.line);
+    if (word.text == "block") return parse_block(word.line);
     if (word.text == "filter") {
       return std::make_unique<output_statement>(word.line, parse_block_text(word.line, true, "endfilter"));
     }
+    if (word.text == "print") return parse_print(word.line);
     if (word.text == "generation") {
-      return std::make_unique<generation_statement>(word.line, parse_body("endgeneration"));
+      return std::make_unique<scoped_statement>(word.line, parse_separately("endgeneration"));
     }
+    if (word.text == "autoescape") return parse_autoescape(word.line);
     if (word.text == "break" || word.text == "continue") return parse_jump(word);
-    throw template_error("the statement '" + word.text + "' is unknown", word.line);
+    return parse_other_template(word);
+  }
+
+  // Statements that need another template are errors where they are reached.
+  statement_ptr parse_other_template(const lexeme& word) {
+    constexpr std::array<std::string_view, 4> known{"include", "import", "from", "extends"};
+    if (std::ranges::find(known, word.text) == known.end())
+      throw template_error("the statement '" + word.text + "' is unknown", word.line);
+    expressions_.parse();
+    if (word.text == "import") {
+      from_.expect_name("as");
+      parse_variable();
+    } else if (word.text == "from") {
+      parse_imported_names();
+    }
+    if (word.text == "include" && from_.take_name("ignore")) from_.expect_name("missing");
+    if (word.text != "extends" && (from_.take_name("with") || from_.take_name("without"))) from_.expect_name("context");
+    end_statement();
+    return std::make_unique<refused_statement>(word.line, "'" + word.text + "' needs another template: there is none");
+  }
+
+  void parse_imported_names() {
+    from_.expect_name("import");
+    do {
+      parse_variable();
+      if (from_.take_name("as")) parse_variable();
+    } while (from_.take_symbol(",") && !from_.is(lexeme_kind::statement_end));
+  }
+
+  statement_ptr parse_print(std::size_t line) {
+    statement_list parts;
+    while (!from_.is(lexeme_kind::statement_end)) {
+      if (!parts.empty()) from_.expect_symbol(",");
+      parts.push_back(std::make_unique<output_statement>(line, expressions_.parse()));
+    }
+    end_statement();
+    return std::make_unique<scoped_statement>(line, std::move(parts));
+  }
+
+  statement_ptr parse_autoescape(std::size_t line) {
+    auto escapes = expressions_.parse();
+    std::vector<if_statement::branch> branches(2);
+    branches[0].condition = std::move(escapes);
+    branches[0].body.push_back(std::make_unique<refused_statement>(line, "'autoescape' would change what it writes"));
+    branches[1].body = parse_separately("endautoescape");
+    statement_list body;
+    body.push_back(std::make_unique<if_statement>(line, std::move(branches)));
+    return std::make_unique<scoped_statement>(line, std::move(body));
   }
 
   void end_statement() { from_.expect(lexeme_kind::statement_end, "'%}'"); }
@@ -100,11 +154,12 @@ class template_parser {
 
   statement_ptr parse_for(std::size_t line) {
     for_statement::parts parts;
+    ++enclosing_loops_;
     parts.each = parse_target(false);
     from_.expect_name("in");
     parts.items = expressions_.parse_tuple(false);
     if (from_.take_name("if")) parts.condition = expressions_.parse();
-    if (from_.is_name("recursive")) throw template_error("recursive loops are unknown", from_.line());
+    parts.is_recursive = from_.take_name("recursive");
     begin_body();
     ++loops_;
     parts.body = parse_until({"else", "endfor"});
@@ -114,7 +169,19 @@ class template_parser {
     } else {
       end_statement();
     }
+    --enclosing_loops_;
     return std::make_unique<for_statement>(line, std::move(parts));
+  }
+
+  statement_ptr parse_with(std::size_t line) {
+    std::vector<with_statement::assignment> assignments;
+    while (!from_.is(lexeme_kind::statement_end) && !from_.is_symbol(":")) {
+      if (!assignments.empty()) from_.expect_symbol(",");
+      auto to = parse_simple_target(false);
+      from_.expect_symbol("=");
+      assignments.emplace_back(std::move(to), expressions_.parse());
+    }
+    return std::make_unique<with_statement>(line, std::move(assignments), parse_body("endwith"));
   }
 
   statement_ptr parse_set(std::size_t line) {
@@ -140,15 +207,63 @@ class template_parser {
 
   statement_ptr parse_macro(std::size_t line) {
     macro_statement::parts parts;
-    parts.name = from_.expect(lexeme_kind::name, "the macro's name").text;
+    parts.name = parse_variable();
+    parse_signature(parts);
+    return parse_macro_body(line, std::move(parts), "endmacro");
+  }
+
+  statement_ptr parse_call(std::size_t line) {
+    macro_statement::parts parts{.name = "caller"};
+    if (from_.is_symbol("(")) parse_signature(parts);
+    auto called = expressions_.parse();
+    if (!dynamic_cast<const call*>(called.get())) throw template_error("'call' needs the call of a macro", line);
+    auto body = parse_macro_body(line, std::move(parts), "endcall");
+    return std::make_unique<call_statement>(line, std::unique_ptr<const call>(static_cast<call*>(called.release())),
+                                            std::move(body));
+  }
+
+  void parse_signature(macro_statement::parts& parts) {
     from_.expect_symbol("(");
     while (!from_.is_symbol(")")) {
       parts.parameters.push_back(parse_parameter(parts));
       if (!from_.is_symbol(")")) from_.expect_symbol(",");
     }
     from_.take();
-    parts.body = parse_separately("endmacro");
+  }
+
+  std::unique_ptr<macro_statement> parse_macro_body(std::size_t line, macro_statement::parts parts,
+                                                    std::string_view ending) {
+    auto around = std::exchange(expressions_.named, {});
+    parts.body = parse_separately(ending);
+    auto named = expressions_.named;
+    parts.takes_caller = named.caller;
+    parts.takes_varargs = named.varargs;
+    parts.takes_kwargs = named.kwargs;
+    expressions_.named = {.caller = around.caller || named.caller,
+                          .varargs = around.varargs || named.varargs,
+                          .kwargs = around.kwargs || named.kwargs};
+    for (const auto& parameter : parts.parameters) {
+      if (named.caller && parameter.name == "caller" && !parameter.otherwise) {
+        throw template_error("the parameter 'caller' needs a default", line);
+      }
+    }
     return std::make_unique<macro_statement>(line, std::move(parts));
+  }
+
+  statement_ptr parse_block(std::size_t line) {
+    auto name = parse_variable();
+    if (!blocks_.insert(name).second) throw template_error("the block '" + name + "' is defined twice", line);
+    bool is_scoped = from_.take_name("scoped");
+    bool is_required = from_.take_name("required");
+    end_statement();
+    auto loops = std::exchange(loops_, 0);
+    auto body = parse_until({"endblock"});
+    loops_ = loops;
+    from_.take();
+    from_.take_name(name);
+    end_statement();
+    if (is_required) return std::make_unique<refused_statement>(line, "the block '" + name + "' is required");
+    return std::make_unique<block_statement>(line, is_scoped, std::move(body));
   }
 
   macro_statement::parameter parse_parameter(const macro_statement::parts& before) {
@@ -175,24 +290,45 @@ class template_parser {
 
   target parse_target(bool may_be_member) {
     auto line = from_.line();
-    bool has_parentheses = from_.take_symbol("(");
-    auto first = parse_variable();
-    if (!has_parentheses && may_be_member && from_.take_symbol(".")) {
-      return {line, member_name{std::move(first), from_.expect(lexeme_kind::name, "a member").text}};
-    }
-    if (!from_.is_symbol(",") && !has_parentheses) return {line, std::move(first)};
-    names all{std::move(first)};
-    while (from_.take_symbol(",") && from_.is(lexeme_kind::name) && !from_.is_name("in"))
-      all.push_back(parse_variable());
-    if (has_parentheses) from_.expect_symbol(")");
+    auto first = parse_simple_target(may_be_member);
+    if (!from_.is_symbol(",")) return first;
+    std::vector<target> all;
+    all.push_back(std::move(first));
+    while (from_.take_symbol(",") && !is_target_end()) all.push_back(parse_simple_target(may_be_member));
     return {line, std::move(all)};
   }
 
-  std::string parse_variable() { return from_.expect(lexeme_kind::name, "a variable").text; }
+  bool is_target_end() const {
+    return from_.is_symbol(")") || from_.is(lexeme_kind::statement_end) || from_.is_name("in");
+  }
+
+  target parse_simple_target(bool may_be_member) {
+    auto line = from_.line();
+    if (from_.take_symbol("(")) {
+      expression_parser::nesting one_deeper(expressions_);
+      auto inner = from_.is_symbol(")") ? target{line, std::vector<target>()} : parse_target(false);
+      from_.expect_symbol(")");
+      return inner;
+    }
+    auto name = parse_variable();
+    if (may_be_member && from_.take_symbol(".")) {
+      return {line, member_name{std::move(name), from_.expect(lexeme_kind::name, "a member").text}};
+    }
+    if (name == "loop" && enclosing_loops_ > 0) throw template_error("nothing is assigned to 'loop' in a loop", line);
+    return {line, std::move(name)};
+  }
+
+  std::string parse_variable() {
+    constexpr std::array constants{"true", "True", "false", "False", "none", "None"};
+    if (std::ranges::any_of(constants, [this](auto* word) { return from_.is_name(word); })) from_.refuse("a variable");
+    return from_.expect(lexeme_kind::name, "a variable").text;
+  }
 
   lexeme_stream from_;
   expression_parser expressions_;
-  std::size_t loops_ = 0;
+  std::size_t loops_ = 0;            // that break and continue reach
+  std::size_t enclosing_loops_ = 0;  // that the statement stands in
+  std::set<std::string> blocks_;
 };
 
 }  // namespace

@@ -1,21 +1,25 @@
 // Filters that make or change a text, and those that turn a text into a number.
 #include "text/jinja/callables.hpp"
 #include "text/jinja/conversions.hpp"
+#include "text/jinja/format_spec.hpp"
 #include "text/jinja/text_operations.hpp"
 
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <utility>
 
 namespace cogen::text::jinja {
 namespace {
 
-template <std::string (*Change)(std::string_view)>
+template <std::string (*Change)(std::string_view), bool KeepsMarkup = true>
 value in_other_case(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "letter case", {});
   auto text = as_text(run, input);
-  return run.make_text(Change(text.bytes()), text.is_trusted());
+  traced_text changed(Change(text.bytes()), text.is_trusted());
+  return run.make_text(text.is_markup() && KeepsMarkup ? changed.as_markup() : std::move(changed));
 }
 
 value trim(renderer& run, const value& input, const arguments& given) {
@@ -34,30 +38,81 @@ value with_replaced(renderer& run, const value& input, const arguments& given) {
   return replaced(run, as_text(run, input), as_text(run, bound.at(0)), as_text(run, bound.at(1)), limit);
 }
 
-template <typename Number>
-std::optional<Number> parsed(std::string_view text) {
+/// Without white space around it, and without underscores between digits; nothing where those stand elsewhere.
+std::optional<std::string> digits_in(std::string_view text) {
   text = text.substr(0, end_before_space(text));
   text.remove_prefix(begin_after_space(text));
-  if (text.starts_with('+')) text.remove_prefix(1);
-  Number number = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  bool is_whole_text = error == std::errc{} && end == text.data() + text.size();
-  return is_whole_text ? std::optional(number) : std::nullopt;
+  std::string digits;
+  auto is_alnum = [&](std::size_t at) {
+    return at < text.size() && std::isalnum(static_cast<unsigned char>(text[at]));
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '_') {
+      digits += text[i];
+    } else if (i == 0 || !is_alnum(i - 1) || !is_alnum(i + 1)) {
+      return std::nullopt;
+    }
+  }
+  return digits;
 }
 
-std::optional<std::int64_t> truncated(std::optional<double> number) {
+std::optional<double> parsed_real(std::string_view text) {
+  auto digits = digits_in(text);
+  if (!digits) return std::nullopt;
+  std::string_view rest = *digits;
+  if (rest.starts_with('+')) rest.remove_prefix(1);
+  if (rest.starts_with('+') || rest.starts_with("+-") || (digits->starts_with('+') && rest.starts_with('-')))
+    return std::nullopt;
+  double number = 0;
+  auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  bool is_whole_text = end == rest.data() + rest.size() && !rest.empty() && rest.find('(') == std::string_view::npos;
+  if (error == std::errc::result_out_of_range && is_whole_text) return std::strtod(std::string(rest).c_str(), nullptr);
+  return error == std::errc{} && is_whole_text ? std::optional(number) : std::nullopt;
+}
+
+std::optional<std::int64_t> parsed_integer(renderer& run, std::string_view text, std::int64_t base) {
+  if (base != 0 && (base < 2 || base > 36)) run.fail("an integer has a base from 2 to 36, or 0");
+  auto digits = digits_in(text);
+  if (!digits) return std::nullopt;
+  std::string_view rest = *digits;
+  bool is_negative = rest.starts_with('-');
+  if (is_negative || rest.starts_with('+')) rest.remove_prefix(1);
+  if (rest.size() > 2 && rest[0] == '0') {
+    auto letter = rest[1] | ' ';
+    auto own = letter == 'x' ? 16 : letter == 'o' ? 8 : letter == 'b' ? 2 : 10;
+    if (own != 10 && (base == 0 || base == own)) {
+      rest.remove_prefix(2);
+      base = own;
+    }
+  }
+  bool is_octal_of_old = base == 0 && rest.size() > 1 && rest[0] == '0' && rest.find_first_not_of('0') < rest.size();
+  if (rest.empty() || rest[0] == '-' || is_octal_of_old) return std::nullopt;
+  std::string spelled(rest);
+  if (is_negative) spelled.insert(0, 1, '-');
+  std::int64_t number = 0;
+  auto [end, error] =
+      std::from_chars(spelled.data(), spelled.data() + spelled.size(), number, base == 0 ? 10 : static_cast<int>(base));
+  bool is_whole_text = end == spelled.data() + spelled.size();
+  if (error == std::errc::result_out_of_range && is_whole_text) run.fail("an integer exceeds 64 bits");
+  return error == std::errc{} && is_whole_text ? std::optional(number) : std::nullopt;
+}
+
+std::optional<std::int64_t> truncated(renderer& run, std::optional<double> number) {
   constexpr double limit = 9.2e18;
-  if (!number || !(std::abs(*number) < limit)) return std::nullopt;
+  if (!number || !std::isfinite(*number)) return std::nullopt;
+  if (std::abs(*number) >= limit) run.fail("an integer exceeds 64 bits");
   return static_cast<std::int64_t>(*number);
 }
 
 value to_integer(renderer& run, const value& input, const arguments& given) {
-  bound_arguments bound(run, given, "int", {"default"});
+  bound_arguments bound(run, given, "int", {"default", "base"});
+  if (input.is_undefined()) run.fail(kind_of(input) + ", is no integer");
+  if (input.is<double>() && std::isinf(*input.number())) run.fail("infinity is no integer");
   std::optional<std::int64_t> result = input.integer();
-  if (!result && input.number()) result = truncated(input.number());
+  if (!result && input.number()) result = truncated(run, input.number());
   if (auto* text = input.text()) {
-    result = parsed<std::int64_t>(text->bytes());
-    if (!result) result = truncated(parsed<double>(text->bytes()));
+    result = parsed_integer(run, text->bytes(), bound.integer(1, 10));
+    if (!result) result = truncated(run, parsed_real(text->bytes()));
   }
   if (result) return *result;
   return bound.find(0) ? bound.at(0) : value(std::int64_t{0});
@@ -65,7 +120,8 @@ value to_integer(renderer& run, const value& input, const arguments& given) {
 
 value to_number(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "float", {"default"});
-  auto result = input.text() ? parsed<double>(input.text()->bytes()) : input.number();
+  if (input.is_undefined()) run.fail(kind_of(input) + ", is no number");
+  auto result = input.text() ? parsed_real(input.text()->bytes()) : input.number();
   if (result) return *result;
   return bound.find(0) ? bound.at(0) : value(0.0);
 }
@@ -78,20 +134,31 @@ value absolute(renderer& run, const value& input, const arguments& given) {
   return std::abs(*number);
 }
 
+/// To the nearest number with so many digits after the point; of two as near, to the even one.
+double rounded(double number, std::int64_t precision) {
+  if (!std::isfinite(number)) return number;
+  if (precision >= 0)
+    return std::strtod(digits_of(number, 'f', static_cast<std::size_t>(precision), false).c_str(), nullptr);
+  auto scale = std::pow(10.0, static_cast<double>(-precision));
+  return std::nearbyint(number / scale) * scale;
+}
+
 value round_number(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "round", {"precision", "method"});
   auto number = input.number();
-  if (!number) run.fail("'round' does not apply to " + kind_of(input));
   auto precision = std::clamp<std::int64_t>(bound.integer(0, 0), -300, 300);
   auto method = bound.find(1) ? bound.text(1) : std::string_view("common");
+  if (!number) run.fail("'round' does not apply to " + kind_of(input));
   if (method == "common" && input.integer() && precision >= 0) return *input.integer();
+  if (method == "common") {
+    auto result = rounded(*number, precision);
+    return input.integer() ? value(static_cast<std::int64_t>(result)) : value(result);
+  }
+  if (method != "ceil" && method != "floor") run.fail("'round' knows the methods common, ceil and floor");
   auto scale = std::pow(10.0, static_cast<double>(precision));
-  if (method == "ceil") return std::ceil(*number * scale) / scale;
-  if (method == "floor") return std::floor(*number * scale) / scale;
-  if (method != "common") run.fail("'round' knows the methods common, ceil and floor");
-  auto rounded = std::nearbyint(*number * scale) / scale;
-  if (input.integer()) return static_cast<std::int64_t>(rounded);
-  return rounded;
+  auto scaled = *number * scale;
+  if (!std::isfinite(scaled)) run.fail("'round' does not apply to infinity");
+  return (method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / scale;
 }
 
 value to_json(renderer& run, const value& input, const arguments& given) {
@@ -114,28 +181,6 @@ value to_json(renderer& run, const value& input, const arguments& given) {
   return run.make_text(as_json(run, input, style), is_trusted(input));
 }
 
-value indent(renderer& run, const value& input, const arguments& given) {
-  bound_arguments bound(run, given, "indent", {"width", "first", "blank"});
-  constexpr std::int64_t widest = 1000;
-  auto width = bound.find(0) && bound.find(0)->text()
-                   ? bound.find(0)->text()->bytes()
-                   : std::string(std::clamp<std::int64_t>(bound.integer(0, 4), 0, widest), ' ');
-  bool indents_blank = bound.flag(2, false);
-  auto text = as_text(run, input);
-  text.append("\n", true);
-  auto lines = lines_of(run, text, false);
-  traced_text result;
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const auto& line = *lines[i].text();
-    if (i > 0) result.append("\n", true);
-    bool indents = i == 0 ? bound.flag(1, false) : indents_blank || !line.empty();
-    run.charge(line.size() + width.size());
-    if (indents) result.append(width, true);
-    result.append(line);
-  }
-  return result;
-}
-
 value joined(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "join", {"d", "attribute"});
   auto separator = bound.find(0) ? as_text(run, bound.at(0)) : traced_text();
@@ -151,24 +196,29 @@ value joined(renderer& run, const value& input, const arguments& given) {
   return result;
 }
 
-value as_markup(renderer& run, const value& input, const arguments& given) {
-  bound_arguments bound(run, given, "safe", {});
-  return run.make_text(as_text(run, input).as_markup());
+value format_with(renderer& run, const value& input, const arguments& given) {
+  if (!given.positional.empty() && !given.named.empty()) {
+    run.fail("'format' takes arguments by place or by name, not both");
+  }
+  auto text = as_text(run, input);
+  if (given.named.empty()) return percent_format(run, text, run.make_list(given.positional, true));
+  dictionary named;
+  for (const auto& [name, what] : given.named) named.insert(trusted_text(name), what);
+  return percent_format(run, text, run.checked(std::move(named)));
 }
 
-constexpr std::array<std::pair<std::string_view, filter>, 15> text_filters{{
+constexpr std::array<std::pair<std::string_view, filter>, 14> text_filters{{
     {"abs", absolute},
     {"capitalize", in_other_case<capitalize>},
     {"float", to_number},
-    {"indent", indent},
+    {"format", format_with},
     {"int", to_integer},
     {"join", joined},
     {"lower", in_other_case<lower>},
     {"replace", with_replaced},
     {"round", round_number},
-    {"safe", as_markup},
     {"string", to_text},
-    {"title", in_other_case<title_words>},
+    {"title", in_other_case<title_words, false>},
     {"tojson", to_json},
     {"trim", trim},
     {"upper", in_other_case<upper>},
@@ -177,5 +227,12 @@ constexpr std::array<std::pair<std::string_view, filter>, 15> text_filters{{
 }  // namespace
 
 filter find_text_filter(std::string_view name) { return find_named<filter>(text_filters, name); }
+
+filter find_filter(std::string_view name) {
+  for (auto find : {find_text_filter, find_sequence_filter, find_group_filter, find_layout_filter}) {
+    if (auto found = find(name)) return found;
+  }
+  return find_markup_filter(name);
+}
 
 }  // namespace cogen::text::jinja

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <memory>
 
 namespace cogen::text::jinja {
 namespace {
@@ -172,6 +174,37 @@ std::string capitalize(std::string_view text) {
     is_first ? append_title(to, c) : append_lower(to, c);
     is_first = false;
   });
+}
+
+std::string swapped_case(std::string_view text) {
+  return with_each(text, [](std::string& to, char32_t c) {
+    utf8proc_islower(static_cast<utf8proc_int32_t>(c)) ? append_upper(to, c) : append_lower(to, c);
+  });
+}
+
+std::string case_folded(std::string_view text) {
+  utf8proc_uint8_t* folded = nullptr;
+  auto size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
+                           static_cast<utf8proc_ssize_t>(text.size()), &folded, UTF8PROC_CASEFOLD);
+  std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(folded, std::free);
+  return size < 0 ? std::string(text) : std::string(reinterpret_cast<char*>(folded), static_cast<std::size_t>(size));
+}
+
+bool is_printable(char32_t c) {
+  if (c == ' ') return true;
+  switch (utf8proc_category(static_cast<utf8proc_int32_t>(c))) {
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_CS:
+    case UTF8PROC_CATEGORY_CO:
+    case UTF8PROC_CATEGORY_CN:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+    case UTF8PROC_CATEGORY_ZS:
+      return false;
+    default:
+      return true;
+  }
 }
 
 traced_text stripped(const traced_text& text, std::optional<std::string_view> characters, sides where) {

@@ -44,6 +44,11 @@ std::string upper(std::string_view text);
 std::string lower(std::string_view text);
 std::string title(std::string_view text);
 std::string capitalize(std::string_view text);
+std::string swapped_case(std::string_view text);
+std::string case_folded(std::string_view text);
+
+/// Whether repr() writes the character as it is.
+bool is_printable(char32_t c);
 
 /// Jinja's filter `title`: words begin after white space, hyphens and opening brackets only.
 std::string title_words(std::string_view text);

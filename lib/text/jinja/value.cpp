@@ -11,6 +11,8 @@ const T* shared(const auto& variant) {
   return found ? found->get() : nullptr;
 }
 
+std::optional<std::string> key_of(const list& tuple);
+
 /// Equal for keys that Python holds to be equal; nothing for values that cannot be keys.
 std::optional<std::string> key_of(const value& key) {
   if (auto* text = key.text()) return "\"" + text->bytes();
@@ -19,12 +21,46 @@ std::optional<std::string> key_of(const value& key) {
     auto whole = static_cast<std::int64_t>(*number >= -1e15 && *number <= 1e15 ? *number : 0.5);
     return static_cast<double>(whole) == *number ? std::to_string(whole) : std::to_string(*number);
   }
+  if (auto* tuple = key.items(); tuple && tuple->is_tuple) return key_of(*tuple);
+  if (key.is_undefined()) return "undefined";
   return key.is_none() ? std::optional<std::string>("none") : std::nullopt;
+}
+
+std::optional<std::string> key_of(const list& tuple) {
+  std::string joined = "(";
+  for (const auto& item : tuple.items) {
+    auto key = key_of(item);
+    if (!key) return std::nullopt;
+    joined += std::to_string(key->size()) + ":" + *key;
+  }
+  return joined;
 }
 
 bool are_equal_lists(const list& left, const list& right) {
   return left.is_tuple == right.is_tuple &&
          std::equal(left.items.begin(), left.items.end(), right.items.begin(), right.items.end(), are_equal);
+}
+
+/// As sets of keys or items are, or sequences of numbers; values are equal to themselves alone.
+bool are_equal_views(const view& left, const view& right) {
+  if (left.type != right.type) return false;
+  if (left.items == right.items) return true;
+  if (left.type == view::kind::values || left.items->items.size() != right.items->items.size()) return false;
+  if (left.type == view::kind::range) return are_equal_lists(*left.items, *right.items);
+  dictionary others;
+  auto pair_of = [&](const value& item) {
+    return left.type == view::kind::keys ? std::pair(item, value(true))
+                                         : std::pair(item.items()->items[0], item.items()->items[1]);
+  };
+  for (const auto& item : right.items->items) {
+    auto [key, what] = pair_of(item);
+    others.insert(key, what);
+  }
+  return std::ranges::all_of(left.items->items, [&](const auto& item) {
+    auto [key, what] = pair_of(item);
+    auto* other = others.find(key);
+    return other && are_equal(*other, what);
+  });
 }
 
 bool are_equal_dictionaries(const dictionary& left, const dictionary& right) {
@@ -40,6 +76,12 @@ traced_text traced_text::as_markup() const {
   auto markup = *this;
   markup.is_markup_ = true;
   return markup;
+}
+
+traced_text traced_text::as_plain() const {
+  auto plain = *this;
+  plain.is_markup_ = false;
+  return plain;
 }
 
 void traced_text::append(const traced_text& more) {
@@ -135,10 +177,16 @@ shared_list value::shared_items() const {
   return found ? *found : nullptr;
 }
 
-shared_list value::generated() const {
-  auto* found = std::get_if<generator>(&what_);
-  return found ? found->items : nullptr;
+generator* value::generated() const noexcept {
+  auto* found = std::get_if<std::shared_ptr<generator>>(&what_);
+  return found ? found->get() : nullptr;
 }
+
+const view* value::viewed() const noexcept { return shared<view>(what_); }
+
+bool is_range(const value& what) noexcept { return what.viewed() && what.viewed()->type == view::kind::range; }
+
+bool is_key(const value& what) { return key_of(what).has_value(); }
 
 bool is_true(const value& what) noexcept {
   if (what.is_undefined() || what.is_none()) return false;
@@ -146,13 +194,17 @@ bool is_true(const value& what) noexcept {
   if (auto* text = what.text()) return !text->empty();
   if (auto* list = what.items()) return !list->items.empty();
   if (auto* members = what.members()) return members->size() > 0;
+  if (auto* view = what.viewed()) return !view->items->items.empty();
   return true;
 }
 
 std::size_t depth_of(const value& what) noexcept {
   if (auto* list = what.items()) return list->depth;
   if (auto* members = what.members()) return members->depth();
-  if (auto items = what.generated()) return items->depth;
+  if (auto* given = what.generated()) return given->items->depth;
+  if (auto* view = what.viewed()) return view->items->depth;
+  if (auto* loop = what.loop()) return loop->items->depth + 1;
+  if (auto* method = std::get_if<bound_method>(&what.variant())) return depth_of(*method->object) + 1;
   return 0;
 }
 
@@ -169,7 +221,10 @@ std::string kind_of(const value& what) {
   if (what.members()) return "a dictionary";
   if (what.space()) return "a namespace";
   if (what.loop()) return "the variable 'loop'";
-  if (what.is<generator>()) return "a generator";
+  if (what.generated()) return "a generator";
+  if (auto* view = what.viewed()) return view->type == view::kind::range ? "a range" : "a view of a dictionary";
+  if (what.is<cycler*>()) return "a cycler";
+  if (what.is<joiner*>()) return "a joiner";
   return what.function() ? "a macro" : "a function";
 }
 
@@ -181,6 +236,8 @@ bool are_equal(const value& left, const value& right) {
   if (auto *a = left.members(), *b = right.members(); a && b) return are_equal_dictionaries(*a, *b);
   if (left.space() || right.space()) return left.space() == right.space();
   if (left.function() || right.function()) return left.function() == right.function();
+  if (auto *a = left.viewed(), *b = right.viewed(); a && b) return are_equal_views(*a, *b);
+  if (auto *a = left.generated(), *b = right.generated(); a && b) return a == b;
   return (left.is_none() && right.is_none()) || (left.is_undefined() && right.is_undefined());
 }
 
@@ -191,13 +248,14 @@ bool is_trusted(const value& what) {
     return std::all_of(members->items().begin(), members->items().end(),
                        [](const auto& item) { return is_trusted(item.first) && is_trusted(item.second); });
   }
+  if (auto* view = what.viewed()) return std::all_of(view->items->items.begin(), view->items->items.end(), is_trusted);
   return true;
 }
 
 list make_list(std::vector<value> items, bool is_tuple) {
   std::size_t depth = 0;
   for (const auto& item : items) depth = std::max(depth, depth_of(item));
-  return {std::move(items), is_tuple, depth + 1};
+  return {.items = std::move(items), .is_tuple = is_tuple, .depth = depth + 1};
 }
 
 value trusted_text(std::string bytes) { return traced_text(std::move(bytes), true); }

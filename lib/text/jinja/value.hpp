@@ -31,6 +31,7 @@ class traced_text {
   /// Whether the filter `safe` made it: '+' escapes what it joins with such a text.
   bool is_markup() const noexcept { return is_markup_; }
   traced_text as_markup() const;
+  traced_text as_plain() const;
 
   void append(const traced_text& more);
   void append(std::string_view bytes, bool trusted);
@@ -62,6 +63,7 @@ struct none {};
 struct list {
   std::vector<value> items;
   bool is_tuple = false;
+  bool is_group = false;  ///< a tuple of `groupby`, whose items are also called grouper and list
   std::size_t depth = 1;
 };
 
@@ -89,26 +91,56 @@ struct name_space {
   std::map<std::string, value, std::less<>> members;
 };
 
-/// The variable `loop`.
+class for_statement;
+
+/// The variable `loop`, while the loop runs and after it.
 struct loop_state {
   std::shared_ptr<const list> items;
   std::size_t index = 0;
+  std::size_t depth = 0;                     ///< of recursion, from 0
+  std::size_t number = 0;                    ///< another for each loop that runs
+  const for_statement* recursive = nullptr;  ///< what loop(...) runs again
+  std::weak_ptr<scope> around;               ///< where it runs
 };
 
-/// A macro together with the scope it was defined in.
+/// A macro together with the scope it was defined in, or the body of a call block.
 struct macro {
   const macro_statement* statement;
   std::weak_ptr<scope> defined_in;
 };
 
-/// What `map`, `select` and their kind give: items to visit, without a length, an order of indices or a spelling.
+/// What `map`, `select` and their kind give: items to visit once, without a length, indices or a spelling.
 struct generator {
   std::shared_ptr<const list> items;
+  std::size_t next = 0;
 };
 
-/// A method or one of our functions that is named, but not called.
-struct uncalled_function {
-  const std::string* name;
+/// What range() and a dictionary's keys(), values() and items() give. It has a length, and a range has indices.
+struct view {
+  enum class kind : std::uint8_t { keys, values, items, range };
+
+  kind type = kind::range;
+  std::shared_ptr<const list> items;
+  std::int64_t begin = 0, end = 0, step = 1;  ///< of a range
+};
+
+/// What `cycler()` and `joiner()` make. Owned by the rendering, as namespaces are.
+struct cycler {
+  std::vector<value> items;
+  std::size_t next = 0;
+};
+struct joiner {
+  traced_text separator;
+  bool was_called = false;
+};
+
+struct named_method;
+struct named_function;
+
+/// A method that is named, but not called.
+struct bound_method {
+  const named_method* method;
+  std::shared_ptr<const value> object;
 };
 
 using shared_text = std::shared_ptr<const traced_text>;
@@ -130,8 +162,12 @@ class value {
   value(name_space* members) : what_(members) {}
   value(std::shared_ptr<const loop_state> loop) : what_(std::move(loop)) {}
   value(std::shared_ptr<const macro> function) : what_(std::move(function)) {}
-  value(uncalled_function method) : what_(method) {}
-  value(generator items) : what_(std::move(items)) {}
+  value(bound_method method) : what_(std::move(method)) {}
+  value(const named_function* function) : what_(function) {}
+  value(generator items) : what_(std::make_shared<generator>(std::move(items))) {}
+  value(view items) : what_(std::make_shared<const view>(std::move(items))) {}
+  value(cycler* items) : what_(items) {}
+  value(joiner* separator) : what_(separator) {}
   value(shared_list items) : what_(std::move(items)) {}
   value(const char*) = delete;
 
@@ -154,20 +190,26 @@ class value {
   std::optional<double> number() const noexcept;
 
   shared_list shared_items() const;
-  /// Of a generator.
-  shared_list generated() const;
+  generator* generated() const noexcept;
+  const view* viewed() const noexcept;
 
   const auto& variant() const noexcept { return what_; }
 
  private:
   std::variant<undefined, none, bool, std::int64_t, double, shared_text, shared_list, shared_dictionary, name_space*,
-               std::shared_ptr<const loop_state>, std::shared_ptr<const macro>, uncalled_function, generator>
+               std::shared_ptr<const loop_state>, std::shared_ptr<const macro>, bound_method, const named_function*,
+               std::shared_ptr<generator>, std::shared_ptr<const view>, cycler*, joiner*>
       what_;
 };
 
 inline std::size_t dictionary::size() const noexcept { return items_.size(); }
 
 bool is_true(const value& what) noexcept;
+
+bool is_range(const value& what) noexcept;
+
+/// Whether it can be the key of a dictionary: a text, a number, none, undefined, or a tuple of such.
+bool is_key(const value& what);
 
 /// How deep containers nest: 0 for anything else.
 std::size_t depth_of(const value& what) noexcept;
