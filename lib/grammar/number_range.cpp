@@ -307,6 +307,14 @@ std::optional<regex_node> numbers(const number_range& range) {
   return either(parts);
 }
 
+regex_node spellings_of(const decimal& number) {
+  const auto sign = number.is_zero() ? repeat_of(of_text("-"), {0, 1}) : of_text(number.negative ? "-" : "");
+  const auto zeros_behind = number.fraction.empty()
+                                ? repeat_of(sequence_of({point, digits('0', '0'), any_zeros}), {0, 1})
+                                : sequence_of({of_text("." + number.fraction), any_zeros});
+  return sequence_of({sign, of_text(digits_of(number.whole)), zeros_behind});
+}
+
 namespace {
 
 constexpr std::uint64_t max_factor = 1000;

@@ -54,6 +54,9 @@ struct number_range {
 /// The numbers of a range as JSON writes them without an exponent. Of a range that is empty: none.
 std::optional<regex_node> numbers(const number_range& range);
 
+/// What numbers() writes of one number.
+regex_node spellings_of(const decimal& number);
+
 /// Adds the rules of integers, or of numbers, that are a multiple of one, and returns the expression for them. Throws
 /// grammar_error for a number with too many digits.
 std::string multiples_of(const decimal& factor, bool integer, rule_list& rules);

@@ -1,6 +1,8 @@
 #include "grammar/regex_syntax.hpp"
 
 #include "grammar/grammar_error.hpp"
+#include "grammar/regex_intersection.hpp"
+#include "grammar/unicode_property.hpp"
 #include "json/printable.hpp"
 #include "text/utf8.hpp"
 
@@ -34,7 +36,7 @@ class regex_parser {
       throw grammar_error("a pattern of " + std::to_string(pattern_.size()) + " bytes exceeds the limit of " +
                           std::to_string(max_pattern_bytes));
     if (!text::is_utf8(pattern_)) refuse("is not UTF-8");
-    auto all = alternatives_of(true);
+    auto all = alternatives_of(place::top);
     if (!rest_.empty()) refuse("has a ) without its (");
     return all;
   }
@@ -61,16 +63,28 @@ class regex_parser {
     return next.code_point;
   }
 
-  /// Each alternative at the top has anchors of its own.
-  regex_node alternatives_of(bool top) {
+  /// Where alternatives stand: those at the top and in a lookahead there have anchors of their own.
+  enum class place : std::uint8_t { top, lookahead, group };
+
+  /// What has to follow, or must not, from a part of a sequence on to the end of the text.
+  struct lookahead {
+    std::size_t part;
+    bool negated;
+    regex_node what;
+  };
+
+  regex_node alternatives_of(place where, bool at_start = true) {
     regex_node all{.type = kind::alternatives};
+    const bool may_be_anywhere = where == place::top && what_ == regex_match::search;
     do {
-      const bool starts = top && take_all("^");
-      auto part = sequence_of();
-      const bool ends = top && take_all("$");
+      const bool starts = where != place::group && at_start && take_all("^");
+      std::vector<lookahead> lookaheads;
+      auto part = sequence_of(where == place::top ? &lookaheads : nullptr, starts || !may_be_anywhere);
+      const bool ends = where != place::group && take_all("$");
       if (!rest_.empty() && rest_.front() != '|' && rest_.front() != ')') refuse_support("^ or $ inside");
-      if (top && what_ == regex_match::search && !starts) part.parts.insert(part.parts.begin(), anything());
-      if (top && what_ == regex_match::search && !ends) part.parts.push_back(anything());
+      if ((may_be_anywhere || where == place::lookahead) && !ends) part.parts.push_back(anything());
+      part = with_lookaheads(std::move(part), lookaheads);
+      if (may_be_anywhere && !starts) part.parts.insert(part.parts.begin(), anything());
       all.parts.push_back(std::move(part));
     } while (take("|"));
     return any_of(std::move(all.parts));
@@ -82,11 +96,41 @@ class regex_parser {
     return taken;
   }
 
-  regex_node sequence_of() {
+  regex_node sequence_of(std::vector<lookahead>* lookaheads, bool at_start) {
     regex_node all{.type = kind::sequence};
-    while (!rest_.empty() && std::string_view("|)^$").find(rest_.front()) == std::string_view::npos)
-      all.parts.push_back(repeat_of(atom()));
+    while (!rest_.empty() && std::string_view("|)^$").find(rest_.front()) == std::string_view::npos) {
+      const bool negated = rest_.starts_with("(?!");
+      if (lookaheads && (take("(?=") || take("(?!"))) {
+        auto inside = in_group([&] { return alternatives_of(place::lookahead, at_start && all.parts.empty()); });
+        lookaheads->push_back({all.parts.size(), negated, std::move(inside)});
+      } else {
+        all.parts.push_back(repeat_of(atom()));
+      }
+    }
     return all;
+  }
+
+  /// From the last one on, each holds for all that follows it.
+  regex_node with_lookaheads(regex_node all, std::vector<lookahead>& lookaheads) const {
+    for (; !lookaheads.empty(); lookaheads.pop_back()) {
+      auto& [part, negated, what] = lookaheads.back();
+      const auto from = all.parts.begin() + static_cast<std::ptrdiff_t>(part);
+      const auto rest = grammar::sequence_of({from, all.parts.end()});
+      auto both = negated ? intersection({rest}, {what}) : intersection({rest, what}, {});
+      all.parts.erase(from, all.parts.end());
+      if (!both) refuse("has a lookahead that leaves nothing");
+      all.parts.push_back(std::move(*both));
+    }
+    return all;
+  }
+
+  template <typename Read>
+  regex_node in_group(const Read& read) {
+    if (++depth_ > max_groups) refuse("nests more than " + std::to_string(max_groups) + " groups");
+    auto inside = read();
+    --depth_;
+    if (!take(")")) refuse("has a ( without its )");
+    return inside;
   }
 
   regex_node repeat_of(regex_node part) {
@@ -134,7 +178,7 @@ class regex_parser {
 
   regex_node group() {
     if (take("?")) {
-      if (take("=") || take("!")) refuse_support("a lookahead");
+      if (take("=") || take("!")) refuse_support("a lookahead inside a group");
       if (take("<=") || take("<!")) refuse_support("a lookbehind");
       if (take("<")) {
         rest_.remove_prefix(std::min(rest_.size(), rest_.find('>')));
@@ -143,11 +187,7 @@ class regex_parser {
         refuse_support("(?" + cogen::json::printable(rest_.substr(0, 1)));
       }
     }
-    if (++depth_ > max_groups) refuse("nests more than " + std::to_string(max_groups) + " groups");
-    auto all = alternatives_of(false);
-    --depth_;
-    if (!take(")")) refuse("has a ( without its )");
-    return all;
+    return in_group([&] { return alternatives_of(place::group); });
   }
 
   character_set bracket() {
@@ -203,11 +243,22 @@ class regex_parser {
       case 'k':
         refuse_support("a reference to a group");
       case 'p':
+        return property();
       case 'P':
-        refuse_support("a class of Unicode properties (\\p)");
+        return property().complement();
       default:
         return one(escaped_character(character));
     }
+  }
+
+  character_set property() {
+    if (!take("{")) refuse("has a \\p without its { and }");
+    const auto name = rest_.substr(0, rest_.find('}'));
+    rest_.remove_prefix(name.size());
+    if (!take("}")) refuse("has a \\p without its { and }");
+    auto characters = characters_with(name);
+    if (!characters) refuse_support("the Unicode property " + cogen::json::in_quotes(name));
+    return std::move(*characters);
   }
 
   static character_set one(char32_t character) { return {{character, character}}; }

@@ -48,6 +48,19 @@ std::vector<const json::value*> excluded_by(const schema_case& applied) {
   return all;
 }
 
+/// The pattern or the format of a `not` with nothing else, which no other schema expresses, either.
+const json::value* denied_by(const json::value& schema, const char* keyword) {
+  const auto* inner = member(schema, "not");
+  const auto* members = inner ? inner->if_object() : nullptr;
+  const auto* value = members && members->size() == 1 ? members->if_contains(keyword) : nullptr;
+  return value && value->is_string() ? value : nullptr;
+}
+
+bool denies_strings(const json::value& schema) {
+  const auto* format = denied_by(schema, "format");
+  return denied_by(schema, "pattern") || (format && format_named(format->get_string()));
+}
+
 bool is_below(const schema_case& applied, std::size_t index, std::size_t above) {
   for (auto at = static_cast<int>(index); at >= 0; at = applied[static_cast<std::size_t>(at)].parent) {
     if (at == static_cast<int>(above)) return true;
@@ -141,7 +154,7 @@ void schema_cases::apply(pending& state, const applied_schema& next) {
   if (member(schema, "$ref")) state.schemas.push_back({&document_.resolve(schema), index});
   if (const auto* all = member(schema, "allOf"))
     for (const auto& each : all->get_array()) state.schemas.push_back({&each, index});
-  if (const auto* no = member(schema, "not"); no && excluded_by(schema).empty())
+  if (const auto* no = member(schema, "not"); no && excluded_by(schema).empty() && !denies_strings(schema))
     state.schemas.push_back({&negation_of(*no), index, false});
   apply_choices(state, schema, index);
   apply_dependencies(state, schema, index);
@@ -205,6 +218,16 @@ const json::value& schema_cases::without(const json::value& schema) {
   return made(purpose::not_of, schema, [&]() -> json::value { return {{"not", schema}}; });
 }
 
+bool schema_cases::is_empty(const string_rules& strings) {
+  if (strings.lengths.least > strings.lengths.most) return true;
+  if (strings.patterns.size() + strings.denied.size() < 2) return false;
+  try {
+    return !strings_in_json(strings);
+  } catch (const grammar_error&) {  // it will be refused where it is written
+    return false;
+  }
+}
+
 bool schema_cases::is_empty(const schema_set& schemas) {
   if (not_empty_.contains(schemas)) return false;
   // A value that is valid has parts that are valid by fewer and fewer schemas.
@@ -222,8 +245,7 @@ bool schema_cases::is_empty(const schema_case& applied) {
   if (allows(applied, value_type::boolean) && (allows(applied, true) || allows(applied, false))) return false;
   if (allows(applied, value_type::number) && numbers(numbers_of(applied))) return false;
   if (allows(applied, value_type::string)) {
-    const auto strings = strings_of(applied);
-    if (strings.lengths.least <= strings.lengths.most) return false;
+    if (!is_empty(strings_of(applied))) return false;
   }
   if (allows(applied, value_type::array) && !is_empty_array(applied)) return false;
   return !allows(applied, value_type::object) || is_empty_object(applied);
@@ -264,11 +286,13 @@ std::optional<std::vector<json::value>> schema_cases::values_of(const schema_cas
 }
 
 bool schema_cases::allows(const schema_case& applied, value_type type) const {
-  for (const auto& each : applied)
+  for (const auto& each : applied) {
+    if (type != value_type::string && denies_strings(*each.schema)) return false;
     if (const auto* types = member(*each.schema, "type")) {
       const auto names = texts_of(*types);
       if (!contains(names, name_of(type)) && (type != value_type::number || !contains(names, "integer"))) return false;
     }
+  }
   for (const auto* value : excluded_by(applied)) {
     if (value->is_null() && type == value_type::null) return false;
     if ((value->is_array() && type == value_type::array) || (value->is_object() && type == value_type::object))
@@ -293,9 +317,18 @@ number_range schema_cases::numbers_of(const schema_case& applied) const {
     if (member(schema, "exclusiveMinimum")) range.raise({decimal_of(document_, schema, "exclusiveMinimum"), true});
     if (member(schema, "exclusiveMaximum")) range.lower({decimal_of(document_, schema, "exclusiveMaximum"), true});
   }
-  if (std::ranges::any_of(excluded_by(applied), [](const auto* value) { return value->is_number(); }))
-    refuse(applied, {"not"}, "\"not\" of a number is not supported");
   return range;
+}
+
+std::vector<decimal> schema_cases::excluded_numbers(const schema_case& applied) const {
+  std::vector<decimal> numbers;
+  for (const auto* value : excluded_by(applied)) {
+    if (!value->is_number()) continue;
+    const auto parsed = decimal::parse(number_text(*value));
+    if (!parsed) refuse(applied, {"not"}, "\"not\" of a number has more than 40 digits before or after the point");
+    numbers.push_back(*parsed);
+  }
+  return numbers;
 }
 
 std::vector<decimal> schema_cases::factors_of(const schema_case& applied) const {
@@ -314,6 +347,12 @@ string_rules schema_cases::strings_of(const schema_case& applied) const {
     if (const auto* format = member(*each.schema, "format"))
       if (const auto* known = format_named(format->get_string()))
         strings.patterns.emplace("the format " + cogen::json::in_quotes(format->get_string()), *known);
+  }
+  for (const auto& each : applied) {
+    if (const auto* pattern = denied_by(*each.schema, "pattern"))
+      strings.denied.push_back(parse_pattern(document_, *each.schema, "not", pattern->get_string()));
+    if (const auto* format = denied_by(*each.schema, "format"))
+      if (const auto* known = format_named(format->get_string())) strings.denied.push_back(*known);
   }
   for (const auto* value : excluded_by(applied))
     if (value->is_string()) strings.excluded.emplace_back(value->get_string());

@@ -63,6 +63,7 @@ class schema_cases {
   bool allows(const schema_case& applied, value_type type) const;
   bool allows(const schema_case& applied, bool value) const;
   number_range numbers_of(const schema_case& applied) const;
+  std::vector<decimal> excluded_numbers(const schema_case& applied) const;
   std::vector<decimal> factors_of(const schema_case& applied) const;
   string_rules strings_of(const schema_case& applied) const;
   repetition count_of(const schema_case& applied, const char* least, const char* most) const;
@@ -74,6 +75,9 @@ class schema_cases {
   schema_set other_property_of(const schema_case& applied, const std::optional<std::string>& pattern) const;
   std::set<std::string> patterns_of(const schema_case& applied) const;
   regex_node pattern_of(const schema_case& applied, const std::string& pattern) const;  ///< one of these
+
+  /// A schema that allows what another one does not.
+  const boost::json::value& without(const boost::json::value& schema);
 
   /// Throws keyword_error for the first of these keywords that a schema of the case has.
   [[noreturn]] void refuse(const schema_case& applied, std::initializer_list<const char*> keywords,
@@ -102,9 +106,9 @@ class schema_cases {
   void apply_dependencies(pending& state, const boost::json::value& schema, int index);
   std::vector<branch> branches_of_one(const boost::json::value& schema, int index);
   bool is_empty(const schema_case& applied);
+  static bool is_empty(const string_rules& strings);
   bool is_empty_array(const schema_case& applied);
   bool is_empty_object(const schema_case& applied);
-  const boost::json::value& without(const boost::json::value& schema);
   const boost::json::value& negation_of(const boost::json::value& schema);
 
   const schema_document& document_;

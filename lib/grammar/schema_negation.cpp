@@ -1,6 +1,7 @@
 // What it means that a value is not valid by a schema.
 #include "grammar/schema_cases.hpp"
 #include "grammar/schema_keywords.hpp"
+#include "grammar/string_formats.hpp"
 
 #include <algorithm>
 #include <string>
@@ -72,7 +73,13 @@ json::array some_not(const json::array& schemas) {
 json::array alternatives_to(const schema_document& document, const json::value& schema, std::string_view keyword,
                             const json::value& value) {
   if (keyword == "type") return other_types(document, schema);
-  if (keyword == "const" || keyword == "enum") return {not_of({{keyword, value}})};
+  if (keyword == "const" || keyword == "enum" || keyword == "pattern") return {not_of({{keyword, value}})};
+  if (keyword == "format")
+    return format_named(value.get_string()) ? json::array{not_of({{keyword, value}})} : json::array();
+  if (keyword == "contains" && !member(schema, "minContains") && !member(schema, "maxContains"))
+    return {instead("array", "items", not_of(value))};
+  if (keyword == "items" && !value.is_array() && !member(schema, "prefixItems"))
+    return {instead("array", "contains", not_of(value))};
   if (keyword == "minimum") return {instead("number", "exclusiveMaximum", value)};
   if (keyword == "maximum") return {instead("number", "exclusiveMinimum", value)};
   if (keyword == "exclusiveMinimum") return {instead("number", "maximum", value)};

@@ -1,6 +1,6 @@
 #include "grammar/string_rules.hpp"
 
-#include "grammar/grammar_error.hpp"
+#include "grammar/regex_intersection.hpp"
 #include "text/utf8.hpp"
 
 #include <algorithm>
@@ -99,28 +99,37 @@ bool limit_length(regex_node& node, repetition lengths) {
   return limit_length(*varying, {less(lengths.least, fixed), less(lengths.most, fixed)});
 }
 
-regex_node of_pattern(const string_rules& strings) {
-  if (strings.patterns.size() > 1)
-    throw grammar_error(strings.patterns.begin()->first + " beside " + strings.patterns.rbegin()->first +
-                        " is not supported for one string");
-  auto [name, pattern] = *strings.patterns.begin();
+/// The pattern if there is but one, with what else is asked for, as long as that needs no other machine.
+std::optional<regex_node> one_pattern(const string_rules& strings) {
+  if (strings.patterns.size() != 1 || !strings.denied.empty()) return std::nullopt;
+  auto pattern = strings.patterns.begin()->second;
   for (const auto& each : strings.excluded)
-    if (matches(pattern, each)) throw grammar_error("\"not\" beside " + name + " is not supported for one string");
-  if (!limit_length(pattern, strings.lengths))
-    throw grammar_error("minLength or maxLength beside " + name + " is not supported");
-  return in_json(pattern);
+    if (matches(pattern, each)) return std::nullopt;
+  if (!limit_length(pattern, strings.lengths)) return std::nullopt;
+  return pattern;
+}
+
+std::optional<regex_node> intersection_of(const string_rules& strings) {
+  std::vector<regex_node> wanted, others = strings.denied;
+  for (const auto& [name, pattern] : strings.patterns) wanted.push_back(pattern);
+  if (strings.lengths != repetition{} || wanted.empty())
+    wanted.push_back(repeat_of(of_set(character_set::all()), strings.lengths));
+  for (const auto& each : strings.excluded) others.push_back(of_text(each));
+  return intersection(wanted, others);
 }
 
 }  // namespace
 
 std::optional<regex_node> strings_in_json(const string_rules& strings) {
   if (strings.lengths.least > strings.lengths.most) return std::nullopt;
-  if (!strings.patterns.empty()) return in_quotes(of_pattern(strings));
   if (strings.unlimited()) return in_quotes(repeat_of(character(), {}));
-  if (strings.excluded.empty()) return in_quotes(repeat_of(counted_character(), strings.lengths));
-  if (strings.lengths != repetition{})
-    throw grammar_error("minLength or maxLength beside \"not\" is not supported for one string");
-  return in_quotes(in_json(exclusion(strings.excluded).run()));
+  const bool has_patterns = !strings.patterns.empty() || !strings.denied.empty();
+  if (!has_patterns && strings.excluded.empty()) return in_quotes(repeat_of(counted_character(), strings.lengths));
+  if (!has_patterns && strings.lengths == repetition{}) return in_quotes(in_json(exclusion(strings.excluded).run()));
+  if (const auto pattern = one_pattern(strings)) return in_quotes(in_json(*pattern));
+  const auto texts = intersection_of(strings);
+  if (!texts) return std::nullopt;
+  return in_quotes(in_json(*texts));
 }
 
 }  // namespace cogen::grammar

@@ -13,9 +13,12 @@ namespace cogen::grammar {
 struct string_rules {
   repetition lengths = {};                          ///< in characters
   std::map<std::string, regex_node> patterns = {};  ///< by what a message calls them
+  std::vector<regex_node> denied = {};              ///< patterns that must not match
   std::vector<std::string> excluded = {};
 
-  bool unlimited() const noexcept { return lengths == repetition{} && patterns.empty() && excluded.empty(); }
+  bool unlimited() const noexcept {
+    return lengths == repetition{} && patterns.empty() && denied.empty() && excluded.empty();
+  }
 };
 
 /// The strings in quotes, as JSON spells them; none if there are none. Throws grammar_error for a combination that is

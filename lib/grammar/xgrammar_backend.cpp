@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <dlpack/dlpack.h>
+#include <exception>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -15,7 +17,7 @@
 namespace xgrammar {
 
 [[noreturn]] void LogFatalImpl(const std::string&, int, const std::string& message) {
-  throw cogen::grammar::grammar_error(message);
+  throw std::runtime_error(message);
 }
 
 void LogMessageImpl(const std::string&, int, int, const std::string&) {}
@@ -27,6 +29,23 @@ namespace cogen::grammar {
 namespace {
 
 constexpr std::size_t word_bits = 64;
+
+/// What XGrammar says of itself is for nobody who sends a request.
+template <typename Error, typename Call>
+auto guarded(const char* message, const Call& call) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception&) {
+    throw Error(message);
+  }
+}
+
+template <typename Call>
+auto matched(const Call& call) {
+  return guarded<std::runtime_error>("the grammar failed to match a text", call);
+}
 
 class xgrammar_guide : public guide {
  public:
@@ -47,13 +66,13 @@ class xgrammar_guide : public guide {
                   .shape = &words,
                   .strides = nullptr,
                   .byte_offset = 0};
-    matcher_.FillNextTokenBitmask(&bits);
+    matched([&] { return matcher_.FillNextTokenBitmask(&bits); });
     clear_beyond_vocabulary(tokens);
     return true;
   }
 
   void accept(token next) override {
-    if (!matcher_.IsTerminated() && matcher_.AcceptToken(next)) {
+    if (!matcher_.IsTerminated() && matched([&] { return matcher_.AcceptToken(next); })) {
       ++accepted_;
       return;
     }
@@ -78,7 +97,7 @@ class xgrammar_guide : public guide {
 
   std::vector<token> forced() override {
     if (matcher_.IsTerminated()) return {};
-    const auto text = matcher_.FindJumpForwardString();
+    const auto text = matched([&] { return matcher_.FindJumpForwardString(); });
     if (text.empty()) return {};
     auto tokens = tokens_->encode(text);
     tokens.pop_back();  // with what follows it may be another token
@@ -113,7 +132,7 @@ class xgrammar_grammar : public compiled_grammar {
 
   std::unique_ptr<guide> start(std::string_view begun) const override {
     xgrammar::GrammarMatcher matcher(grammar_);
-    if (!begun.empty() && !matcher.AcceptString(std::string(begun)))
+    if (!begun.empty() && !matched([&] { return matcher.AcceptString(std::string(begun)); }))
       throw std::invalid_argument("the grammar has no text that begins like this");
     return std::make_unique<xgrammar_guide>(std::move(matcher), tokens_);
   }
@@ -145,15 +164,9 @@ class xgrammar_backend : public backend {
       : tokens_(std::move(tokens)), compiler_(vocabulary_of(*tokens_), 1, true, rule_cache_bytes) {}
 
   std::shared_ptr<compiled_grammar> compile(const std::string& ebnf) override {
-    try {
+    return guarded<grammar_error>("the grammar is malformed, or cannot be compiled", [&] {
       return std::make_shared<xgrammar_grammar>(compiler_.CompileGrammar(ebnf), tokens_);
-    } catch (const grammar_error&) {
-      throw;
-    } catch (const std::bad_alloc&) {
-      throw;
-    } catch (const std::exception& error) {
-      throw grammar_error(error.what());
-    }
+    });
   }
 
  private:

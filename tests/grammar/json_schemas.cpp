@@ -56,7 +56,8 @@ BOOST_AUTO_TEST_CASE(white_space_between_tokens_comes_to_an_end) {
 BOOST_AUTO_TEST_CASE(properties_come_in_order_and_others_after_them) {
   check(R"({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "null"}}, "required": ["b"],
           "additionalProperties": true})",
-        {R"({"a":1,"b":null})", R"({"b":null})", R"({"b":null,"c":[]})", R"({ "a" : 1 , "b" : null , "ab" : 2 })"},
+        {R"({"a":1,"b":null})", R"({"b":null})", R"({"b":null,"c":[]})", R"({ "a" : 1 , "b" : null , "ab" : 2 })",
+         R"({"c":1,"d":2,"a":1,"c":[],"b":null,"e":{}})", R"({"c":1,"b":null})"},
         {R"({"a":1})", R"({"b":1})", R"({"a":null,"b":null})", R"({"b":null,"a":null})", R"({"b":null,"c":})",
          R"({"b":null,})"});
 }
@@ -98,6 +99,47 @@ BOOST_AUTO_TEST_CASE(arrays_have_items) {
         {"[1]", "[1,2]"}, {"[]", "[1,2,3]"});
   check(R"({"type": "array", "items": [{"type": "null"}], "additionalItems": {"type": "integer"}})",
         {"[]", "[null,1,2]"}, {"[1]", "[null,null]"});
+}
+
+BOOST_AUTO_TEST_CASE(arrays_contain) {
+  check(R"({"type": "array", "contains": {"const": 5}, "items": {"type": "integer"}})",
+        {"[5]", "[1,5,2]", "[ 1 , 5 ]", "[5,5]"}, {"[]", "[1]", "[\"a\",5]"});
+  check(R"({"contains": {"type": "string"}, "minContains": 2, "maxContains": 2, "minItems": 3, "maxItems": 4})",
+        {"[\"a\",\"b\",1]", "[1,\"a\",2,\"b\"]", "null"},
+        {"[\"a\",\"b\"]", "[\"a\",1,2]", "[\"a\",\"b\",\"c\"]", "[\"a\",\"b\",1,2,3]"});
+  check(R"({"type": "array", "prefixItems": [{"type": "null"}], "contains": {"const": 1}})",
+        {"[null,1]", "[null,2,1,3]"}, {"[null]", "[1]", "[null,2]"});
+  check(R"({"contains": {"const": 1}, "minContains": 3, "maxContains": 2})", {"null"}, {"[]", "[1,1]", "[1,1,1]"});
+  check(R"({"type": "array", "contains": {"const": 1}, "minContains": 0})", {"[]", "[2]"}, {"null"});
+  check(R"({"type": "array", "not": {"contains": {"type": "string"}}})", {"[]", "[1]"}, {"[1,\"a\"]"});
+  check(R"({"type": "array", "not": {"items": {"type": "string"}}})", {"[1]", "[\"a\",1]"}, {"[]", "[\"a\"]"});
+}
+
+BOOST_AUTO_TEST_CASE(items_are_distinct) {
+  check(R"({"type": "array", "uniqueItems": true, "items": {"enum": ["a", 1, null]}, "minItems": 1})",
+        {"[1]", "[null,\"a\"]", "[ 1 , null , \"a\" ]"}, {"[]", "[1,1]", "[1,null,1]", "[2]", "[1,null,\"a\",1]"});
+  check(
+      R"({"type": "array", "uniqueItems": true, "items": {"enum": [1, 2, 3, 4, 5, 6, 7, 8]}, "minItems": 2,
+          "maxItems": 3})",
+      {"[1,8]", "[2,5,7]"}, {"[]", "[1]", "[1,1]", "[1,2,3,4]", "[5,9]"});
+  check(R"({"type": "array", "uniqueItems": true, "items": {"type": ["boolean", "null"]}})",
+        {"[]", "[true,null,false]"}, {"[true,true]", "[0]"});
+  check(R"({"type": "array", "uniqueItems": false, "items": {"const": 1}})", {"[1,1]"}, {"[2]"});
+}
+
+BOOST_AUTO_TEST_CASE(patterns_hold_together_or_not) {
+  check(R"({"type": "string", "pattern": "^a", "allOf": [{"pattern": "b$"}], "maxLength": 4})", {"\"ab\"", "\"a12b\""},
+        {"\"a\"", "\"b\"", "\"a123b\""});
+  check(R"({"not": {"pattern": "a"}})", {"\"b\"", "\"\"", "\"\\n\""}, {"\"ba\"", "1", "null"});
+  check(R"({"type": "string", "format": "date", "pattern": "^2024"})", {"\"2024-02-29\""},
+        {"\"2023-02-28\"", "\"2024\""});
+  check(R"({"type": "string", "pattern": "^[a-c]+$", "not": {"enum": ["ab", "c"]}})", {"\"a\"", "\"abc\""},
+        {"\"ab\"", "\"c\""});
+  check(R"({"type": "string", "minLength": 1, "not": {"const": "a"}})", {"\"b\"", "\"aa\""}, {"\"a\"", "\"\""});
+  check(R"({"type": "number", "not": {"enum": [3, 1.5, 0]}})", {"1", "1.51", "-3", "33"},
+        {"3", "3.0", "1.50", "0", "-0", "-0.0"});
+  check(R"({"oneOf": [{"type": "string", "pattern": "^a"}, {"type": "string", "pattern": "b$"}]})", {"\"a\"", "\"bb\""},
+        {"\"ab\"", "\"c\""});
 }
 
 BOOST_AUTO_TEST_CASE(lengths_count_characters) {
@@ -211,6 +253,25 @@ BOOST_AUTO_TEST_CASE(formats_are_those_of_their_standards) {
   check(quoted("uuid").c_str(), {"\"2EB8AA08-aa98-11ea-b4aa-73b441d16380\""}, {"\"2eb8aa08aa9811eab4aa73b441d16380\""});
   check(quoted("email").c_str(), {"\"joe.bloggs@example.com\""},
         {"\"joe\"", "\".joe@example.com\"", "\"a..b@example.com\""});
+  check(quoted("idn-email").c_str(), {"\"joé@example.com\"", "\"실례@실례.테스트\""}, {"\"2962\"", "\"é@\""});
+  check(quoted("idn-hostname").c_str(), {"\"실례.테스트\"", "\"a-b.example\"", "\"bücher.example\""},
+        {"\"\"", "\"-é\"", "\"é-\"", "\"a--b\"", "\".\"", "\"ء\""});
+  check(quoted("uri").c_str(),
+        {"\"http://a.b/c?d#e\"", "\"mailto:joe@example.com\"", "\"urn:a:b\"", "\"file:///a\"", "\"http://u:p@a:80/\""},
+        {"\"a\"", "\"/a\"", "\"http://a b\"", "\"http://a:b\"", "\"ü:a\"", "\"http://a/<\""});
+  check(quoted("uri-reference").c_str(), {"\"a/b\"", "\"/a\"", "\"\"", "\"#a\"", "\"//a/b\"", "\"?a\"", "\"x:y\""},
+        {"\"1:a\"", "\"a b\"", "\"\\\\a\""});
+  check(quoted("iri").c_str(), {"\"http://ƒøø.ß/?∂=π#ü\""}, {"\"/ü\"", "\"âππ\"", "\"http://ü b\""});
+  check(quoted("iri-reference").c_str(), {"\"ü/b\"", "\"âππ\""}, {"\"ü b\"", "\"#ƒräg\\\\mênt\""});
+  check(quoted("uri-template").c_str(), {"\"http://a/{term:1}/{+term*,b}\"", "\"a\"", "\"{?a.b}\""},
+        {"\"{a\"", "\"a}\"", "\"{}\"", "\"{!a}\"", "\"{a:0}\""});
+  check(quoted("relative-json-pointer").c_str(), {"\"0\"", "\"12/a/b~1\"", "\"1#\""},
+        {"\"/a\"", "\"01/a\"", "\"0##\"", "\"-1/a\"", "\"\""});
+  check(quoted("regex").c_str(), {"\"^([abc])+\\\\s{2,}$\"", "\"a|b\"", "\"(?:a-z)*?\""},
+        {"\"^(abc]\"", "\"*a\"", "\"\\\\a\"", "\"a**\"", "\"[b-a]\""});
+  check(quoted("time").c_str(), {"\"23:59:59z\"", "\"00:00:00.1+01:00\""}, {"\"24:00:00Z\"", "\"00:00:00\""});
+  check(quoted("date").c_str(), {"\"2024-02-29\"", "\"2000-02-29\"", "\"0004-02-29\""},
+        {"\"1900-02-29\"", "\"2023-02-29\"", "\"0000-01-01\"", "\"2100-02-29\""});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -54,10 +54,10 @@ BOOST_AUTO_TEST_CASE(texts_that_are_no_schema) {
 BOOST_AUTO_TEST_CASE(keywords_that_are_not_supported) {
   check_schema(R"({"$dynamicRef": "#a"})", "\"$dynamicRef\"");
   check_schema(R"({"properties": {"a/b": {"multipleOf": 0}}})", "at #/properties/a~1b: multipleOf must be above 0");
-  check_schema(R"({"type": "array", "contains": {"type": "null"}})", "\"contains\"");
+  check_schema(R"({"type": "array", "allOf": [{"contains": {"type": "null"}}, {"contains": {"const": 1}}]})",
+               "\"contains\"");
   check_schema(R"({"type": "array", "uniqueItems": true})", "\"uniqueItems\"");
-  check_schema(R"({"not": {"type": "string", "pattern": "a"}})", "\"not\" of \"pattern\"");
-  check_schema(R"({"not": {"const": 3}})", "\"not\" of a number");
+  check_schema(R"({"not": {"multipleOf": 3}})", "\"not\" of \"multipleOf\"");
   check_schema(R"({"type": "object", "minProperties": 2})", "minProperties");
   check_schema(R"({"type": "number", "minimum": 1, "multipleOf": 0.1})", "multipleOf");
   check_schema(R"({"type": "integer", "multipleOf": 123456789})", "multipleOf");
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(schemas_of_exponential_size) {
     doubling += "\"d" + std::to_string(i) + R"(": {"type": "object", "oneOf": [)" + next + "," + next + "]},";
   }
   check_refusal(json_schema(R"({"$defs": {)" + doubling + R"("d60": {}}, "$ref": "#/$defs/d0"})"), "schema");
-  check_refusal(json_schema(R"({"type": "array", "minItems": 100001})"), "are supported up to 100000 items");
+  check_refusal(json_schema(R"({"type": "array", "minItems": 100001})"), "is supported up to 100000 items");
   check_refusal(json_schema(R"({"type": "string", "pattern": "^((ab){100}){100}$"})"), "more than 4000 states");
 }
 
@@ -113,20 +113,36 @@ BOOST_AUTO_TEST_CASE(patterns_that_explode_or_are_malformed) {
   check_refusal(regex("a{99999999999999999999}"), "repeats more than");
   check_refusal(regex(nested("(", ")", 1000)), "nests more than 32 groups");
   check_refusal(regex(std::string(20'000, 'a')), "exceeds the limit of 16384");
-  const std::pair<const char*, const char*> malformed[] = {
-      {"(a", "( without its )"}, {"a)", ") without its ("},    {"[a", "ends too early"},    {"*a", "repeats nothing"},
-      {"a**", "repeats"},        {"a{2,1}", "out of order"},   {"[z-a]", "out of order"},   {"\\", "ends too early"},
-      {"a{", "begins no"},       {"\\xg1", "hexadecimal"},     {"\\u{110000}", "U+10FFFF"}, {"\\q", "unknown escape"},
-      {"(?<a", "does not end"},  {"[]", "allows no character"}};
+  const std::pair<const char*, const char*> malformed[] = {{"(a", "( without its )"},
+                                                           {"a)", ") without its ("},
+                                                           {"[a", "ends too early"},
+                                                           {"*a", "repeats nothing"},
+                                                           {"a**", "repeats"},
+                                                           {"a{2,1}", "out of order"},
+                                                           {"[z-a]", "out of order"},
+                                                           {"\\", "ends too early"},
+                                                           {"a{", "begins no"},
+                                                           {"\\xg1", "hexadecimal"},
+                                                           {"\\u{110000}", "U+10FFFF"},
+                                                           {"\\q", "unknown escape"},
+                                                           {"(?<a", "does not end"},
+                                                           {"\\p{L", "\\p"},
+                                                           {"\\pL", "\\p"},
+                                                           {"[]", "allows no character"}};
   for (const auto& [pattern, named] : malformed) BOOST_TEST_CONTEXT(pattern) {
       check_refusal(regex(pattern), named);
     }
-  const std::pair<const char*, const char*> unsupported[] = {
-      {"(?=a)", "a lookahead"}, {"(?<!a)b", "a lookbehind"}, {"(a)\\1", "a reference"}, {"\\bword", "\\b"},
-      {"\\p{L}", "\\p"},        {"a(^b)", "^ or $ inside"},  {"a^b", "^ or $ inside"}};
+  const std::pair<const char*, const char*> unsupported[] = {{"((?=a))", "a lookahead"},
+                                                             {"(?<!a)b", "a lookbehind"},
+                                                             {"(a)\\1", "a reference"},
+                                                             {"\\bword", "\\b"},
+                                                             {"\\p{Script=Greek}", "'Script=Greek'"},
+                                                             {"a(^b)", "^ or $ inside"},
+                                                             {"a^b", "^ or $ inside"}};
   for (const auto& [pattern, named] : unsupported) BOOST_TEST_CONTEXT(pattern) {
       check_refusal(regex(pattern), named);
     }
+  check_refusal(regex("(?=a)b"), "leaves nothing");
   check_refusal(regex("\xFF"), "UTF-8");
 }
 

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "grammar/ebnf.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cogen::grammar {
+
+/// Items in commas of which some are of a wanted kind. An expression of an item is none where it allows nothing.
+struct item_sequence {
+  using item_at = std::function<std::optional<std::string>(std::size_t index)>;
+
+  item_at item;                 ///< one that need not be wanted; where `times` has an end, one that is not
+  item_at wanted;               ///< one that is
+  std::size_t own_schemas = 0;  ///< how many items have expressions of their own; those behind them are alike
+  repetition count = {};        ///< of all items
+  repetition times = {};        ///< of wanted ones
+};
+
+/// Adds its rules, and returns the name of the first one; none if it allows nothing. Throws grammar_error for bounds
+/// that take too many rules.
+std::optional<std::string> add_item_sequence(const item_sequence& items, rule_list& rules);
+
+/// The same for items that are listed, of which none comes twice: few in any order, more in the order of the list.
+std::optional<std::string> add_distinct_items(const std::vector<std::string>& items, repetition count,
+                                              rule_list& rules);
+
+}  // namespace cogen::grammar

@@ -1,0 +1,133 @@
+// The items of arrays.
+#include "grammar/counted_repetition.hpp"
+#include "grammar/item_sequences.hpp"
+#include "grammar/schema_writer.hpp"
+
+#include <algorithm>
+
+namespace cogen::grammar {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::uint64_t max_items = 100'000;
+const std::string separator = R"("," ws)";
+
+/// Whether a case has such a keyword that asks something.
+bool asks_for_distinct_items(const schema_case& applied) {
+  return std::ranges::any_of(applied, [](const applied_schema& each) {
+    const auto* unique = member(*each.schema, "uniqueItems");
+    return unique && unique->get_bool();
+  });
+}
+
+std::vector<const json::value*> contained_of(const schema_case& applied) {
+  std::vector<const json::value*> found;
+  for (const auto& each : applied) {
+    const auto* least = member(*each.schema, "minContains");
+    const bool asks_nothing = least && number_of(*least) == 0 && !member(*each.schema, "maxContains");
+    if (member(*each.schema, "contains") && !asks_nothing) found.push_back(each.schema);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<std::string> schema_writer::array(const schema_case& applied) {
+  auto count = cases_.count_of(applied, "minItems", "maxItems");
+  const auto prefix = cases_.prefix_of(applied);
+  for (std::size_t i = 0; i <= prefix && i < count.most; ++i)
+    if (cases_.is_empty(cases_.item_of(applied, i))) count.most = i;
+  if (count.least > count.most) return std::nullopt;
+  if (count.least > max_items)
+    cases_.refuse(applied, {"minItems"}, "minItems is supported up to " + std::to_string(max_items) + " items");
+  std::optional<std::string> content;
+  if (!contained_of(applied).empty()) {
+    content = items_with_contained(applied, prefix, count);
+  } else if (asks_for_distinct_items(applied) && count.most > 1) {
+    content = distinct_items(applied, prefix, count);
+  } else {
+    content = count.most == 0 ? literal("") : items(applied, 0, prefix, count);
+  }
+  if (!content) return std::nullopt;
+  return sequence({literal("["), "ws", *content, literal("]")});
+}
+
+std::string schema_writer::items(const schema_case& applied, std::size_t done, std::size_t prefix, repetition count) {
+  if (done == count.most) return literal("");
+  const auto item = sequence({rule_of(cases_.item_of(applied, done)), "ws"});
+  if (done < prefix) {
+    const auto rest = rules_.new_name("items");
+    rules_.add(rest, items(applied, done + 1, prefix, count));
+    const auto all = done == 0 ? sequence({item, rest}) : sequence({separator, item, rest});
+    return done >= count.least ? optional(all) : all;
+  }
+  const auto least = less(count.least, done), most = less(count.most, done);
+  if (done > 0) return counted(sequence({separator, item}), {least, most}, rules_);
+  const auto all = sequence({item, counted(sequence({separator, item}), {less(least, 1), less(most, 1)}, rules_)});
+  return least == 0 ? optional(all) : all;
+}
+
+std::optional<std::string> schema_writer::items_with_contained(const schema_case& applied, std::size_t prefix,
+                                                               repetition count) {
+  const auto contained = contained_of(applied);
+  if (contained.size() > 1 || (asks_for_distinct_items(applied) && count.most > 1))
+    cases_.refuse(applied, {"contains"},
+                  "\"contains\" beside another \"contains\" or \"uniqueItems\" is not supported");
+  const auto& schema = *contained.front();
+  const auto& wanted = *member(schema, "contains");
+  const auto bound = [&](const char* keyword, std::uint64_t otherwise) {
+    const auto* value = member(schema, keyword);
+    return value ? static_cast<std::uint64_t>(number_of(*value)) : otherwise;
+  };
+  const repetition times{bound("minContains", 1), bound("maxContains", repetition::unlimited)};
+  const auto rule_with = [&](std::size_t index, const json::value* also) -> std::optional<std::string> {
+    auto item = cases_.item_of(applied, index);
+    if (also) item.insert(also);
+    if (cases_.is_empty(item)) return std::nullopt;
+    return sequence({rule_of(item), "ws"});
+  };
+  const auto* others = times.most == repetition::unlimited ? nullptr : &cases_.without(wanted);
+  return kept(applied, {"contains"}, [&] {
+    return add_item_sequence({.item = [&](std::size_t index) { return rule_with(index, others); },
+                              .wanted = [&](std::size_t index) { return rule_with(index, &wanted); },
+                              .own_schemas = prefix,
+                              .count = count,
+                              .times = times},
+                             rules_);
+  });
+}
+
+std::optional<std::string> schema_writer::distinct_items(const schema_case& applied, std::size_t prefix,
+                                                         repetition count) {
+  const auto values = prefix == 0 ? listed_values(cases_.item_of(applied, 0)) : std::nullopt;
+  if (!values)
+    cases_.refuse(applied, {"uniqueItems"},
+                  "the keyword \"uniqueItems\" is supported for items whose values the schema lists");
+  std::vector<std::string> written;
+  for (const auto& each : *values) written.push_back(sequence({ebnf_of_value(each), "ws"}));
+  return kept(applied, {"uniqueItems"}, [&] { return add_distinct_items(written, count, rules_); });
+}
+
+std::optional<std::vector<json::value>> schema_writer::listed_values(const schema_set& schemas) {
+  std::vector<json::value> values;
+  const auto add_value = [&](const json::value& value) {
+    if (std::ranges::none_of(values, [&](const json::value& each) { return are_equal(each, value); }))
+      values.push_back(value);
+  };
+  for (const auto& each : cases_.expand(schemas)) {
+    if (const auto listed = cases_.values_of(each)) {
+      for (const auto& value : *listed) add_value(value);
+      continue;
+    }
+    for (const auto type : {value_type::number, value_type::string, value_type::array, value_type::object})
+      if (cases_.allows(each, type)) return std::nullopt;
+    if (cases_.allows(each, value_type::null)) add_value(nullptr);
+    if (cases_.allows(each, value_type::boolean))
+      for (const bool value : {true, false})
+        if (cases_.allows(each, value)) add_value(value);
+  }
+  return values;
+}
+
+}  // namespace cogen::grammar

@@ -1,0 +1,168 @@
+#include "grammar/schema_writer.hpp"
+
+#include "grammar/regex_ebnf.hpp"
+#include "grammar/regex_intersection.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cogen::grammar {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int max_nested_schemas = 200;
+
+const std::string comma = R"(ws "," ws)";
+
+}  // namespace
+
+std::uint64_t less(std::uint64_t from, std::uint64_t taken) {
+  if (from == repetition::unlimited) return from;
+  return from > taken ? from - taken : 0;
+}
+
+std::string optional(const std::string& part) { return "(" + part + ")?"; }
+
+std::string schema_writer::run() {
+  const schema_set whole = {&document_.root()};
+  if (cases_.is_empty(whole)) throw grammar_error("the JSON schema allows no value");
+  return rule_of(whole);
+}
+
+std::string schema_writer::rule_of(schema_set schemas) {
+  std::erase_if(schemas, [](const json::value* each) { return *each == true; });
+  if (schemas.empty()) return "value";
+  const auto [known, is_new] = names_.try_emplace(schemas);
+  if (!is_new) return known->second;
+  if (++depth_ > max_nested_schemas) throw schema_size_error("JSON schema: it nests more than 200 schemas");
+  const auto name = known->second = rules_.new_name("schema");
+  write(name, schemas);
+  --depth_;
+  return name;
+}
+
+void schema_writer::write(const std::string& name, const schema_set& schemas) {
+  std::vector<std::string> parts;
+  for (const auto& each : cases_.expand(schemas)) write_case(each, parts);
+  if (parts.empty()) throw grammar_error("JSON schema: a part of it allows no value");
+  rules_.add(name, alternatives(parts));
+  if (rules_.size() > limits_.bytes)
+    throw schema_size_error("JSON schema: its grammar exceeds the limit of " + std::to_string(limits_.bytes) +
+                            " bytes");
+}
+
+void schema_writer::add(std::vector<std::string>& parts, std::optional<std::string> part) {
+  if (part && std::ranges::find(parts, *part) == parts.end()) parts.push_back(std::move(*part));
+}
+
+void schema_writer::write_case(const schema_case& applied, std::vector<std::string>& parts) {
+  if (const auto values = cases_.values_of(applied)) {
+    for (const auto& each : *values) add(parts, ebnf_of_value(each));
+    return;
+  }
+  if (cases_.allows(applied, value_type::null)) add(parts, literal("null"));
+  if (cases_.allows(applied, value_type::boolean))
+    for (const bool value : {true, false})
+      if (cases_.allows(applied, value)) add(parts, literal(value ? "true" : "false"));
+  if (cases_.allows(applied, value_type::number)) add(parts, number(applied));
+  if (cases_.allows(applied, value_type::string)) add(parts, string(applied));
+  if (cases_.allows(applied, value_type::array)) add(parts, array(applied));
+  if (cases_.allows(applied, value_type::object)) add(parts, object(applied));
+}
+
+std::string schema_writer::ebnf_of_value(const json::value& value) {
+  if (value.is_string()) return literal(json_spelling(std::string_view(value.get_string())));
+  if (value.is_number()) return literal(number_text(value));
+  if (value.is_null()) return literal("null");
+  if (value.is_bool()) return literal(value.get_bool() ? "true" : "false");
+  std::vector<std::string> parts;
+  if (value.is_array()) {
+    for (const auto& each : value.get_array()) parts.push_back(ebnf_of_value(each));
+    return enclosed("[", parts, "]");
+  }
+  for (const auto& each : value.get_object()) parts.push_back(property(each.key(), ebnf_of_value(each.value())));
+  return enclosed("{", parts, "}");
+}
+
+std::string schema_writer::enclosed(const char* open, const std::vector<std::string>& parts, const char* close) {
+  std::vector<std::string> all = {literal(open), "ws"};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) all.push_back(comma);
+    all.push_back(parts[i]);
+  }
+  if (!parts.empty()) all.emplace_back("ws");
+  all.push_back(literal(close));
+  return sequence(all);
+}
+
+std::string schema_writer::property(std::string_view name, const std::string& value) {
+  return sequence({literal(json_spelling(name)), R"(ws ":" ws)", value});
+}
+
+std::optional<std::string> schema_writer::number(const schema_case& applied) {
+  const auto range = cases_.numbers_of(applied);
+  const auto factors = cases_.factors_of(applied);
+  if (const auto excluded = cases_.excluded_numbers(applied); !excluded.empty())
+    return numbers_but(applied, range, excluded);
+  if (factors.empty() && range.unlimited()) return range.integer ? "integer" : "number";
+  if (factors.empty()) return regular(numbers(range));
+  if (factors.size() > 1) cases_.refuse(applied, {"multipleOf"}, "several multipleOf are not supported for one number");
+  if (range.unlimited())
+    return kept(applied, {"multipleOf"}, [&] { return multiples_of(factors.front(), range.integer, rules_); });
+  return listed_multiples(applied, range, factors.front());
+}
+
+std::optional<std::string> schema_writer::numbers_but(const schema_case& applied, const number_range& range,
+                                                      const std::vector<decimal>& excluded) {
+  if (!cases_.factors_of(applied).empty())
+    cases_.refuse(applied, {"not"}, "\"not\" of a number beside multipleOf is not supported");
+  const auto all = numbers(range);
+  if (!all) return std::nullopt;
+  std::vector<regex_node> spellings;
+  for (const auto& each : excluded) spellings.push_back(spellings_of(each));
+  return kept(applied, {"not"}, [&] { return regular(intersection({*all}, spellings)); });
+}
+
+std::optional<std::string> schema_writer::listed_multiples(const schema_case& applied, const number_range& range,
+                                                           const decimal& factor) {
+  const auto refuse = [&] {
+    cases_.refuse(applied, {"multipleOf"}, "multipleOf beside minimum or maximum is supported for up to 1000 integers");
+  };
+  if (!range.least || !range.most || !factor.fraction.empty()) refuse();
+  const auto value_of = [](const decimal& number) { return std::stold(number.text()); };
+  const auto first = value_of(range.least->value), last = value_of(range.most->value), step = value_of(factor);
+  if (first < -1e15L || last > 1e15L || (last - first) / step > 1000) refuse();
+  std::vector<std::string> parts;
+  for (auto at = std::ceil(first / step); at * step <= last; ++at) {
+    const auto value = static_cast<std::int64_t>(at * step);
+    const auto as_decimal = *decimal::parse(std::to_string(value));
+    if (range.least->excluded && as_decimal == range.least->value) continue;
+    if (range.most->excluded && as_decimal == range.most->value) continue;
+    parts.push_back(literal(std::to_string(value)));
+  }
+  if (parts.empty()) return std::nullopt;
+  return alternatives(parts);
+}
+
+std::optional<std::string> schema_writer::string(const schema_case& applied) {
+  return kept(applied, {"maxLength", "minLength", "pattern", "format", "not"},
+              [&] { return string(cases_.strings_of(applied)); });
+}
+
+std::optional<std::string> schema_writer::string(const string_rules& strings) {
+  if (strings.unlimited()) return "string";
+  return regular(strings_in_json(strings));
+}
+
+std::optional<std::string> schema_writer::regular(const std::optional<regex_node>& texts) {
+  if (!texts) return std::nullopt;
+  const auto [known, is_new] = regular_.try_emplace(syntax_of(*texts));
+  if (is_new) {
+    const auto expression = ebnf_of(*texts, rules_);
+    rules_.add(known->second = rules_.new_name("regular"), expression);
+  }
+  return known->second;
+}
+
+}  // namespace cogen::grammar
