@@ -61,12 +61,17 @@ std::string stored_numbers(load::element_type type, std::int64_t count, generato
   return bytes;
 }
 
+/// Queries of a Llama in a GGUF file, where the two halves of each head's rows are stored in turns.
+constexpr const char* interleaved = "blk.0.attn_q.weight";
+constexpr std::int64_t heads = 4;
+
 struct problem {
   stored_form form;
   weights::named_rows part;
   std::optional<std::int64_t> inputs;
 
   std::int64_t stored_inputs() const { return !inputs ? 1 : part.stored_inputs == 0 ? *inputs : part.stored_inputs; }
+  bool is_interleaved() const { return part.name == interleaved; }
   std::int64_t matrices() const { return std::max<std::int64_t>(part.stack, 1); }
 
   /// Innermost first, as GGUF has them.
@@ -82,8 +87,15 @@ struct problem {
 
   /// Where the tensor has what is input `input` of row `row` of its matrix.
   std::int64_t position(std::int64_t row, std::int64_t input) const {
+    if (is_interleaved()) row = stored_in_turns(row);
     const auto rows = part.stored_rows(), first = part.index * rows * stored_inputs();
     return first + (part.transposed ? input * rows + row : row * stored_inputs() + input);
+  }
+
+  std::int64_t stored_in_turns(std::int64_t row) const {
+    const auto head_rows = part.stored_rows() / heads, half = head_rows / 2;
+    const auto head = row / head_rows, within = row % head_rows;
+    return head * head_rows + within % half * 2 + within / half;
   }
 };
 
@@ -105,7 +117,10 @@ problem random_problem(generator& draw) {
   part.stored = draw.number(1, 40);
   auto stored_inputs = draw.number(1, 40);
   (part.transposed ? part.stored : stored_inputs) *= block;
-  if (draw.chance()) {
+  if (!is_vector && !part.transposed && draw.chance()) {
+    part.name = interleaved;
+    part.stored *= 2 * heads;
+  } else if (draw.chance()) {
     part.stack = draw.number(1, 4);
     part.index = draw.number(0, part.stack - 1);
   }
@@ -137,9 +152,9 @@ std::vector<float> naive_rows(const problem& given, std::span<const float> tenso
 
 std::string description(const problem& given) {
   const auto& part = given.part;
-  return fmt::format("{} rows of {} by {} of {}, {} of {} matrices in {}{}", part.rows, part.stored,
+  return fmt::format("{} rows of {} by {} of {}, {} of {} matrices in {}{} as {}", part.rows, part.stored,
                      given.inputs.value_or(0), given.stored_inputs(), part.index, part.stack,
-                     load::to_string(given.form.type), part.transposed ? ", transposed" : "");
+                     load::to_string(given.form.type), part.transposed ? ", transposed" : "", part.name);
 }
 
 void check(const problem& given, generator& draw) {
