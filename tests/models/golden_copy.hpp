@@ -1,9 +1,12 @@
 #pragma once
 
+#include <boost/json.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -23,6 +26,14 @@ class golden_copy {
   ~golden_copy() { std::filesystem::remove_all(folder_); }
 
   const std::filesystem::path& path() const { return folder_; }
+
+  void alter_config(const std::function<void(boost::json::object&)>& alter) const {
+    std::ifstream in(folder_ / "config.json");
+    auto config = boost::json::parse(std::string(std::istreambuf_iterator<char>(in), {})).as_object();
+    in.close();
+    alter(config);
+    std::ofstream(folder_ / "config.json") << boost::json::serialize(config);
+  }
 
   /// Sets the upper half of a float32, or all of a bfloat16.
   void set_number(const std::string& weight, std::size_t index, std::uint16_t bits) const {

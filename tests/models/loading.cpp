@@ -33,11 +33,7 @@ class altered_model : public golden_copy {
  public:
   altered_model(const std::string& golden, const std::function<void(boost::json::object&)>& alter)
       : golden_copy(golden) {
-    std::ifstream in(path() / "config.json");
-    auto config = boost::json::parse(std::string(std::istreambuf_iterator<char>(in), {})).as_object();
-    in.close();
-    alter(config);
-    std::ofstream(path() / "config.json") << boost::json::serialize(config);
+    alter_config(alter);
   }
 };
 

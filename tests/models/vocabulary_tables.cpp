@@ -1,5 +1,5 @@
-// Output matrices that are stored beside the embedding that a configuration ties them to, or instead of it: in every
-// family, and for every golden.
+// Embeddings and output matrices of every golden: stored side by side or one instead of the other, whatever the
+// configuration says of them, and with fewer tokens.
 #include "../load/weights_file.hpp"
 #include "golden_copy.hpp"
 #include "histories.hpp"
@@ -9,13 +9,11 @@
 
 #include <cogen/load/checkpoint.hpp>
 
-#include <boost/json.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -48,27 +46,28 @@ bool is_one_table(const std::filesystem::path& folder) {
   return tensors.first_of(spec.head.names) == tensors.first_of(spec.embedding.names);
 }
 
-/// A golden's folder that says its head is tied.
-class tied_copy : public golden_copy {
+/// A golden's folder with weights and a configuration that can be altered; the configuration of the text model, where
+/// that has one of its own, as the whole.
+class altered_copy : public golden_copy {
  public:
-  explicit tied_copy(const std::string& golden) : golden_copy(golden) {
-    std::ifstream in(path() / "config.json");
-    auto config = boost::json::parse(std::string(std::istreambuf_iterator<char>(in), {})).as_object();
-    in.close();
-    tie(config);
-    if (auto* text = config.if_contains("text_config")) tie(text->as_object());
-    std::ofstream(path() / "config.json") << boost::json::serialize(config);
-  }
+  using golden_copy::golden_copy;
 
+  void set(const std::function<void(boost::json::object&)>& change) const {
+    alter_config([&](boost::json::object& config) {
+      change(config);
+      if (auto* text = config.if_contains("text_config")) change(text->as_object());
+    });
+  }
   std::vector<stored_tensor> weights() const { return read_weights(path() / "model.safetensors"); }
   void write(const std::vector<stored_tensor>& weights) const { write_weights(path() / "model.safetensors", weights); }
+};
 
- private:
-  static void tie(boost::json::object& config) {
+void tie(const altered_copy& folder) {
+  folder.set([](boost::json::object& config) {
     config["tie_word_embeddings"] = true;
     if (config.contains("tie_embedding")) config["tie_embedding"] = true;
-  }
-};
+  });
+}
 
 auto named(std::vector<stored_tensor>& weights, const std::string& name) {
   return std::ranges::find(weights, name, &stored_tensor::name);
@@ -89,12 +88,13 @@ std::vector<std::string> decoders() {
 logit_rows logits_of(const std::filesystem::path& folder) {
   const auto model = load_model(folder, {.threads = 1});
   workspace space;
-  return run_alone(*model, random_tokens(*model, 5, 1), space);
+  return run_alone(*model, {1, 17, 5, 42, 3}, space);
 }
 
 /// With a head of the embedding's numbers, and with the head alone.
 void check_tied(const std::string& golden, const table_names& names) {
-  const tied_copy folder(golden);
+  const altered_copy folder(golden);
+  tie(folder);
   auto weights = folder.weights();
   const auto table = named(weights, names.embedding);
   BOOST_REQUIRE(table != weights.end());
@@ -111,14 +111,38 @@ void check_tied(const std::string& golden, const table_names& names) {
 }
 
 void check_untied(const std::string& golden) {
-  const tied_copy folder(golden);
+  const altered_copy folder(golden);
+  tie(folder);
   BOOST_TEST((logits_of(folder.path()) == logits_of(golden_folder(golden))), "the stored head is not used");
   BOOST_TEST(!is_one_table(folder.path()));
 }
 
+/// Without the last tokens, an odd number of which stays.
+void check_fewer_tokens(const std::string& golden, const table_names& names) {
+  const altered_copy folder(golden);
+  const auto before = logits_of(folder.path());
+  const auto kept = before.front().size() - (before.front().size() % 2 == 0 ? 5 : 4);
+  auto weights = folder.weights();
+  for (auto& tensor : weights) {
+    const bool is_bias = tensor.name == "lm_head.bias";
+    if (tensor.name != names.embedding && tensor.name != names.head && !is_bias) continue;
+    tensor.bytes.resize(tensor.bytes.size() / before.front().size() * kept);
+    tensor.shape.front() = static_cast<std::int64_t>(kept);
+  }
+  folder.write(weights);
+  folder.set([&](boost::json::object& config) {
+    if (config.contains("vocab_size")) config["vocab_size"] = kept;
+    for (const auto* key : {"bos_token_id", "eos_token_id", "pad_token_id"})
+      if (config.contains(key)) config[key] = nullptr;
+  });
+  auto expected = before;
+  for (auto& row : expected) row.resize(kept);
+  BOOST_TEST((logits_of(folder.path()) == expected));
+}
+
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(tied_heads)
+BOOST_AUTO_TEST_SUITE(vocabulary_tables)
 
 BOOST_AUTO_TEST_CASE(a_stored_head_is_used_and_one_that_repeats_the_embedding_is_not_kept_twice) {
   int tied = 0, untied = 0;
@@ -137,6 +161,12 @@ BOOST_AUTO_TEST_CASE(a_stored_head_is_used_and_one_that_repeats_the_embedding_is
   }
   BOOST_TEST(tied > 20);
   BOOST_TEST(untied > 20);
+}
+
+BOOST_AUTO_TEST_CASE(tokens_at_the_end_of_the_vocabulary_may_be_missing) {
+  for (const auto& golden : decoders()) {
+    BOOST_TEST_CONTEXT(golden) { check_fewer_tokens(golden, names_in(golden_folder(golden))); }
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
