@@ -1,5 +1,6 @@
 #include "load/family_fields.hpp"
 #include "load/field_ranges.hpp"
+#include "load/folder.hpp"
 #include "load/gguf.hpp"
 #include "load/gguf_names.hpp"
 #include "load/gguf_parts.hpp"
@@ -17,6 +18,7 @@
 #include <array>
 #include <cstring>
 #include <set>
+#include <system_error>
 #include <utility>
 
 namespace cogen::load {
@@ -41,14 +43,13 @@ bool begins_as_gguf(const std::filesystem::path& path) {
 
 // The parts of a split model count as its first.
 std::vector<std::filesystem::path> gguf_models_in(const std::filesystem::path& folder) {
-  std::vector<std::filesystem::path> found;
-  std::error_code error;
-  for (auto at = std::filesystem::directory_iterator(folder, error);
-       !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
-    if (at->path().extension() == ".gguf" && !is_later_gguf_part(at->path())) found.push_back(at->path());
+  try {
+    auto found = list_folder(folder);
+    std::erase_if(found, [](const auto& path) { return path.extension() != ".gguf" || is_later_gguf_part(path); });
+    return found;
+  } catch (const std::system_error& error) {
+    refuse(folder.string(), "cannot be listed: {}", error.code().message());
   }
-  if (error) refuse(folder.string(), "cannot be listed: {}", error.message());
-  return found;
 }
 
 std::filesystem::path only_gguf_file_in(const std::filesystem::path& folder) {

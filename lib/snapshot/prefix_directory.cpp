@@ -1,6 +1,7 @@
 #include "snapshot/prefix_directory.hpp"
 
 #include "load/checksum.hpp"
+#include "load/folder.hpp"
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include <system_error>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 namespace cogen::detail {
 namespace {
@@ -47,21 +49,27 @@ int usable(const scheduler::cached_prefix& what, std::span<const token> tokens, 
   return both >= std::int64_t{what.snapshot.reach} - rollback ? static_cast<int>(both) : 0;
 }
 
+std::invalid_argument unusable(const fs::path& folder, const std::error_code& reason) {
+  return std::invalid_argument(fmt::format("engine_options.kv.prefix_cache_directory is {}: it cannot be used: {}",
+                                           folder.string(), reason.message()));
+}
+
+/// Throws std::invalid_argument if the folder cannot be made, listed or written.
+std::vector<fs::path> list(const fs::path& folder) try {
+  fs::create_directories(folder);
+  if (::access(folder.c_str(), W_OK | X_OK) < 0) throw unusable(folder, {errno, std::generic_category()});
+  return load::list_folder(folder);
+} catch (const std::system_error& error) {
+  throw unusable(folder, error.code());
+}
+
 }  // namespace
 
 prefix_directory::prefix_directory(fs::path where, session_limits of, std::int64_t most_bytes, const log& report)
     : where_(std::move(where)), of_(std::move(of)), most_bytes_(most_bytes) {
-  std::error_code failed;
-  fs::create_directories(where_, failed);
-  const fs::directory_iterator files(where_, failed);
-  if (failed || ::access(where_.c_str(), W_OK | X_OK) < 0) {
-    const auto why = failed ? failed : std::error_code(errno, std::generic_category());
-    throw std::invalid_argument(fmt::format("engine_options.kv.prefix_cache_directory is {}: it cannot be used: {}",
-                                            where_.string(), why.message()));
-  }
-  for (const auto& each : files) {
-    if (each.path().extension() == extension) add(each.path(), report);
-    if (each.path().extension() == unfinished) remove_if_abandoned(each.path());
+  for (const auto& path : list(where_)) {
+    if (path.extension() == extension) add(path, report);
+    if (path.extension() == unfinished) remove_if_abandoned(path);
   }
 }
 
@@ -126,12 +134,12 @@ void prefix_directory::remove_oldest() const {
   };
   std::vector<file> files;
   std::int64_t sum = 0;
-  for (const auto& each : fs::directory_iterator(where_)) {
+  for (const auto& path : load::list_folder(where_)) {
     std::error_code gone;
-    const auto used = each.last_write_time(gone);
-    const auto bytes = static_cast<std::int64_t>(gone ? 0 : each.file_size(gone));
-    if (gone || each.path().extension() != extension) continue;
-    files.push_back({used, bytes, each.path()});
+    const auto used = fs::last_write_time(path, gone);
+    const auto bytes = static_cast<std::int64_t>(gone ? 0 : fs::file_size(path, gone));
+    if (gone || path.extension() != extension) continue;
+    files.push_back({used, bytes, path});
     sum += bytes;
   }
   std::ranges::sort(files, {}, &file::used);

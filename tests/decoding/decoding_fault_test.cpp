@@ -104,6 +104,7 @@ BOOST_DATA_TEST_CASE(any_allocation_may_fail_and_nothing_hangs_leaks_or_lies, bo
     BOOST_TEST(failing_memory::blocks() == before, each.name << ", allocation " << n);
   }
   BOOST_TEST(n > 100);
+  BOOST_TEST_MESSAGE(n - 1 << " allocations of " << each.name << " failed in turn");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(any_allocation_may_fail_and_nothing_hangs_leaks_or_lies) {
     survived += last.lived;
   }
   BOOST_TEST(n > 300);
-  BOOST_TEST_MESSAGE(n - 1 << " allocations failed in turn; the engine lived on after " << survived - 1);
+  BOOST_TEST_MESSAGE(n - 1 << " allocations of requests failed in turn; the engine lived on after " << survived - 1);
 }
 
 BOOST_AUTO_TEST_CASE(any_allocation_of_one_who_listens_may_fail_too) {

@@ -306,7 +306,7 @@ BOOST_AUTO_TEST_CASE(any_allocation_may_fail_where_all_that_is_kept_moves) {
     }
   }
   BOOST_TEST(n > 700);
-  BOOST_TEST_MESSAGE(n - 1 << " allocations failed in turn; the engine lived on after " << survived - 1);
+  BOOST_TEST_MESSAGE(n - 1 << " allocations of swaps failed in turn; the engine lived on after " << survived - 1);
 }
 
 BOOST_AUTO_TEST_CASE(any_step_may_fail_where_all_that_is_kept_moves) {
