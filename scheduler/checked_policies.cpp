@@ -97,9 +97,8 @@ checked_allocation_policy::checked_allocation_policy(std::unique_ptr<allocation_
       breach_(breach) {}
 
 int checked_allocation_policy::tokens(int needed, int most) const noexcept {
-  return std::clamp(
-      breach_.guard("allocation_policy::tokens()", needed, [&] { return policy_->tokens(needed, most); }), needed,
-      most);
+  return std::clamp(breach_.guard("allocation_policy::tokens()", needed, [&] { return policy_->tokens(needed, most); }),
+                    needed, most);
 }
 
 }  // namespace cogen::scheduler
