@@ -37,12 +37,15 @@ class schema_writer {
   struct members {
     std::vector<listed_property> listed = {};
     std::optional<std::string> other = {};
+    bool others_may_be_listed = false;  ///< a name that matches a pattern
     repetition count = {};
     std::uint64_t required = 0;
-    std::map<std::pair<std::size_t, bool>, std::optional<std::string>> tails = {};  // by what comes before
+    std::uint64_t counted = 1;  ///< how many are told apart
+    std::map<std::pair<std::size_t, std::uint64_t>, std::optional<std::string>> tails = {};  // by what comes before
 
     /// Whether others may come before a listed one, too.
-    bool others_come_anywhere() const { return other && count.most == repetition::unlimited; }
+    bool others_come_anywhere() const { return other && count.most == repetition::unlimited && count.least <= 1; }
+    std::uint64_t required_from(std::size_t next) const;
   };
 
   std::string rule_of(schema_set schemas);
@@ -98,11 +101,11 @@ class schema_writer {
   std::optional<string_rules> key_rules(const schema_case& applied);
   /// Settles how many members there may be. Says whether there may be enough.
   bool limit_count(const schema_case& applied, members& all);
-  /// What follows the properties before number `next`, `some` of which are there; none if nothing may follow.
-  std::optional<std::string> members_after(members& all, std::size_t next, bool some);
+  /// What follows the properties before number `next`, `done` of which are there; none if nothing may follow.
+  std::optional<std::string> members_after(members& all, std::size_t next, std::uint64_t done);
   /// The same as a rule, which is written once.
-  std::optional<std::string> tail(members& all, std::size_t next, bool some);
-  std::optional<std::string> other_members_after(const members& all, bool some);
+  std::optional<std::string> tail(members& all, std::size_t next, std::uint64_t done);
+  std::optional<std::string> other_members_after(const members& all, std::uint64_t done);
 
   schema_document document_;
   schema_budget budget_;

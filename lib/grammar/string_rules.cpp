@@ -1,5 +1,6 @@
 #include "grammar/string_rules.hpp"
 
+#include "grammar/grammar_error.hpp"
 #include "grammar/regex_intersection.hpp"
 #include "text/utf8.hpp"
 
@@ -99,13 +100,50 @@ bool limit_length(regex_node& node, repetition lengths) {
   return limit_length(*varying, {less(lengths.least, fixed), less(lengths.most, fixed)});
 }
 
-/// The pattern if there is but one, with what else is asked for, as long as that needs no other machine.
-std::optional<regex_node> one_pattern(const string_rules& strings) {
+bool shorten(regex_node& node, std::uint64_t most);
+
+bool shorten_repeat(regex_node& node, std::uint64_t most) {
+  auto& [least_times, most_times] = node.times;
+  const auto times = std::max<std::uint64_t>(least_times, 1);
+  if (!shorten(node.parts.front(), most / times)) return least_times == 0 && (most_times = 0, true);
+  const auto part = lengths_of(node.parts.front());
+  if (part.most > 0) most_times = std::min(most_times, std::max(most / part.most, times));
+  return true;
+}
+
+/// Each part gets as much of what is left as those behind it.
+bool shorten_sequence(regex_node& node, std::uint64_t most) {
+  auto left = most - lengths_of(node).least;
+  auto varying = std::ranges::count_if(node.parts, [](const regex_node& part) {
+    const auto length = lengths_of(part);
+    return length.least != length.most;
+  });
+  for (auto& part : node.parts) {
+    const auto length = lengths_of(part);
+    if (length.least == length.most) continue;
+    if (!shorten(part, length.least + left / static_cast<std::uint64_t>(varying--))) return false;
+    left -= lengths_of(part).most - length.least;
+  }
+  return true;
+}
+
+/// Leaves some of the matches with so many characters at most. Says whether there are any.
+bool shorten(regex_node& node, std::uint64_t most) {
+  const auto length = lengths_of(node);
+  if (length.most <= most) return true;
+  if (length.least > most) return false;
+  if (node.type == kind::repeat) return shorten_repeat(node, most);
+  if (node.type == kind::sequence) return shorten_sequence(node, most);
+  std::erase_if(node.parts, [&](regex_node& part) { return !shorten(part, most); });
+  return !node.parts.empty();
+}
+
+/// The pattern if there is but one, and nothing but a length is asked for beside it.
+std::optional<regex_node> only_pattern(const string_rules& strings) {
   if (strings.patterns.size() != 1 || !strings.denied.empty()) return std::nullopt;
-  auto pattern = strings.patterns.begin()->second;
+  const auto& pattern = strings.patterns.begin()->second;
   for (const auto& each : strings.excluded)
     if (matches(pattern, each)) return std::nullopt;
-  if (!limit_length(pattern, strings.lengths)) return std::nullopt;
   return pattern;
 }
 
@@ -126,10 +164,18 @@ std::optional<regex_node> strings_in_json(const string_rules& strings) {
   const bool has_patterns = !strings.patterns.empty() || !strings.denied.empty();
   if (!has_patterns && strings.excluded.empty()) return in_quotes(repeat_of(counted_character(), strings.lengths));
   if (!has_patterns && strings.lengths == repetition{}) return in_quotes(in_json(exclusion(strings.excluded).run()));
-  if (const auto pattern = one_pattern(strings)) return in_quotes(in_json(*pattern));
-  const auto texts = intersection_of(strings);
-  if (!texts) return std::nullopt;
-  return in_quotes(in_json(*texts));
+  if (auto pattern = only_pattern(strings); pattern && limit_length(*pattern, strings.lengths))
+    return in_quotes(in_json(*pattern));
+  try {
+    const auto texts = intersection_of(strings);
+    if (!texts) return std::nullopt;
+    return in_quotes(in_json(*texts));
+  } catch (const grammar_error&) {  // some of the texts instead
+    auto pattern = only_pattern(strings);
+    if (!pattern || lengths_of(*pattern).least < strings.lengths.least || !shorten(*pattern, strings.lengths.most))
+      throw;
+    return in_quotes(in_json(*pattern));
+  }
 }
 
 }  // namespace cogen::grammar

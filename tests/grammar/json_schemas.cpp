@@ -79,6 +79,21 @@ BOOST_AUTO_TEST_CASE(the_number_of_properties_is_kept) {
         {R"({"b":1})"}, {R"({"a":1,"b":1})", R"({"b":1,"c":1})", "{}"});
 }
 
+BOOST_AUTO_TEST_CASE(listed_properties_are_counted) {
+  const auto closed = [](const char* limits) {
+    return R"({"type": "object", "properties": {"a": {}, "b": {}, "c": {}, "d": {}}, "additionalProperties": false, )" +
+           std::string(limits) + "}";
+  };
+  check(closed(R"("minProperties": 2, "maxProperties": 3)").c_str(), {R"({"a":1,"d":1})", R"({"b":1,"c":1,"d":1})"},
+        {"{}", R"({"a":1})", R"({"a":1,"b":1,"c":1,"d":1})"});
+  check(closed(R"("required": ["d"], "maxProperties": 2)").c_str(), {R"({"d":1})", R"({"b":1,"d":1})"},
+        {R"({"a":1,"b":1})", R"({"a":1,"b":1,"d":1})"});
+  check(
+      R"({"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": {"type": "null"}, "minProperties": 2})",
+      {R"({"a":1,"b":1})", R"({"a":1,"c":null})", R"({"a":1,"b":1,"c":null,"d":null})"},
+      {R"({"a":1})", R"({"c":null})"});
+}
+
 BOOST_AUTO_TEST_CASE(names_have_patterns) {
   check(R"({"type": "object", "patternProperties": {"^x-": {"type": "integer"}}, "additionalProperties": false})",
         {"{}", R"({"x-a":1})", R"({"x-":1,"x-b":2})"}, {R"({"x-a":null})", R"({"y":1})", R"({"ax-":1})"});
@@ -99,6 +114,21 @@ BOOST_AUTO_TEST_CASE(arrays_have_items) {
         {"[1]", "[1,2]"}, {"[]", "[1,2,3]"});
   check(R"({"type": "array", "items": [{"type": "null"}], "additionalItems": {"type": "integer"}})",
         {"[]", "[null,1,2]"}, {"[1]", "[null,null]"});
+}
+
+BOOST_AUTO_TEST_CASE(a_length_that_takes_too_many_states_leaves_some_of_the_texts) {
+  check(R"({"type": "string", "pattern": "^[a-z]{1,32}(\\.[a-z]{1,32}){1,7}$", "maxLength": 120})",
+        {"\"a.b\"", "\"abc.def.gh\""},
+        {"\"a\"", ("\"" + std::string(32, 'a') + "." + std::string(32, 'b') + "." + std::string(32, 'c') + "." +
+                   std::string(32, 'd') + "\"")
+                      .c_str()});
+}
+
+BOOST_AUTO_TEST_CASE(many_names_leave_no_others) {
+  std::string names;
+  for (int i = 0; i < 70; ++i) names += (i > 0 ? ",\"name-" : "\"name-") + std::to_string(1000 + i) + "\": {}";
+  check(("{\"type\": \"object\", \"properties\": {" + names + "}, \"additionalProperties\": true}").c_str(),
+        {"{}", R"({"name-1003":1,"name-1004":[]})"}, {R"({"a":1})", R"({"name-1003":1,"a":2})"});
 }
 
 BOOST_AUTO_TEST_CASE(arrays_contain) {

@@ -82,7 +82,7 @@ class dice {
   }
 
   void add_keyword(values::object& all, int depth) {
-    switch (below(22)) {
+    switch (below(24)) {
       case 0:
         all["type"] = pick({"string", "array", "object", "number", "integer", "boolean"});
         break;
@@ -150,6 +150,12 @@ class dice {
         break;
       case 20:
         all["propertyNames"] = {{"pattern", pick({"^a", "b"})}};
+        break;
+      case 21:
+        all["minProperties"] = count();
+        break;
+      case 22:
+        all["maxProperties"] = count();
         break;
       default:
         all["x-" + text()] = schema(depth - 1);
