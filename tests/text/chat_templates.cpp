@@ -311,6 +311,24 @@ BOOST_AUTO_TEST_CASE(chains_of_values_that_hold_each_other_are_bounded) {
   BOOST_TEST(mentions(chain("{% set ns.x = [ns.x | select] %}"), "nests"));
 }
 
+BOOST_AUTO_TEST_CASE(trees_that_share_their_branches_are_walked_within_the_limits) {
+  for (auto pair : {"[X,X]", "(X,X)", "{'a':X,'b':X}"}) {
+    auto grown = [&](const std::string& name) {
+      std::string next = pair;
+      for (auto at = next.find('X'); at != std::string::npos; at = next.find('X')) next.replace(at, 1, "ns." + name);
+      return "{% set ns." + name + " = " + next + " %}";
+    };
+    auto tree =
+        "{% set ns = namespace(x=[], y=[]) %}{% for i in range(60) %}" + grown("x") + grown("y") + "{% endfor %}";
+    for (auto walk :
+         {"ns.x", "ns.x == ns.y", "ns.x in [ns.y]", "ns.x | tojson", "[ns.x].index(ns.y)", "'%r' % [ns.x]",
+          "[ns.x, ns.y] | groupby(0) | list", "loop.changed(ns.x), loop.changed(ns.y)", "ns.x is eq ns.y"}) {
+      auto source = tree + "{% for i in [1] %}{{ " + walk + " }}{% endfor %}";
+      BOOST_TEST(refusal(source) != "nothing was refused", pair << ' ' << walk);
+    }
+  }
+}
+
 BOOST_AUTO_TEST_CASE(invalid_utf8_is_replaced_wherever_it_comes_from) {
   std::vector<chat_message> messages{{.role = "us\xFF"
                                               "er",

@@ -309,6 +309,7 @@ std::string representation(renderer& run, const value& what) {
     run.charge(result.size());
     return result;
   }
+  run.charge(nodes_of(what));
   if (auto* items = what.items()) return representation_of(run, *items);
   if (auto* members = what.members()) return representation_of(run, *members);
   if (what.is_undefined()) return "Undefined";
@@ -339,6 +340,7 @@ traced_text as_text(renderer& run, const value& what) {
   if (auto integer = what.integer()) return {std::to_string(*integer), true};
   if (auto number = what.number()) return {spelled(*number), true};
   if (what.items() || what.members()) return {representation(run, what), is_trusted(what)};
+  run.charge(nodes_of(what));
   if (auto* view = what.viewed()) return {representation_of(run, *view), is_trusted(what)};
   run.fail(kind_of(what) + " cannot be written as text");
 }

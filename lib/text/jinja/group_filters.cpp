@@ -24,7 +24,7 @@ value batch(renderer& run, const value& input, const arguments& given) {
   bound.at(0);
   std::vector<value> lines, line;
   for (auto items = items_of(run, input); const auto& item : items->items) {
-    if (are_equal(value(static_cast<std::int64_t>(line.size())), bound.at(0)))
+    if (equal(run, value(static_cast<std::int64_t>(line.size())), bound.at(0)))
       lines.push_back(run.make_list(std::exchange(line, {})));
     line.push_back(item);
   }
@@ -97,7 +97,7 @@ value group_by(renderer& run, const value& input, const arguments& given) {
   for (auto at = keyed.begin(); at != keyed.end();) {
     auto begin = at;
     std::vector<value> items;
-    for (; at != keyed.end() && are_equal(at->folded, begin->folded); ++at) items.push_back(at->item);
+    for (; at != keyed.end() && equal(run, at->folded, begin->folded); ++at) items.push_back(at->item);
     groups.push_back(group_of(run, begin->key, std::move(items)));
   }
   return run.make_list(std::move(groups));

@@ -123,12 +123,14 @@ shared_list items_of(renderer& run, const value& what) {
 }
 
 void require_key(renderer& run, const value& key) {
+  run.charge(nodes_of(key));
   if (!is_key(key)) run.fail(kind_of(key) + " cannot be the key of a dictionary");
 }
 
 value member_of(renderer& run, const value& object, const value& key) {
   if (object.is_undefined()) run.fail(kind_of(object) + ", has no members");
   if (auto* members = object.members()) {
+    run.charge(nodes_of(key));
     auto* found = members->find(key);
     return found ? *found : value();
   }

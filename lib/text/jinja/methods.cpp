@@ -1,6 +1,7 @@
 // The methods of lists, dictionaries, numbers and of what rendering makes. None but a cycler's changes its object.
 #include "text/jinja/callables.hpp"
 #include "text/jinja/conversions.hpp"
+#include "text/jinja/operators.hpp"
 
 #include <algorithm>
 #include <array>
@@ -58,7 +59,7 @@ value index_of(renderer& run, const value& self, const arguments& given) {
   auto size = static_cast<std::int64_t>(items.size());
   auto placed = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size); };
   for (auto i = placed(bound.integer(1, 0)), end = placed(bound.integer(2, size)); i < end; ++i) {
-    if (are_equal(items[static_cast<std::size_t>(i)], bound.at(0))) return i;
+    if (equal(run, items[static_cast<std::size_t>(i)], bound.at(0))) return i;
   }
   bound.at(0);
   run.fail("'index' finds no such item");
@@ -69,7 +70,7 @@ value count_items(renderer& run, const value& self, const arguments& given) {
   refuse_named(run, given, "count");
   std::int64_t count = 0;
   run.charge(items_in(self).size());
-  for (const auto& item : items_in(self)) count += are_equal(item, bound.at(0));
+  for (const auto& item : items_in(self)) count += equal(run, item, bound.at(0));
   bound.at(0);
   return count;
 }
@@ -83,7 +84,7 @@ value has_changed(renderer& run, const value& self, const arguments& given) {
   refuse_named(run, given, "changed");
   auto now = run.make_list(given.positional, true);
   auto& before = run.last_changed(self.loop()->number);
-  if (!before.is_undefined() && are_equal(before, now)) return false;
+  if (!before.is_undefined() && equal(run, before, now)) return false;
   before = now;
   return true;
 }

@@ -154,15 +154,15 @@ int sign(auto left, auto right) { return left < right ? -1 : left > right ? 1 : 
 int order_lists(renderer& run, const list& left, const list& right) {
   auto shared = std::min(left.items.size(), right.items.size());
   for (std::size_t i = 0; i < shared; ++i) {
-    if (!are_equal(left.items[i], right.items[i])) return order(run, left.items[i], right.items[i]);
+    if (!equal(run, left.items[i], right.items[i])) return order(run, left.items[i], right.items[i]);
   }
   return sign(left.items.size(), right.items.size());
 }
 
 /// Visits items until one is equal.
-bool is_generated(generator& from, const value& what) {
+bool is_generated(renderer& run, generator& from, const value& what) {
   while (from.next < from.items->items.size()) {
-    if (are_equal(from.items->items[from.next++], what)) return true;
+    if (equal(run, from.items->items[from.next++], what)) return true;
   }
   return false;
 }
@@ -178,10 +178,11 @@ bool contains(renderer& run, const value& container, const value& what) {
     require_key(run, what);
     return members->find(what) != nullptr;
   }
-  if (auto* from = container.generated()) return is_generated(*from, what);
+  if (auto* from = container.generated()) return is_generated(run, *from, what);
   auto items = items_of(run, container);
   run.charge(items->items.size());
-  return std::any_of(items->items.begin(), items->items.end(), [&](const auto& item) { return are_equal(item, what); });
+  return std::any_of(items->items.begin(), items->items.end(),
+                     [&](const auto& item) { return equal(run, item, what); });
 }
 
 std::int64_t bound(renderer& run, const value& given, std::int64_t otherwise) {
@@ -292,7 +293,7 @@ bool is_known(renderer& run, const value& input, const arguments& given) {
 }
 
 bool has_rest(renderer& run, const value& input, std::int64_t divisor, std::int64_t rest) {
-  return are_equal(calculate(run, arithmetic::modulo, input, value(divisor)), value(rest));
+  return equal(run, calculate(run, arithmetic::modulo, input, value(divisor)), value(rest));
 }
 
 bool is_odd(renderer& run, const value& input, const arguments& given) {
@@ -307,12 +308,14 @@ bool is_even(renderer& run, const value& input, const arguments& given) {
 
 bool is_divisible(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "divisibleby", {"num"});
-  return are_equal(calculate(run, arithmetic::modulo, input, bound.at(0)), value(std::int64_t{0}));
+  return equal(run, calculate(run, arithmetic::modulo, input, bound.at(0)), value(std::int64_t{0}));
 }
 
 bool is_same(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "sameas", {"other"});
-  return input.variant().index() == bound.at(0).variant().index() && are_equal(input, bound.at(0));
+  const auto& other = bound.at(0);
+  if (input.items() || input.members()) return input.items() == other.items() && input.members() == other.members();
+  return input.variant().index() == other.variant().index() && equal(run, input, other);
 }
 
 bool is_in(renderer& run, const value& input, const arguments& given) {
@@ -404,12 +407,17 @@ int order(renderer& run, const value& left, const value& right) {
   run.fail(kind_of(left) + " and " + kind_of(right) + " have no order");
 }
 
+bool equal(renderer& run, const value& left, const value& right) {
+  run.charge(std::min(nodes_of(left), nodes_of(right)));
+  return are_equal(left, right);
+}
+
 bool compare(renderer& run, comparison operation, const value& left, const value& right) {
   switch (operation) {
     case comparison::equal:
-      return are_equal(left, right);
+      return equal(run, left, right);
     case comparison::unequal:
-      return !are_equal(left, right);
+      return !equal(run, left, right);
     case comparison::less:
       return order(run, left, right) < 0;
     case comparison::less_or_equal:

@@ -12,6 +12,7 @@ enum class comparison { equal, unequal, less, less_or_equal, greater, greater_or
 
 value calculate(renderer& run, arithmetic operation, const value& left, const value& right);
 value negated(renderer& run, const value& number);
+bool equal(renderer& run, const value& left, const value& right);
 bool compare(renderer& run, comparison operation, const value& left, const value& right);
 
 /// Below, at or above 0 as left is before, equal to or after right.

@@ -5,6 +5,10 @@
 namespace cogen::text::jinja {
 namespace {
 
+std::size_t sum_of(std::size_t left, std::size_t right) noexcept {
+  return std::min(left + right, std::size_t{1} << 62);
+}
+
 template <typename T>
 const T* shared(const auto& variant) {
   auto* found = std::get_if<std::shared_ptr<const T>>(&variant);
@@ -141,6 +145,7 @@ const value* dictionary::find(std::string_view key) const {
 
 void dictionary::insert(value key, value what) {
   depth_ = std::max(depth_, depth_of(what) + 1);
+  nodes_ = sum_of(nodes_, sum_of(nodes_of(key), nodes_of(what)));
   auto [place, is_new] = places_.try_emplace(key_of(key).value_or(""), items_.size());
   if (is_new) {
     items_.emplace_back(std::move(key), std::move(what));
@@ -208,6 +213,13 @@ std::size_t depth_of(const value& what) noexcept {
   return 0;
 }
 
+std::size_t nodes_of(const value& what) noexcept {
+  if (auto* list = what.items()) return list->nodes;
+  if (auto* members = what.members()) return members->nodes();
+  if (auto* view = what.viewed()) return view->items->nodes;
+  return 1;
+}
+
 std::string kind_of(const value& what) {
   if (auto* missing = std::get_if<undefined>(&what.variant())) {
     return missing->name ? "'" + *missing->name + "', which is undefined" : "an undefined value";
@@ -254,8 +266,12 @@ bool is_trusted(const value& what) {
 
 list make_list(std::vector<value> items, bool is_tuple) {
   std::size_t depth = 0;
-  for (const auto& item : items) depth = std::max(depth, depth_of(item));
-  return {.items = std::move(items), .is_tuple = is_tuple, .depth = depth + 1};
+  std::size_t nodes = 1;
+  for (const auto& item : items) {
+    depth = std::max(depth, depth_of(item));
+    nodes = sum_of(nodes, nodes_of(item));
+  }
+  return {.items = std::move(items), .is_tuple = is_tuple, .depth = depth + 1, .nodes = nodes};
 }
 
 value trusted_text(std::string bytes) { return traced_text(std::move(bytes), true); }

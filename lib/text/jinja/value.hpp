@@ -65,6 +65,7 @@ struct list {
   bool is_tuple = false;
   bool is_group = false;  ///< a tuple of `groupby`, whose items are also called grouper and list
   std::size_t depth = 1;
+  std::size_t nodes = 1;  ///< of the tree that it is: what is in it twice counts twice
 };
 
 class dictionary {
@@ -74,6 +75,7 @@ class dictionary {
   const std::vector<item>& items() const noexcept { return items_; }
   std::size_t size() const noexcept;
   std::size_t depth() const noexcept { return depth_; }
+  std::size_t nodes() const noexcept { return nodes_; }
   const value* find(const value& key) const;
   const value* find(std::string_view key) const;
 
@@ -84,6 +86,7 @@ class dictionary {
   std::vector<item> items_;
   std::map<std::string, std::size_t, std::less<>> places_;
   std::size_t depth_ = 1;
+  std::size_t nodes_ = 1;
 };
 
 /// What `namespace()` makes: the only thing that a template can change. Owned by the rendering, not by values.
@@ -214,9 +217,13 @@ bool is_key(const value& what);
 /// How deep containers nest: 0 for anything else.
 std::size_t depth_of(const value& what) noexcept;
 
+/// How many values a walk through the value meets: 1 for anything but containers. At most 2^62.
+std::size_t nodes_of(const value& what) noexcept;
+
 /// The name of the kind for messages, such as "a text".
 std::string kind_of(const value& what);
 
+/// Walks through both: see nodes_of().
 bool are_equal(const value& left, const value& right);
 
 /// Whether no text inside came from outside of the template.
