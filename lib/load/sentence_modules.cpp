@@ -6,6 +6,7 @@
 #include "load/field_ranges.hpp"
 #include "load/input_file.hpp"
 #include "load/message.hpp"
+#include "load/sentence_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -58,8 +59,23 @@ std::string pooling_mode(const config_fields& fields) {
   fields.refuse(key, "pooling by mean, cls and lasttoken is known");
 }
 
+/// The names of what a module reads and gives, which are those of the whole text unless they are given.
+void check_features(const config_fields& fields) {
+  for (const auto* key : {"module_input_name", "module_output_name"}) {
+    if (fields.string(key, "sentence_embedding") != "sentence_embedding")
+      fields.refuse(key, "sentence_embedding is known");
+  }
+}
+
+std::string read_pooling(const config_fields& fields, const std::filesystem::path& model) {
+  if (!fields.boolean("include_prompt", true) && !read_default_prompt(model).empty())
+    fields.refuse("include_prompt", "a prompt that is left out of pooling is not known");
+  return pooling_mode(fields);
+}
+
 dense_module read_dense(const std::filesystem::path& folder, std::string path) {
   const auto fields = settings_of(folder / path);
+  check_features(fields);
   const auto function = fields.string("activation_function", "torch.nn.modules.activation.Tanh");
   const bool tanh = function.ends_with(".Tanh");
   if (!tanh && !function.ends_with(".Identity")) fields.refuse("activation_function", "Tanh and Identity are known");
@@ -77,7 +93,7 @@ sentence_modules read_modules(const json::field& modules, const std::filesystem:
     const auto type = class_of(module);
     if (found.normalize) refuse(module.path(), "it follows a normalization, which is read as the last module");
     if (type == "Pooling")
-      found.pooling = pooling_mode(settings_of(folder / path_of(module)));
+      found.pooling = read_pooling(settings_of(folder / path_of(module)), folder);
     else if (type == "Dense")
       found.dense.push_back(read_dense(folder, path_of(module)));
     else if (type == "Normalize")
@@ -88,14 +104,35 @@ sentence_modules read_modules(const json::field& modules, const std::filesystem:
   return found;
 }
 
-}  // namespace
-
-std::optional<sentence_modules> read_sentence_modules(const std::filesystem::path& folder) {
+/// What `read` makes of modules.json, if there is one.
+template <class Read>
+auto read_list(const std::filesystem::path& folder, Read read)
+    -> std::optional<decltype(read(std::declval<json::field>()))> {
   const auto file = folder / "modules.json";
   if (!is_there(file)) return std::nullopt;
   const auto text = read_text(file, largest_file);
   const auto root = read_json([&] { return json::parse_with_unique_keys(text, file.string()); });
-  return read_json([&] { return read_modules(json::field(root, file.string()), folder); });
+  return read_json([&] { return read(json::field(root, file.string())); });
+}
+
+}  // namespace
+
+std::optional<sentence_modules> read_sentence_modules(const std::filesystem::path& folder) {
+  return read_list(folder, [&](const json::field& modules) { return read_modules(modules, folder); });
+}
+
+void check_scoring_modules(const std::filesystem::path& folder) {
+  (void)read_list(folder, [&](const json::field& modules) {
+    for (std::size_t i = 0; i < modules.array().size(); ++i) {
+      const auto module = modules.element(i);
+      if (class_of(module) != "Transformer")
+        refuse(module.path(), "it is a module {}; a model that scores pairs has a Transformer alone",
+               in_quotes(class_of(module)));
+    }
+    if (!read_default_prompt(folder).empty())
+      refuse(modules.path(), "a model that scores pairs has a default prompt, which is not known");
+    return 0;
+  });
 }
 
 }  // namespace cogen::load

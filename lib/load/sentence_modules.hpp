@@ -28,4 +28,7 @@ struct sentence_modules {
 /// pooling, dense layers, normalization.
 std::optional<sentence_modules> read_sentence_modules(const std::filesystem::path& folder);
 
+/// Throws load_error where a model that scores pairs has modules behind the transformer, or a prompt.
+void check_scoring_modules(const std::filesystem::path& folder);
+
 }  // namespace cogen::load

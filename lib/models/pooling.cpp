@@ -28,7 +28,10 @@ pooling_spec pooled_by(const load::sentence_modules& modules) {
 }  // namespace
 
 model_spec with_pooling(model_spec spec, const load::checkpoint& files) {
-  if (spec.pooling && spec.pooling->scores) return spec;
+  if (spec.pooling && spec.pooling->scores) {
+    if (!files.fields().is_gguf()) load::check_scoring_modules(files.path());
+    return spec;
+  }
   if (files.fields().is_gguf()) return pooled_as_gguf(std::move(spec), files);
   if (const auto modules = load::read_sentence_modules(files.path())) spec.pooling = pooled_by(*modules);
   return spec;

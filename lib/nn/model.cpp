@@ -19,6 +19,7 @@
 #include <numeric>
 #include <optional>
 #include <stdexcept>
+#include <variant>
 #include <vector>
 
 namespace cogen {
@@ -216,6 +217,20 @@ bool model::generates() const noexcept { return network_->generates(); }
 bool model::scores_pairs() const noexcept { return network_->pooling() && network_->pooling()->scores(); }
 
 std::int64_t model::embedding_width() const noexcept { return network_->pooling() ? network_->pooling()->width() : 0; }
+
+encoder_text model::tokenize(const encoder_input& input) const {
+  if (const auto* tokens = std::get_if<encoder_text>(&input)) return *tokens;
+  if (!has_tokenizer()) throw std::invalid_argument("the input is text, and this model has no tokenizer: give tokens");
+  encoder_text read;
+  if (const auto* pair = std::get_if<text_pair>(&input)) {
+    read = tokenizer().encode(*pair);
+    if (scores_pairs() && text_->pair_cut) nn::cut_text(read, *text_->pair_cut);
+  } else if (const auto& text = std::get<std::string>(input); !text.empty()) {
+    read.tokens = tokenizer().encode(text_->prompt + text, {.add_special = true});
+    if (text_->cut) nn::cut_text(read, *text_->cut);
+  }
+  return read;
+}
 
 at::Tensor model::embed(std::span<const encoder_text> texts, workspace& workspace) const {
   if (embedding_width() == 0) throw std::logic_error(fmt::format("this {} model does not embed", config_.family));

@@ -1,8 +1,10 @@
 #include "nn/model_text.hpp"
 
 #include "load/config_fields.hpp"
+#include "load/sentence_text.hpp"
 #include "text/tokenizer_spec.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <set>
@@ -56,13 +58,39 @@ std::vector<token> all_ends(const std::vector<token>& of_config, const std::vect
   return {ends.begin(), ends.end()};
 }
 
-std::unique_ptr<const text::tokenizer> make_tokenizer(const load::checkpoint& files, const load::model_config& config,
-                                                      const std::optional<std::string>& chat_template) {
-  if (!has_tokenizer(files)) return nullptr;
-  auto spec = std::visit([](const auto& source) { return spec_of(source); }, files.tokenizer());
+void add_lowercase(text::tokenizer_spec& spec) {
+  const text::normalizer_step lowercase = text::unicode_form::lowercase;
+  const auto is_lowercase = [](const text::normalizer_step& step) {
+    const auto* form = std::get_if<text::unicode_form>(&step);
+    return form && *form == text::unicode_form::lowercase;
+  };
+  if (std::ranges::none_of(spec.normalizer, is_lowercase)) spec.normalizer.insert(spec.normalizer.begin(), lowercase);
+}
+
+/// What Sentence Transformers' files say of texts.
+void add_sentence_text(const load::tokenizer_files& source, const load::checkpoint& files,
+                       const load::model_config& config, text::tokenizer_spec& spec, model_text& read) {
+  const auto settings =
+      load::read_sentence_text(files.path(), source.tokenizer_config_json.value_or(""), config.max_positions);
+  if (settings.lowercase) add_lowercase(spec);
+  read.prompt = settings.prompt;
+  read.pair_cut = {
+      .most_tokens = static_cast<std::size_t>(settings.most_tokens),
+      .keeps_end = settings.keeps_end,
+      .special = {.before = spec.prefix.size(), .between = spec.between_pair.size(), .after = spec.suffix.size()}};
+  if (settings.has_modules) read.cut = read.pair_cut;
+}
+
+void read_tokenizer(const load::checkpoint& files, const load::model_config& config,
+                    const std::optional<std::string>& chat_template, model_text& read) {
+  if (!has_tokenizer(files)) return;
+  const auto source = files.tokenizer();
+  auto spec = std::visit([](const auto& given) { return spec_of(given); }, source);
   spec.eos = all_ends(config.eos, spec.eos);
   if (chat_template) spec.chat_template = *chat_template;
-  return std::make_unique<const text::tokenizer>(std::move(spec));
+  if (const auto* folder = std::get_if<load::tokenizer_files>(&source))
+    add_sentence_text(*folder, files, config, spec, read);
+  read.tokenizer = std::make_unique<const text::tokenizer>(std::move(spec));
 }
 
 }  // namespace
@@ -71,7 +99,8 @@ text::tokenizer gguf_tokenizer_of(const load::gguf_tokenizer& source) { return t
 
 model_text read_text(const load::checkpoint& files, const load::model_config& config,
                      const std::optional<std::string>& chat_template) {
-  model_text read{.tokenizer = make_tokenizer(files, config, chat_template), .chat = nullptr, .chat_error = {}};
+  model_text read;
+  read_tokenizer(files, config, chat_template, read);
   if (!read.tokenizer || read.tokenizer->chat_template().empty()) return read;
   try {
     read.chat = std::make_unique<const text::chat_template>(read.tokenizer->chat_template());

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "nn/text_cut.hpp"
+
 #include <cogen/load/checkpoint.hpp>
 #include <cogen/text/chat_template.hpp>
 #include <cogen/text/tokenizer.hpp>
@@ -15,6 +17,9 @@ struct model_text {
   std::unique_ptr<const text::tokenizer> tokenizer;  // null: it was stored without one
   std::unique_ptr<const text::chat_template> chat;   // null: it has none, or an unsupported one
   std::string chat_error;                            // what is unsupported
+  std::optional<text_cut> pair_cut = {};             // of pairs that are scored
+  std::optional<text_cut> cut = {};                  // of texts, where the folder is one of Sentence Transformers
+  std::string prompt = {};                           // before each text
 };
 
 /// The tokenizer in a GGUF file. Throws std::invalid_argument for an unsupported one.

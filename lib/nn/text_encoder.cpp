@@ -13,19 +13,6 @@ namespace cogen::nn {
 
 namespace {
 
-const text::tokenizer& tokenizer_of(const model& model) {
-  if (model.has_tokenizer()) return model.tokenizer();
-  throw std::invalid_argument("the input is text, and this model has no tokenizer: give tokens");
-}
-
-encoder_text tokens_of(const encoder_input& input, const model& model) {
-  if (const auto* tokens = std::get_if<encoder_text>(&input)) return *tokens;
-  if (const auto* pair = std::get_if<text_pair>(&input)) return tokenizer_of(model).encode(*pair);
-  const auto& text = std::get<std::string>(input);
-  if (text.empty()) return {};
-  return {.tokens = tokenizer_of(model).encode(text, {.add_special = true})};
-}
-
 bool is_pair(const encoder_input& input) {
   const auto* tokens = std::get_if<encoder_text>(&input);
   return tokens ? tokens->second.has_value() : std::holds_alternative<text_pair>(input);
@@ -43,7 +30,7 @@ encoder_text text_encoder::read(const encoder_input& input) const {
   if (is_pair(input) != model_->scores_pairs())
     throw std::invalid_argument(model_->scores_pairs() ? "the input is one text; this model scores pairs"
                                                        : "the input is a pair of texts; this model embeds each alone");
-  auto text = tokens_of(input, *model_);
+  auto text = model_->tokenize(input);
   check_text(text, model_->config());
   check_second(text);
   return text;

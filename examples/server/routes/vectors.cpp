@@ -39,18 +39,14 @@ std::string base64(std::span<const float> values) {
   return result;
 }
 
-/// Counts the tokens of a text as the model reads it.
-struct token_counter {
-  const cogen::text::tokenizer& tokens;
-
-  std::size_t operator()(const std::string& text) const { return tokens.encode(text, {.add_special = true}).size(); }
-  std::size_t operator()(const cogen::text_pair& pair) const { return tokens.encode(pair).tokens.size(); }
-  std::size_t operator()(const cogen::encoder_text& text) const { return text.tokens.size(); }
-};
-
-json::object usage_of(const served_model& model, const std::vector<cogen::encoder_input>& texts) {
+/// Tokenizes each text as the model reads it, and counts its tokens.
+json::object tokenize(const served_model& model, std::vector<cogen::encoder_input>& texts) {
   std::size_t count = 0;
-  for (const auto& text : texts) count += std::visit(token_counter{model.tokenizer()}, text);
+  for (auto& text : texts) {
+    auto tokens = model.model->tokenize(text);
+    count += tokens.tokens.size();
+    text = std::move(tokens);
+  }
   return {{"prompt_tokens", count}, {"total_tokens", count}};
 }
 
@@ -87,7 +83,7 @@ net::awaitable<void> embeddings(call& client) {
   if (const auto wanted = body.count("dimensions", 1); wanted && *wanted != model->model->embedding_width())
     body.refuse("dimensions", fmt::format("{}", model->model->embedding_width()));
   auto texts = inputs_of(body);
-  const auto usage = usage_of(*model, texts);
+  const auto usage = tokenize(*model, texts);
   const auto vectors = co_await model->engine->async_embed(std::move(texts));
   json::array data;
   for (const auto& vector : vectors) {
@@ -108,7 +104,7 @@ net::awaitable<void> rerank(call& client) {
   std::vector<cogen::encoder_input> pairs;
   for (const auto& document : body.required_array("documents"))
     pairs.emplace_back(cogen::text_pair{query, text_of_document(body, document)});
-  const auto usage = usage_of(*model, pairs);
+  const auto usage = tokenize(*model, pairs);
   const auto most = static_cast<std::size_t>(body.count("top_n", 1).value_or(static_cast<int>(pairs.size())));
   const auto scores = co_await model->engine->async_score(std::move(pairs));
   std::vector<std::size_t> order(scores.size());

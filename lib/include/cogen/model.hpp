@@ -171,6 +171,12 @@ class model {
   bool scores_pairs() const noexcept;             ///< embed() gives a pair's score, which is one number
   std::int64_t embedding_width() const noexcept;  ///< numbers in a vector; 0: the model does not embed
 
+  /// The tokens that engines read of an input. As Sentence Transformers does, a pair that is scored, and a text of a
+  /// folder with a modules.json, is cut at the folder's `max_seq_length`, else at the tokenizer's `model_max_length` or
+  /// the model's positions; special tokens stay, and the folder's default prompt stands before a text. Tokens stay as
+  /// they are. Throws std::invalid_argument for text where the model has no tokenizer.
+  encoder_text tokenize(const encoder_input& input) const;
+
   /// One vector of each text, [texts, embedding_width()] float32: hidden states, pooled as the model's files say. A
   /// text's vector is bitwise independent of the others and of threads. Texts are read in one pass, whole.
   /// Thread-safe for different workspaces. Throws std::logic_error for a model that does not embed, std::length_error
