@@ -39,6 +39,7 @@ class ebnf_parser {
     for (skip_space(); !rest_.empty(); skip_space()) {
       if (rest_.front() == ')') throw grammar_error("the grammar has a ) without its (");
       const auto name = take_name();
+      take_capture();
       skip_space();
       if (name.empty() || !take("::=")) refuse("has no rule, written name ::= ..., where one is expected: ");
       if (!rules.emplace(name, alternatives()).second)
@@ -65,6 +66,12 @@ class ebnf_parser {
       rest_.remove_prefix(space);
       if (!rest_.starts_with('#')) return;
     }
+  }
+
+  void take_capture() {
+    if (!limits_.patterns || !take("[capture=\"")) return;
+    quoted('"');
+    if (!take("]")) refuse("has a capture without its ] at ");
   }
 
   static bool begins_name(char byte) { return std::isalpha(static_cast<unsigned char>(byte)) || byte == '_'; }
@@ -117,11 +124,11 @@ class ebnf_parser {
     if (name.empty()) refuse("is malformed at ");
     if (limits_.patterns && name == "Regex" && take("(\"")) return pattern();
     if (limits_.patterns && name == "Token" && take("(")) return control_token();
-    if (rest_.starts_with('(') || rest_.starts_with('['))
+    if (rest_.starts_with('(') || (rest_.starts_with('[') && !(limits_.patterns && rest_.starts_with("[capture="))))
       throw grammar_error("the grammar uses " + cogen::json::in_quotes(name) +
                           " with arguments, which is not supported");
     skip_space();
-    if (rest_.starts_with("::=")) {
+    if (rest_.starts_with("::=") || (limits_.patterns && rest_.starts_with("[capture="))) {
       rest_ = before;
       return std::nullopt;
     }

@@ -1,5 +1,6 @@
 // The items of arrays.
 #include "grammar/counted_repetition.hpp"
+#include "grammar/distinct_strings.hpp"
 #include "grammar/item_sequences.hpp"
 #include "grammar/schema_writer.hpp"
 
@@ -41,14 +42,12 @@ std::optional<std::string> schema_writer::array(const schema_case& applied) {
   if (count.least > count.most) return std::nullopt;
   if (count.least > max_items)
     cases_.refuse(applied, {"minItems"}, "minItems is supported up to " + std::to_string(max_items) + " items");
-  std::optional<std::string> content;
-  if (!contained_of(applied).empty()) {
-    content = items_with_contained(applied, prefix, count);
-  } else if (asks_for_distinct_items(applied) && count.most > 1) {
-    content = distinct_items(applied, prefix, count);
-  } else {
-    content = count.most == 0 ? literal("") : items(applied, 0, prefix, count);
+  if (contained_of(applied).empty() && asks_for_distinct_items(applied) && count.most > 1) {
+    const auto opened = distinct_items(applied, prefix, count);
+    return opened ? std::optional(sequence({*opened, literal("]")})) : std::nullopt;
   }
+  const auto content = contained_of(applied).empty() ? std::optional(items(applied, 0, prefix, count))
+                                                     : items_with_contained(applied, prefix, count);
   if (!content) return std::nullopt;
   return sequence({literal("["), "ws", *content, literal("]")});
 }
@@ -100,13 +99,40 @@ std::optional<std::string> schema_writer::items_with_contained(const schema_case
 
 std::optional<std::string> schema_writer::distinct_items(const schema_case& applied, std::size_t prefix,
                                                          repetition count) {
-  const auto values = prefix == 0 ? listed_values(cases_.item_of(applied, 0)) : std::nullopt;
-  if (!values)
-    cases_.refuse(applied, {"uniqueItems"},
-                  "the keyword \"uniqueItems\" is supported for items whose values the schema lists");
+  const auto item = cases_.item_of(applied, 0);
+  const auto values = prefix == 0 ? listed_values(item) : std::nullopt;
+  if (!values && (prefix > 0 || !are_endless_strings(item)))
+    cases_.refuse(
+        applied, {"uniqueItems"},
+        "the keyword \"uniqueItems\" is supported for items whose values the schema lists, and for strings of any "
+        "content");
+  if (!values) return distinct_strings_of(rule_of(item), count);
   std::vector<std::string> written;
   for (const auto& each : *values) written.push_back(sequence({ebnf_of_value(each), "ws"}));
-  return kept(applied, {"uniqueItems"}, [&] { return add_distinct_items(written, count, rules_); });
+  const auto items = kept(applied, {"uniqueItems"}, [&] { return add_distinct_items(written, count, rules_); });
+  if (!items) return std::nullopt;
+  return sequence({literal("["), "ws", *items});
+}
+
+std::string schema_writer::distinct_strings_of(const std::string& item, repetition count) {
+  const auto open = rules_.new_name(array_capture);
+  rules_.add(open + "[capture=\"" + open + "\"]", literal("["));
+  const auto one = sequence({item, "ws"});
+  const auto more = counted(sequence({separator, one}), {less(count.least, 1), less(count.most, 1)}, rules_);
+  const auto all = sequence({one, more});
+  return sequence({open, "ws", count.least == 0 ? optional(all) : all});
+}
+
+/// Each of them may go on, whatever it has to differ from.
+bool schema_writer::are_endless_strings(const schema_set& schemas) {
+  const auto cases = cases_.expand(schemas);
+  return !cases.empty() && std::ranges::all_of(cases, [&](const schema_case& each) {
+    const auto is_other = [&](value_type type) { return type != value_type::string && cases_.allows(each, type); };
+    if (cases_.values_of(each) || std::ranges::any_of(all_value_types, is_other)) return false;
+    const auto strings = cases_.strings_of(each);
+    return strings.lengths.most == repetition::unlimited && strings.patterns.empty() && strings.denied.empty() &&
+           strings.excluded.empty();
+  });
 }
 
 std::optional<std::vector<json::value>> schema_writer::listed_values(const schema_set& schemas) {

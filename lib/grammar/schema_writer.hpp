@@ -82,8 +82,10 @@ class schema_writer {
   std::string items(const schema_case& applied, std::size_t done, std::size_t prefix, repetition count);
   /// Items of which some are valid by `contains`.
   std::optional<std::string> items_with_contained(const schema_case& applied, std::size_t prefix, repetition count);
-  /// Items of which no two are equal.
+  /// Items of which no two are equal, with what opens them.
   std::optional<std::string> distinct_items(const schema_case& applied, std::size_t prefix, repetition count);
+  std::string distinct_strings_of(const std::string& item, repetition count);
+  bool are_endless_strings(const schema_set& schemas);
   /// The values that schemas leave; none if there are others than those they list.
   std::optional<std::vector<boost::json::value>> listed_values(const schema_set& schemas);
 

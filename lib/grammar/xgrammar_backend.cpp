@@ -1,4 +1,5 @@
 #include "grammar/backend.hpp"
+#include "grammar/distinct_strings.hpp"
 #include "grammar/grammar_error.hpp"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 #include <xgrammar/xgrammar.h>
@@ -49,8 +51,12 @@ auto matched(const Call& call) {
 
 class xgrammar_guide : public guide {
  public:
-  xgrammar_guide(xgrammar::GrammarMatcher matcher, std::shared_ptr<const text::tokenizer> tokens)
-      : matcher_(std::move(matcher)), tokens_(std::move(tokens)) {}
+  /// `quoting`: the tokens with a quote, if the grammar captures strings that have to be distinct.
+  xgrammar_guide(xgrammar::GrammarMatcher matcher, std::shared_ptr<const text::tokenizer> tokens,
+                 std::shared_ptr<const std::vector<token>> quoting, std::string_view begun)
+      : matcher_(std::move(matcher)), tokens_(std::move(tokens)), quoting_(std::move(quoting)), text_(begun) {
+    find_strings(0);
+  }
 
   bool allow(std::span<std::uint64_t> tokens) override {
     if (tokens.size() * word_bits < tokens_->size())
@@ -68,12 +74,24 @@ class xgrammar_guide : public guide {
                   .byte_offset = 0};
     matched([&] { return matcher_.FillNextTokenBitmask(&bits); });
     clear_beyond_vocabulary(tokens);
+    if (strings_.is_open())
+      for (const auto id : *quoting_) {
+        auto& word = tokens[static_cast<std::size_t>(id) / word_bits];
+        const auto bit = std::uint64_t{1} << static_cast<std::size_t>(id) % word_bits;
+        if ((word & bit) != 0 && strings_.would_repeat(tokens_->token_bytes(id))) word &= ~bit;
+      }
     return true;
   }
 
   void accept(token next) override {
-    if (!matcher_.IsTerminated() && matched([&] { return matcher_.AcceptToken(next); })) {
+    const bool repeats = strings_.is_open() && is_known(next) && strings_.would_repeat(tokens_->token_bytes(next));
+    if (!repeats && !matcher_.IsTerminated() && matched([&] { return matcher_.AcceptToken(next); })) {
       ++accepted_;
+      if (quoting_) {
+        steps_.push_back({text_.size(), opened_});
+        if (!tokens_->is_special(next)) text_ += tokens_->token_bytes(next);
+        find_strings(steps_.back().length);
+      }
       return;
     }
     throw std::invalid_argument("token " + std::to_string(next) + " is not allowed by the grammar");
@@ -85,10 +103,19 @@ class xgrammar_guide : public guide {
                                   " tokens cannot roll back " + std::to_string(tokens));
     if (tokens > 0) matcher_.Rollback(tokens);
     accepted_ -= tokens;
+    if (!quoting_ || tokens == 0) return;
+    steps_.resize(steps_.size() - static_cast<std::size_t>(tokens) + 1);
+    text_.resize(steps_.back().length);
+    opened_ = steps_.back().opened;
+    steps_.pop_back();
+    find_strings(text_.size());
   }
 
   std::unique_ptr<guide> clone() const override {
-    auto copy = std::make_unique<xgrammar_guide>(matcher_.Fork(), tokens_);
+    auto copy = std::make_unique<xgrammar_guide>(matcher_.Fork(), tokens_, quoting_, text_);
+    copy->steps_ = steps_;
+    copy->opened_ = opened_;
+    copy->strings_ = strings_;
     copy->accepted_ = accepted_;
     return copy;
   }
@@ -96,7 +123,7 @@ class xgrammar_guide : public guide {
   bool is_complete() const override { return matcher_.IsTerminated() || matcher_.IsCompleted(); }
 
   std::vector<token> forced() override {
-    if (matcher_.IsTerminated()) return {};
+    if (matcher_.IsTerminated() || strings_.is_open()) return {};
     const auto text = matched([&] { return matcher_.FindJumpForwardString(); });
     if (text.empty()) return {};
     auto tokens = tokens_->encode(text);
@@ -120,21 +147,57 @@ class xgrammar_guide : public guide {
     return true;
   }
 
+  bool is_known(token id) const { return id >= 0 && static_cast<std::size_t>(id) < tokens_->size(); }
+
+  /// The last array of distinct strings: how many came so far, and where in the text the token is that opened it.
+  struct opened_array {
+    std::size_t count = 0;
+    std::size_t from = 0;
+    std::size_t to = 0;
+  };
+
+  /// What was before a token.
+  struct step {
+    std::size_t length;
+    opened_array opened;
+  };
+
+  /// After the text has got longer from a place on.
+  void find_strings(std::size_t from) {
+    if (!quoting_) return;
+    const auto count = static_cast<std::size_t>(
+        std::ranges::count_if(matched([&] { return matcher_.GetCaptures(); }),
+                              [](const auto& each) { return each.first.starts_with(array_capture); }));
+    if (count > opened_.count) opened_ = {count, from, text_.size()};
+    const auto place = last_array(text_);
+    const bool is_distinct = opened_.count > 0 && place >= opened_.from && place < opened_.to;
+    strings_ = is_distinct ? distinct_strings(std::string_view(text_).substr(place + 1)) : distinct_strings();
+  }
+
   xgrammar::GrammarMatcher matcher_;
   std::shared_ptr<const text::tokenizer> tokens_;
+  std::shared_ptr<const std::vector<token>> quoting_;
+  std::string text_;  // as far as it matters for distinct strings
+  std::vector<step> steps_;
+  opened_array opened_;
+  distinct_strings strings_;
   int accepted_ = 0;
 };
 
 class xgrammar_grammar : public compiled_grammar {
  public:
-  xgrammar_grammar(xgrammar::CompiledGrammar grammar, std::shared_ptr<const text::tokenizer> tokens)
-      : grammar_(std::move(grammar)), tokens_(std::move(tokens)), bytes_(grammar_.MemorySizeBytes()) {}
+  xgrammar_grammar(xgrammar::CompiledGrammar grammar, std::shared_ptr<const text::tokenizer> tokens,
+                   std::shared_ptr<const std::vector<token>> quoting)
+      : grammar_(std::move(grammar)),
+        tokens_(std::move(tokens)),
+        quoting_(std::move(quoting)),
+        bytes_(grammar_.MemorySizeBytes()) {}
 
   std::unique_ptr<guide> start(std::string_view begun) const override {
     xgrammar::GrammarMatcher matcher(grammar_);
     if (!begun.empty() && !matched([&] { return matcher.AcceptString(std::string(begun)); }))
       throw std::invalid_argument("the grammar has no text that begins like this");
-    return std::make_unique<xgrammar_guide>(std::move(matcher), tokens_);
+    return std::make_unique<xgrammar_guide>(std::move(matcher), tokens_, quoting_, begun);
   }
 
   std::size_t bytes() const noexcept override { return bytes_; }
@@ -144,6 +207,7 @@ class xgrammar_grammar : public compiled_grammar {
  private:
   xgrammar::CompiledGrammar grammar_;
   std::shared_ptr<const text::tokenizer> tokens_;
+  std::shared_ptr<const std::vector<token>> quoting_;
   std::size_t bytes_;
 };
 
@@ -158,14 +222,26 @@ xgrammar::TokenizerInfo vocabulary_of(const text::tokenizer& tokens) {
   return {bytes, xgrammar::VocabType::RAW, std::nullopt, stops};
 }
 
+std::vector<token> tokens_with_quotes(const text::tokenizer& tokens) {
+  std::vector<token> found;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    const auto id = static_cast<token>(i);
+    if (!tokens.is_special(id) && tokens.token_bytes(id).find('"') != std::string_view::npos) found.push_back(id);
+  }
+  return found;
+}
+
 class xgrammar_backend : public backend {
  public:
   explicit xgrammar_backend(std::shared_ptr<const text::tokenizer> tokens)
-      : tokens_(std::move(tokens)), compiler_(vocabulary_of(*tokens_), 1, true, rule_cache_bytes) {}
+      : tokens_(std::move(tokens)),
+        compiler_(vocabulary_of(*tokens_), 1, true, rule_cache_bytes),
+        quoting_(std::make_shared<const std::vector<token>>(tokens_with_quotes(*tokens_))) {}
 
   std::shared_ptr<compiled_grammar> compile(const std::string& ebnf) override {
     return guarded<grammar_error>("the grammar is malformed, or cannot be compiled", [&] {
-      return std::make_shared<xgrammar_grammar>(compiler_.CompileGrammar(ebnf), tokens_);
+      const bool captures = ebnf.find("[capture=") != std::string::npos;
+      return std::make_shared<xgrammar_grammar>(compiler_.CompileGrammar(ebnf), tokens_, captures ? quoting_ : nullptr);
     });
   }
 
@@ -175,6 +251,7 @@ class xgrammar_backend : public backend {
 
   std::shared_ptr<const text::tokenizer> tokens_;
   xgrammar::GrammarCompiler compiler_;
+  std::shared_ptr<const std::vector<token>> quoting_;
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
+
 using namespace cogen;
 using namespace cogen::grammar;
 
@@ -88,10 +90,10 @@ BOOST_AUTO_TEST_CASE(listed_properties_are_counted) {
         {"{}", R"({"a":1})", R"({"a":1,"b":1,"c":1,"d":1})"});
   check(closed(R"("required": ["d"], "maxProperties": 2)").c_str(), {R"({"d":1})", R"({"b":1,"d":1})"},
         {R"({"a":1,"b":1})", R"({"a":1,"b":1,"d":1})"});
-  check(
-      R"({"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": {"type": "null"}, "minProperties": 2})",
-      {R"({"a":1,"b":1})", R"({"a":1,"c":null})", R"({"a":1,"b":1,"c":null,"d":null})"},
-      {R"({"a":1})", R"({"c":null})"});
+  check(R"({"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": {"type": "null"},
+            "minProperties": 2})",
+        {R"({"a":1,"b":1})", R"({"a":1,"c":null})", R"({"a":1,"b":1,"c":null,"d":null})"},
+        {R"({"a":1})", R"({"c":null})"});
 }
 
 BOOST_AUTO_TEST_CASE(names_have_patterns) {
@@ -155,6 +157,31 @@ BOOST_AUTO_TEST_CASE(items_are_distinct) {
   check(R"({"type": "array", "uniqueItems": true, "items": {"type": ["boolean", "null"]}})",
         {"[]", "[true,null,false]"}, {"[true,true]", "[0]"});
   check(R"({"type": "array", "uniqueItems": false, "items": {"const": 1}})", {"[1,1]"}, {"[2]"});
+}
+
+BOOST_AUTO_TEST_CASE(strings_are_distinct_in_their_array) {
+  const auto* schema = R"({"type": "object", "required": ["a", "b"], "properties": {
+      "a": {"type": "array", "uniqueItems": true, "items": {"type": "string"}, "minItems": 1, "maxItems": 4},
+      "b": {"type": "array", "items": {"type": "array", "uniqueItems": true,
+                                       "items": {"type": "string", "minLength": 1}}},
+      "c": {"type": "array", "items": {"type": "string"}}}})";
+  check(schema,
+        {R"({"a":["x"],"b":[]})", R"({"a":["x","y","xy",""],"b":[["x"],["x","y"],[]],"c":["x","x"]})",
+         R"({"a":["x" , "]","["],"b":[]})", R"({"a":["\"","\\"],"b":[["a\"","a"]]})"},
+        {R"({"a":["x","x"],"b":[]})", R"({"a":["x","y","x"],"b":[]})", R"({"a":["x","\u0078"],"b":[]})",
+         R"({"a":["x"],"b":[["x","y"],["x","x"]]})", R"({"a":[],"b":[]})", R"({"a":["","",""],"b":[]})",
+         R"({"a":["]","]"],"b":[]})"});
+  const auto place = compiled(json_schema(schema))->start();
+  accept_bytes(*place, R"({"a":["ab","abc","ab)");
+  const auto ids = allowed(*place);
+  BOOST_TEST(ids == allowed_by_trying(*place), boost::test_tools::per_element());
+  BOOST_TEST(std::ranges::count(ids, token{'"'}) == 0);
+  accept_bytes(*place, "d\"");
+  place->roll_back(2);
+  BOOST_TEST(allowed(*place) == ids, boost::test_tools::per_element());
+  BOOST_TEST(allowed(*place->clone()) == ids, boost::test_tools::per_element());
+  accept_bytes(*place, "d\"],\"b\":[]}");
+  BOOST_TEST(place->is_complete());
 }
 
 BOOST_AUTO_TEST_CASE(patterns_hold_together_or_not) {
