@@ -311,6 +311,25 @@ BOOST_AUTO_TEST_CASE(chains_of_values_that_hold_each_other_are_bounded) {
   BOOST_TEST(mentions(chain("{% set ns.x = [ns.x | select] %}"), "nests"));
 }
 
+BOOST_AUTO_TEST_CASE(looking_at_long_texts_counts) {
+  for (auto look :
+       {"a | length", "a.startswith(a)", "a == b", "a < b", "a is lower", "a.isalpha()", "a.find(b)", "a in b",
+        "{'x': 1}[a]", "a.strip(b)", "a.istitle()", "a.removeprefix(b)", "a.count('b')", "'b' in a"}) {
+    auto source = "{% set a = 'a' * 100000 %}{% set b = 'a' * 99999 + 'a' %}{% for i in range(1000) %}{% if " +
+                  std::string(look) + " %}{% endif %}{% endfor %}";
+    BOOST_TEST(mentions(refusal(source, {}, {.max_bytes = 2 << 20}), "bytes"), look);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(long_parts_of_long_texts_are_found_in_linear_time) {
+  auto repeats = "{% set a = 'a' * 1000000 %}{% set b = 'a' * 500000 %}";
+  for (auto look : {"a.find(b + 'c')", "a.rfind('c' + b)", "(b + 'c') in a", "a.split(b + 'c') | length",
+                    "a.rsplit('c' + b) | length", "a.replace(b + 'c', '') | length", "a.count(b + 'c')",
+                    "a.strip('c' * 1000000 + 'a') | length", "a.rpartition('c' + b)[0]"}) {
+    BOOST_TEST(rendered(repeats + ("{{ " + std::string(look)) + " }}").size() < 9u, look);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(trees_that_share_their_branches_are_walked_within_the_limits) {
   for (auto pair : {"[X,X]", "(X,X)", "{'a':X,'b':X}"}) {
     auto grown = [&](const std::string& name) {

@@ -172,7 +172,7 @@ bool contains(renderer& run, const value& container, const value& what) {
     auto* part = what.text();
     if (!part) run.fail("only a text can be in a text, not " + kind_of(what));
     run.charge(text->size() / 16);
-    return text->bytes().find(part->bytes()) != std::string::npos;
+    return first_place(text->bytes(), part->bytes()) != std::string::npos;
   }
   if (auto* members = container.members()) {
     require_key(run, what);
@@ -327,6 +327,7 @@ template <std::string (*Change)(std::string_view), std::string (*Other)(std::str
 bool is_in_case(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "letter case", {});
   auto text = as_text(run, input);
+  run.charge(text.size());
   return Change(text.bytes()) == text.bytes() && Other(text.bytes()) != text.bytes();
 }
 
@@ -402,7 +403,10 @@ value negated(renderer& run, const value& number) {
 int order(renderer& run, const value& left, const value& right) {
   if (auto a = left.integer(), b = right.integer(); a && b) return sign(*a, *b);
   if (auto a = left.number(), b = right.number(); a && b) return sign(*a, *b);
-  if (auto *a = left.text(), *b = right.text(); a && b) return a->bytes().compare(b->bytes());
+  if (auto *a = left.text(), *b = right.text(); a && b) {
+    run.charge(std::min(nodes_of(left), nodes_of(right)));
+    return a->bytes().compare(b->bytes());
+  }
   if (auto *a = left.items(), *b = right.items(); a && b && a->is_tuple == b->is_tuple) return order_lists(run, *a, *b);
   run.fail(kind_of(left) + " and " + kind_of(right) + " have no order");
 }

@@ -23,6 +23,7 @@ void require_list(renderer& run, const value& input, const char* callee) {
 
 value length(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "length", {});
+  run.charge(input.text() ? nodes_of(input) : 0);
   if (auto* text = input.text()) return static_cast<std::int64_t>(character_count(text->bytes()));
   if (auto* members = input.members()) return static_cast<std::int64_t>(members->size());
   require_list(run, input, "length");

@@ -24,6 +24,7 @@ value in_other_case(renderer& run, const value& input, const arguments& given) {
 
 value trim(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "trim", {"chars"});
+  run.charge(bound.find(0) ? nodes_of(bound.at(0)) : 0);
   return run.make_text(stripped(as_text(run, input), bound.optional_text(0)));
 }
 

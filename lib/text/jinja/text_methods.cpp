@@ -55,6 +55,7 @@ template <bool Left, bool Right>
 value strip(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "strip", {"chars"});
   refuse_named(run, given, "strip");
+  run.charge(bound.find(0) ? nodes_of(bound.at(0)) : 0);
   return run.make_text(stripped(*self.text(), bound.optional_text(0), {Left, Right}));
 }
 
@@ -79,6 +80,7 @@ value begins_or_ends(renderer& run, const value& self, const arguments& given) {
   constexpr auto name = AtBegin ? "startswith" : "endswith";
   bound_arguments bound(run, given, name, {"prefix", "start", "end"});
   refuse_named(run, given, name);
+  run.charge(nodes_of(bound.at(0)));
   auto [begin, end, is_outside] = bounds_in(run, self.text()->bytes(), bound);
   auto text = std::string_view(self.text()->bytes()).substr(begin, end - begin);
   auto* choices = bound.at(0).items();
@@ -98,6 +100,7 @@ template <bool Prefix>
 value remove_part(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, Prefix ? "removeprefix" : "removesuffix", {"part"});
   refuse_named(run, given, "removeprefix");
+  run.charge(nodes_of(bound.at(0)));
   const auto& text = *self.text();
   auto part = bound.text(0);
   if (!matches<Prefix>(text.bytes(), part)) return self;
@@ -137,7 +140,7 @@ value find_part(renderer& run, const value& self, const arguments& given) {
   auto part = bound.text(0);
   auto [begin, end, is_outside] = bounds_in(run, text, bound);
   auto within = text.substr(begin, end - begin);
-  auto at = is_outside ? std::string_view::npos : FromRight ? within.rfind(part) : within.find(part);
+  auto at = is_outside ? std::string_view::npos : FromRight ? last_place(within, part) : first_place(within, part);
   if (at != std::string_view::npos) return static_cast<std::int64_t>(character_count(text.substr(0, begin + at)));
   if (MustBe) run.fail("'index' does not find this text");
   return std::int64_t{-1};
@@ -146,7 +149,10 @@ value find_part(renderer& run, const value& self, const arguments& given) {
 std::int64_t count_of(std::string_view text, std::string_view part) {
   if (part.empty()) return static_cast<std::int64_t>(character_count(text)) + 1;
   std::int64_t count = 0;
-  for (auto at = text.find(part); at != std::string_view::npos; at = text.find(part, at + part.size())) ++count;
+  for (auto at = first_place(text, part); at != std::string_view::npos;
+       at = first_place(text, part, at + part.size())) {
+    ++count;
+  }
   return count;
 }
 
@@ -163,6 +169,7 @@ value count_part(renderer& run, const value& self, const arguments& given) {
 template <bool (*Belongs)(char32_t)>
 value consists_of(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "this method", {});
+  run.charge(nodes_of(self));
   std::string_view rest = self.text()->bytes();
   bool any = !rest.empty();
   while (!rest.empty()) {
@@ -206,6 +213,7 @@ bool is_ascii(char32_t c) { return c < 0x80; }
 
 value is_identifier(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "isidentifier", {});
+  run.charge(nodes_of(self));
   std::string_view rest = self.text()->bytes();
   bool is_first = true;
   for (; !rest.empty(); is_first = false) {
@@ -222,6 +230,7 @@ value is_identifier(renderer& run, const value& self, const arguments& given) {
 value is_title(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "istitle", {});
   const auto& text = self.text()->bytes();
+  run.charge(3 * text.size());
   return title(text) == text && (lower(text) != text || upper(text) != text);
 }
 
@@ -229,6 +238,7 @@ template <std::string (*Change)(std::string_view), std::string (*Other)(std::str
 value is_in_case(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "this method", {});
   const auto& text = self.text()->bytes();
+  run.charge(2 * text.size());
   return Change(text) == text && Other(text) != text;
 }
 
@@ -242,6 +252,7 @@ value justify(renderer& run, const value& self, const arguments& given) {
   bound.at(0);
   if (bound.find(1) && character_count(bound.text(1)) != 1) run.fail("'fillchar' must be one character");
   auto fill = bound.find(1) ? *bound.at(1).text() : traced_text(" ", true);
+  run.charge(nodes_of(self));
   auto size = static_cast<std::int64_t>(character_count(self.text()->bytes()));
   auto missing = std::max<std::int64_t>(bound.integer(0, 0) - size, 0);
   auto half = missing / 2 + (missing & bound.integer(0, 0) & 1);
@@ -264,6 +275,7 @@ value fill_with_zeros(renderer& run, const value& self, const arguments& given) 
   refuse_named(run, given, "zfill");
   bound.at(0);
   const auto& text = *self.text();
+  run.charge(nodes_of(self));
   auto missing = bound.integer(0, 0) - static_cast<std::int64_t>(character_count(text.bytes()));
   if (missing <= 0) return self;
   run.charge(static_cast<std::size_t>(missing));
@@ -280,8 +292,9 @@ value partition(renderer& run, const value& self, const arguments& given) {
   refuse_named(run, given, "partition");
   auto separator = bound.text(0);
   if (separator.empty()) run.fail("a text cannot be split at an empty text");
+  run.charge(nodes_of(self));
   const auto& text = *self.text();
-  auto at = FromRight ? text.bytes().rfind(separator) : text.bytes().find(separator);
+  auto at = FromRight ? last_place(text.bytes(), separator) : first_place(text.bytes(), separator);
   std::vector<value> parts(3, trusted_text(""));
   if (at == std::string::npos) {
     parts[FromRight ? 2 : 0] = self;

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
+#include <set>
 
 namespace cogen::text::jinja {
 namespace {
@@ -51,25 +53,31 @@ std::string with_each(std::string_view text, Append&& append) {
   return result;
 }
 
-bool contains(std::string_view characters, std::string_view character) {
-  return characters.find(character) != std::string_view::npos;
+using character_set = std::set<char32_t>;
+
+character_set set_of(std::string_view characters) {
+  character_set set;
+  for (; !characters.empty(); characters.remove_prefix(first_character(characters).length)) {
+    set.insert(first_character(characters).code_point);
+  }
+  return set;
 }
 
-std::size_t begin_after(std::string_view text, std::string_view characters) {
+std::size_t begin_after(std::string_view text, const character_set& characters) {
   std::size_t begin = 0;
   while (begin < text.size()) {
-    auto length = first_character(text.substr(begin)).length;
-    if (!contains(characters, text.substr(begin, length))) break;
-    begin += length;
+    auto character = first_character(text.substr(begin));
+    if (!characters.contains(character.code_point)) break;
+    begin += character.length;
   }
   return begin;
 }
 
-std::size_t end_before(std::string_view text, std::string_view characters) {
+std::size_t end_before(std::string_view text, const character_set& characters) {
   auto end = text.size();
   while (end > 0) {
     auto begin = character_before(text, end);
-    if (!contains(characters, text.substr(begin, end - begin))) break;
+    if (!characters.contains(first_character(text.substr(begin)).code_point)) break;
     end = begin;
   }
   return end;
@@ -119,7 +127,8 @@ std::vector<bounds> words_from_right(std::string_view text, std::int64_t limit) 
 std::vector<bounds> separated(std::string_view text, std::string_view separator, std::int64_t limit) {
   std::vector<bounds> found;
   std::size_t begin = 0;
-  for (auto at = text.find(separator); at != std::string_view::npos && limit-- != 0; at = text.find(separator, begin)) {
+  for (auto at = first_place(text, separator); at != std::string_view::npos && limit-- != 0;
+       at = first_place(text, separator, begin)) {
     found.push_back({begin, at});
     begin = at + separator.size();
   }
@@ -131,7 +140,7 @@ std::vector<bounds> separated_from_right(std::string_view text, std::string_view
   std::vector<bounds> found;
   auto end = text.size();
   while (limit-- != 0) {
-    auto at = text.substr(0, end).rfind(separator);
+    auto at = last_place(text.substr(0, end), separator);
     if (at == std::string_view::npos) break;
     found.push_back({at + separator.size(), end});
     end = at;
@@ -147,6 +156,21 @@ bool ends_line(char32_t c) {
 }
 
 }  // namespace
+
+std::size_t first_place(std::string_view text, std::string_view part, std::size_t from) {
+  if (from > text.size()) return std::string_view::npos;
+  auto* found = memmem(text.data() + from, text.size() - from, part.data(), part.size());
+  if (!found) return std::string_view::npos;
+  return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+}
+
+std::size_t last_place(std::string_view text, std::string_view part) {
+  constexpr std::size_t short_part = 16;
+  if (part.size() <= short_part) return text.rfind(part);
+  const std::string reversed(text.rbegin(), text.rend());
+  const auto at = first_place(reversed, std::string(part.rbegin(), part.rend()));
+  return at == std::string_view::npos ? at : text.size() - at - part.size();
+}
 
 std::string upper(std::string_view text) { return with_each(text, append_upper); }
 std::string lower(std::string_view text) { return with_each(text, append_lower); }
@@ -211,9 +235,10 @@ traced_text stripped(const traced_text& text, std::optional<std::string_view> ch
   std::string_view bytes = text.bytes();
   std::size_t begin = 0;
   auto end = bytes.size();
-  if (where.left) begin = characters ? begin_after(bytes, *characters) : begin_after_space(bytes);
+  auto set = set_of(characters.value_or(""));
+  if (where.left) begin = characters ? begin_after(bytes, set) : begin_after_space(bytes);
   auto rest = bytes.substr(begin);
-  if (where.right) end = begin + (characters ? end_before(rest, *characters) : end_before_space(rest));
+  if (where.right) end = begin + (characters ? end_before(rest, set) : end_before_space(rest));
   return text.part(begin, end);
 }
 
@@ -238,7 +263,7 @@ value replaced(renderer& run, const traced_text& text, const traced_text& old, c
   std::size_t begin = 0;
   std::size_t at = 0;
   for (; limit != 0 && at <= text.size(); --limit) {
-    at = text.bytes().find(old.bytes(), at);
+    at = first_place(text.bytes(), old.bytes(), at);
     if (at == std::string::npos) break;
     result.append(text.part(begin, at));
     run.charge(by.size() + sizeof(value));

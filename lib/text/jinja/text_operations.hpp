@@ -53,6 +53,10 @@ bool is_printable(char32_t c);
 /// Jinja's filter `title`: words begin after white space, hyphens and opening brackets only.
 std::string title_words(std::string_view text);
 
+/// Where the first and the last part lies in a text, in a time that grows as their sizes; npos if it is not there.
+std::size_t first_place(std::string_view text, std::string_view part, std::size_t from = 0);
+std::size_t last_place(std::string_view text, std::string_view part);
+
 /// Which ends of a text an operation is about.
 struct sides {
   bool left = true;

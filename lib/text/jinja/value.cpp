@@ -217,6 +217,7 @@ std::size_t nodes_of(const value& what) noexcept {
   if (auto* list = what.items()) return list->nodes;
   if (auto* members = what.members()) return members->nodes();
   if (auto* view = what.viewed()) return view->items->nodes;
+  if (auto* text = what.text()) return 1 + text->size() / 16;
   return 1;
 }
 

@@ -217,7 +217,7 @@ bool is_key(const value& what);
 /// How deep containers nest: 0 for anything else.
 std::size_t depth_of(const value& what) noexcept;
 
-/// How many values a walk through the value meets: 1 for anything but containers. At most 2^62.
+/// How many values a walk through the value meets, of a text one more for 16 bytes each. At most 2^62.
 std::size_t nodes_of(const value& what) noexcept;
 
 /// The name of the kind for messages, such as "a text".
