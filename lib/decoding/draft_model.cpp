@@ -82,14 +82,21 @@ class drafting_sequence final : public drafter, public std::enable_shared_from_t
   bool has_failed_ = false;
 };
 
+/// Whether a token is the same for two tokenizers. Ids that one of them lacks have no text.
+bool agree(const text::tokenizer& one, const text::tokenizer& other, token id) {
+  const auto text_of = [id](const text::tokenizer& tokens) {
+    return static_cast<std::size_t>(id) < tokens.size() ? tokens.token_bytes(id) : std::string_view();
+  };
+  return one.is_special(id) == other.is_special(id) && text_of(one) == text_of(other) &&
+         (!one.is_special(id) || one.token_text(id) == other.token_text(id));
+}
+
 /// The first token, if any, that two tokenizers do not share.
 std::optional<token> first_difference(const text::tokenizer& one, const text::tokenizer& other) {
-  const auto both = static_cast<token>(std::min(one.size(), other.size()));
-  for (token id = 0; id < both; ++id)
-    if (one.is_special(id) != other.is_special(id) || one.token_bytes(id) != other.token_bytes(id) ||
-        (one.is_special(id) && one.token_text(id) != other.token_text(id)))
-      return id;
-  return one.size() == other.size() ? std::nullopt : std::optional(both);
+  const auto either = static_cast<token>(std::max(one.size(), other.size()));
+  for (token id = 0; id < either; ++id)
+    if (!agree(one, other, id)) return id;
+  return std::nullopt;
 }
 
 [[noreturn]] void refuse(const std::string& why) {

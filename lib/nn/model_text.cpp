@@ -4,6 +4,8 @@
 #include "load/sentence_text.hpp"
 #include "text/tokenizer_spec.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <exception>
 #include <filesystem>
@@ -58,6 +60,26 @@ std::vector<token> all_ends(const std::vector<token>& of_config, const std::vect
   return {ends.begin(), ends.end()};
 }
 
+/// Rows of the model's matrices behind its tokenizer's tokens are tokens without a text.
+void pad(text::tokenizer_spec& spec, std::size_t vocabulary) {
+  if (spec.vocabulary.size() >= vocabulary) return;
+  spec.vocabulary.resize(vocabulary);
+  if (!spec.scores.empty()) spec.scores.resize(vocabulary);
+}
+
+/// The tokens for infilling, under their newer keys and their older ones.
+std::vector<std::pair<std::string, token>> infill_keys(const load::config_fields& fields, std::int64_t vocabulary) {
+  std::vector<std::pair<std::string, token>> keys;
+  for (const auto* name :
+       {"fim_pre", "fim_suf", "fim_mid", "fim_pad", "fim_rep", "fim_sep", "prefix", "suffix", "middle"}) {
+    auto key = fmt::format("tokenizer.ggml.{}_token_id", name);
+    if (!fields.is_gguf() || !fields.has(key)) continue;
+    const auto id = static_cast<token>(fields.integer(key, {0, vocabulary - 1}));
+    keys.emplace_back(std::move(key), id);
+  }
+  return keys;
+}
+
 void add_lowercase(text::tokenizer_spec& spec) {
   const text::normalizer_step lowercase = text::unicode_form::lowercase;
   const auto is_lowercase = [](const text::normalizer_step& step) {
@@ -87,6 +109,8 @@ void read_tokenizer(const load::checkpoint& files, const load::model_config& con
   const auto source = files.tokenizer();
   auto spec = std::visit([](const auto& given) { return spec_of(given); }, source);
   spec.eos = all_ends(config.eos, spec.eos);
+  spec.keys = infill_keys(files.fields(), config.vocabulary);
+  pad(spec, static_cast<std::size_t>(config.vocabulary));
   if (chat_template) spec.chat_template = *chat_template;
   if (const auto* folder = std::get_if<load::tokenizer_files>(&source))
     add_sentence_text(*folder, files, config, spec, read);

@@ -205,6 +205,13 @@ void read_word_pieces(const gguf_vocabulary& vocabulary, tokenizer_spec& spec) {
   spec.between_pair = spec.suffix;
 }
 
+/// Converters name rows of the model's matrices that no token has, which have no text.
+void clear_padding(const gguf_vocabulary& vocabulary, tokenizer_spec& spec) {
+  for (std::size_t id = 0; id < spec.vocabulary.size(); ++id)
+    if (type_of(vocabulary, id) == unused && spec.vocabulary[id] == "[PAD" + std::to_string(id) + "]")
+      spec.vocabulary[id].clear();
+}
+
 struct known_model {
   std::string_view name;
   void (*read)(const gguf_vocabulary&, tokenizer_spec&);
@@ -233,6 +240,7 @@ tokenizer_spec from_gguf(const gguf_vocabulary& vocabulary) {
   require_size("tokenizer.ggml.scores", vocabulary.scores.size(), vocabulary.tokens.size());
   tokenizer_spec spec;
   spec.vocabulary.assign(vocabulary.tokens.begin(), vocabulary.tokens.end());
+  clear_padding(vocabulary, spec);
   spec.added = added_tokens(vocabulary);
   spec.unknown = unknown_of(vocabulary);
   model.read(vocabulary, spec);

@@ -50,6 +50,7 @@ void require_consistent(const tokenizer_spec& spec) {
   if (spec.unknown) require_id(*spec.unknown, size, "the unknown token");
   if (spec.bos) require_id(*spec.bos, size, "the beginning token");
   for (auto id : spec.eos) require_id(id, size, "an end token");
+  for (const auto& [key, id] : spec.keys) require_id(id, size, key);
   for (auto id : spec.prefix) require_id(id, size, "a token before the text");
   for (auto id : spec.suffix) require_id(id, size, "a token after the text");
 }

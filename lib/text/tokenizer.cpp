@@ -233,6 +233,8 @@ std::string tokenizer::token_text(token id) const { return repaired_utf8(token_b
 std::optional<token> tokenizer::find(std::string_view spelling) const {
   auto added = parts_->added_ids.longest_prefix(spelling);
   if (added && added->length == spelling.size()) return static_cast<token>(added->value);
+  for (const auto& [key, id] : parts_->spec.keys)
+    if (key == spelling) return id;
   return parts_->words.find(spelling);
 }
 

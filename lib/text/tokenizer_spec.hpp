@@ -197,6 +197,8 @@ struct tokenizer_spec {
   /// Put between two texts that are encoded as a pair.
   std::vector<token> between_pair;
 
+  /// Tokens by the keys that a GGUF file has for them.
+  std::vector<std::pair<std::string, token>> keys;
   std::optional<token> bos;
   /// The tokens that end a generation.
   std::vector<token> eos;

@@ -467,6 +467,26 @@ BOOST_AUTO_TEST_CASE(a_chat_template_that_is_not_understood_leaves_the_rest_usab
   BOOST_TEST(model->chat_error().find("frobnicate") != std::string::npos, model->chat_error());
 }
 
+BOOST_AUTO_TEST_CASE(rows_that_no_token_has_are_tokens_without_text) {
+  for (const auto* vocabulary : {R"({"type": "BPE", "vocab": {"a": 0, "b": 1}, "merges": []})",
+                                 R"({"type": "Unigram", "vocab": [["a", -1], ["b", -2]], "unk_id": 0})"}) {
+    const golden_copy folder("llama_default");
+    std::ofstream(folder.path() / "tokenizer.json") << fmt::format(R"({{"model": {}}})", vocabulary);
+    const auto model = load_model(folder.path());
+    const auto& tokens = model->tokenizer();
+    const auto last = static_cast<token>(model->config().vocabulary - 1);
+    BOOST_TEST(static_cast<token>(tokens.size()) == last + 1);
+    BOOST_TEST(tokens.token_bytes(last) == "");
+    BOOST_TEST(tokens.token_text(2) == "");
+    text::detokenizer pieces(tokens);
+    BOOST_TEST(pieces.push(last) == "");
+    BOOST_TEST(pieces.push(1) == tokens.decode(std::vector<token>{1}));
+    BOOST_TEST(tokens.decode(std::vector<token>{2, 0, last, 1}) == tokens.decode(std::vector<token>{0, 1}));
+    BOOST_CHECK_THROW(tokens.decode(std::vector<token>{last + 1}), std::out_of_range);
+    BOOST_TEST(tokens.encode("ab") == (std::vector<token>{0, 1}), boost::test_tools::per_element());
+  }
+}
+
 BOOST_AUTO_TEST_CASE(a_chat_template_is_replaced) {
   const auto model =
       load_model(default_model_file(), {.chat_template = "{% for m in messages %}<{{ m.content }}>{% endfor %}"});

@@ -76,10 +76,10 @@ class tokenizer {
   /// One token; bytes may be part of a character, text is valid UTF-8. `is_first` in a text. Throws std::out_of_range.
   std::string_view token_bytes(token id, bool is_first = false) const;
   std::string token_text(token id) const;
-  /// The id of a token by its spelling in the vocabulary, such as `<|im_end|>`.
+  /// The id of a token by its spelling, such as `<|im_end|>`, or by the key that a GGUF file has for it.
   std::optional<token> find(std::string_view spelling) const;
 
-  std::size_t size() const noexcept;                ///< the number of ids, added tokens included
+  std::size_t size() const noexcept;                ///< of ids; those that stand for no token have no text
   bool is_special(token id) const noexcept;         ///< whether it is a control token
   std::optional<token> bos() const noexcept;        ///< put before a text
   std::span<const token> eos() const noexcept;      ///< those that end a generation, ascending; may be empty
