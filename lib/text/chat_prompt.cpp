@@ -1,5 +1,6 @@
 #include "text/chat_prompt.hpp"
 
+#include "cogen/text/chat_roles.hpp"
 #include "json/field.hpp"
 
 #include <stdexcept>
@@ -37,6 +38,7 @@ encoded_chat encode_chat(std::span<const chat_message> messages, boost::json::ob
   if (const auto bos = tokens.bos()) options.bos = tokens.token_text(*bos);
   if (const auto eos = tokens.eos(); !eos.empty()) options.eos = tokens.token_text(eos.front());
   auto segments = chat.render_segments(messages, options);
+  check_roles(messages, chat, options);
   auto ids = tokens.encode(segments, {.parse_special = true});
   const bool has_ending = !segments.empty() && segments.back().trusted;
   return {std::move(ids), has_ending ? std::move(segments.back().text) : std::string()};

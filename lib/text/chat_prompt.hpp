@@ -24,7 +24,8 @@ struct encoded_chat {
 };
 
 /// Control tokens count where the template has written them. `continued`: the prompt ends with the last message's
-/// content, see template_options. Throws template_error if the template refuses the messages or the variables.
+/// content, see template_options. Throws template_error if the template refuses the messages or the variables, or
+/// writes nothing of a message because of its role.
 encoded_chat encode_chat(std::span<const chat_message> messages, boost::json::object variables,
                          const chat_template& chat, const tokenizer& tokens, bool continued = false);
 

@@ -91,6 +91,25 @@ BOOST_AUTO_TEST_CASE(the_ending_is_what_the_template_writes_after_the_last_messa
   BOOST_TEST(encode_chat(messages, {}, chat_template("{{ messages[0].content }}"), tokens).ending == "");
 }
 
+BOOST_AUTO_TEST_CASE(a_role_of_its_own_is_kept_or_refused) {
+  const auto tokens = small_tokenizer({});
+  const chat_template writes_all("{% for m in messages %}[{{ m.role }}]{{ m.content | trim }}{% endfor %}");
+  const chat_template writes_some(
+      "{% for m in messages %}{% if m.role in ['user', 'assistant', 'critic'] %}{{ m.content }}{% endif %}{% endfor "
+      "%}");
+  const auto refusal = [&](const chat_template& chat, const std::string& role) {
+    try {
+      encode_chat(std::vector<chat_message>{{"user", "a"}, {role, "b"}, {role, "c"}}, {}, chat, tokens);
+    } catch (const template_error& refused) {
+      return std::string(refused.what());
+    }
+    return std::string();
+  };
+  for (const auto* role : {"user", "tool", "critic", "bogus"}) BOOST_TEST(refusal(writes_all, role) == "");
+  for (const auto* role : {"user", "tool", "critic"}) BOOST_TEST(refusal(writes_some, role) == "");
+  BOOST_TEST(mentions(refusal(writes_some, "bogus"), "messages[1], whose role is \"bogus\""));
+}
+
 BOOST_AUTO_TEST_CASE(without_tools_the_template_gets_none) {
   const chat_template asks("{{ tools is none }}{{ enable_thinking }}");
   const auto tokens = small_tokenizer({});
