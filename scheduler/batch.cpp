@@ -175,6 +175,7 @@ class batch_builder {
     const bool chained = seq.cached >= seq.length();
     const bool wants = last || seq.current.wanted == output::all_logits;
     const auto wanted = wants ? seq.current.wanted : output::nothing;
+    const bool ends_scores = last && wanted == output::nothing && seq.scores();  // no token follows its last one
     const int first = static_cast<int>(step_.tokens.size());
     if (!chained) add_tokens(seq.tokens.begin() + seq.cached, count);
     const bool samples = last && wanted == output::sample;
@@ -184,7 +185,7 @@ class batch_builder {
     step_.rows.push_back({.sequence = seq.id,
                           .slot = seq.slot,
                           .count = count,
-                          .wanted = wanted,
+                          .wanted = ends_scores ? output::last_logits : wanted,
                           .chained = chained,
                           .first = first,
                           .prefill = prefill,

@@ -109,8 +109,8 @@ int longest_within(std::int64_t bytes, const scheduler::footprint& usage, int li
 }  // namespace
 
 void check_parameters(const request& what, int vocabulary) {
-  if (what.max_tokens && *what.max_tokens < 1)
-    throw std::invalid_argument(fmt::format("max_tokens is {}; it must be at least 1", *what.max_tokens));
+  if (what.max_tokens && *what.max_tokens < 0)
+    throw std::invalid_argument(fmt::format("max_tokens is {}; it must be at least 0", *what.max_tokens));
   if (what.max_buffered_tokens < 0)
     throw std::invalid_argument(
         fmt::format("max_buffered_tokens is {}; it must be at least 0", what.max_buffered_tokens));
@@ -155,14 +155,15 @@ read_request read(const request& what, const engine_parts& parts, int vocabulary
 }
 
 int new_tokens_after(int prompt, const request& what, const scheduler::limits& limits) {
-  if (prompt >= limits.max_sequence_length)
-    does_not_fit("the prompt has {} tokens; a sequence holds {} at most, with at least one generated", prompt,
-                 limits.max_sequence_length);
+  const int least = std::min(1, what.max_tokens.value_or(1));
+  if (prompt + least > limits.max_sequence_length)
+    does_not_fit("the prompt has {} tokens; a sequence holds {} at most, with at least {} generated", prompt,
+                 limits.max_sequence_length, least);
   int longest = limits.max_sequence_length;
   if (what.max_bytes) longest = longest_within(*what.max_bytes, limits.usage, longest);
-  if (prompt >= longest)
-    does_not_fit("the prompt has {} tokens; with one more their cache takes {} bytes, and max_bytes is {}", prompt,
-                 limits.usage(prompt + 1), *what.max_bytes);
+  if (prompt + least > longest)
+    does_not_fit("the prompt has {} tokens; with {} more their cache takes {} bytes, and max_bytes is {}", prompt,
+                 least, limits.usage(prompt + least), *what.max_bytes);
   const int room = longest - prompt;
   const int wanted = std::min(what.max_tokens.value_or(room), room);
   if (const auto bytes = limits.usage(prompt + wanted); bytes > limits.memory_bytes)

@@ -177,6 +177,8 @@ std::vector<token_stream> engine::generate(request what, strategy how) {
   if (what.response_format) throw std::invalid_argument("request.response_format is set; strategies take no format");
   if (what.tool_choice.type != tool_choice::kind::automatic || what.reasoning_budget)
     throw std::invalid_argument("request.tool_choice or reasoning_budget is set; strategies take neither");
+  if (what.max_tokens == 0)
+    throw std::invalid_argument("request.max_tokens is 0; strategies generate at least 1 token");
   const int n = how.streams;
   const auto run = std::make_shared<detail::strategy_run>(std::move(how));
   return begin_all(*loop_, std::move(what), n, [&](request each, random_stream random) {

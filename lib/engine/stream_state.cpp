@@ -343,6 +343,7 @@ void stream_state::deliver(const scheduler::event& event, row_output& output) {
       return;
     case scheduler::event::kind::finished:
       if (event.reason == scheduler::finish::failed) return finish(finish_reason::failed, output.error);
+      if (reports_prompt_) report_prompt();  // no token was to be generated
       return finish(event.reason == scheduler::finish::end_token ? finish_reason::eos : finish_reason::length);
   }
 }

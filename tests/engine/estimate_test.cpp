@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(it_says_the_same_as_the_stream_of_one_that_is_refused) {
   const std::vector<request> refused{
       request{.prompt = token_ids{}},
       request{.prompt = token_ids{97}},
-      request{.prompt = token_ids{1}, .max_tokens = 0},
+      request{.prompt = token_ids{1}, .max_tokens = -1},
       request{.prompt = token_ids{1}, .finish_within = std::chrono::seconds(-1)},
       request{.prompt = token_ids{1}, .sampling = {.temperature = -1}},
       request{.prompt = token_ids{1}, .stop_token_ids = {1000}},

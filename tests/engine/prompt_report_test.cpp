@@ -168,6 +168,45 @@ BOOST_AUTO_TEST_CASE(an_answer_that_ends_at_once_is_echoed) {
   BOOST_CHECK(whole.reason == finish_reason::eos);
 }
 
+BOOST_AUTO_TEST_CASE(a_prompt_alone_is_reported_and_nothing_is_generated) {
+  for (const int chunk : {1, 3, 13, 14, 64})
+    for (const int depth : {1, 2})
+      for (const int buffered : {0, 16}) {
+        toy_engine toy({.max_batched_tokens = chunk, .depth = depth});
+        auto what = scored(2);
+        what.max_tokens = 0;
+        what.max_buffered_tokens = buffered;
+        what.echo = true;
+        const auto received = report_of(toy, what);
+        check(received.prompt, 2);
+        check(received.whole.tokens, 2);
+        BOOST_CHECK(received.whole.reason == finish_reason::length);
+        BOOST_TEST(received.whole.usage.generated_tokens == 0);
+        BOOST_TEST(toy.control->tokens == std::ssize(prompt));
+        BOOST_TEST(toy.running.stats().sampled == 0u);
+      }
+}
+
+BOOST_AUTO_TEST_CASE(a_prompt_alone_may_take_all_that_a_sequence_holds_and_be_one_token) {
+  for (const int length : {1, 64}) {
+    toy_engine toy({.max_sequence_length = 64});
+    const auto what =
+        request{.prompt = token_ids(static_cast<std::size_t>(length), 1), .max_tokens = 0, .prompt_logprobs = 0};
+    BOOST_TEST(toy.running.estimate(what).fits());
+    const auto received = report_of(toy, what);
+    BOOST_TEST(std::ssize(received.prompt) == length);
+    BOOST_TEST(received.whole.tokens.empty());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_prompt_that_was_only_read_is_cached_for_the_next) {
+  toy_engine toy({.spare_slots = 4});
+  BOOST_TEST(report_of(toy, {.prompt = token_ids(prompt), .max_tokens = 0}).whole.text.empty());
+  const auto whole = report_of(toy, {.prompt = token_ids(prompt), .max_tokens = answer}).whole;
+  BOOST_TEST(whole.usage.cached_tokens == std::ssize(prompt) - 1);
+  BOOST_TEST(ids_of(whole.tokens) == toy_continuation(prompt, answer), boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(bad_logits_within_a_prompt_fail_its_request_alone) {
   for (const int chunk : {2, 64}) {
     net::io_context context;

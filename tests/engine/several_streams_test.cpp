@@ -123,7 +123,7 @@ void check_refused(const std::vector<token_stream>& streams, error code, std::st
 BOOST_AUTO_TEST_CASE(a_wrong_request_is_refused_for_all_of_them) {
   toy_engine toy;
   check_refused(toy.running.generate_n({.prompt = token_ids{1, 97}}, 3), error::invalid_request, "97");
-  check_refused(toy.running.generate_n({.prompt = token_ids{1}, .max_tokens = 0}, 3), error::invalid_request,
+  check_refused(toy.running.generate_n({.prompt = token_ids{1}, .max_tokens = -1}, 3), error::invalid_request,
                 "max_tokens");
   check_refused(toy.running.generate_n({.prompt = token_ids(64, 1)}, 3), error::does_not_fit, "64");
   toy.running.poll_one();

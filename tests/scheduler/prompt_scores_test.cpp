@@ -45,6 +45,20 @@ BOOST_AUTO_TEST_CASE(each_token_of_a_prompt_but_the_last_is_followed_by_one_to_s
   BOOST_CHECK(s.sampled(id) == alone(counting(10), 3));
 }
 
+BOOST_AUTO_TEST_CASE(a_prompt_after_which_nothing_is_sampled_is_scored_alike) {
+  auto within = roomy();
+  within.max_batched_tokens = 4;
+  for (const int length : {1, 4, 5, 10}) {
+    served s(within);
+    const auto id = s.sched.submit({.max_new_tokens = 0, .release_at_end = true},
+                                   {.tokens = counting(length), .credits = 3, .scores_prompt = true});
+    const auto run = finish(s, id);
+    BOOST_TEST(run.tokens == length);
+    BOOST_TEST(run.scores == length - 1);
+    BOOST_TEST(s.sched.live() == 0);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(other_rows_score_nothing) {
   served s(roomy());
   ask(s, counting(10), false);

@@ -227,7 +227,7 @@ class client {
       case 1:
         return {.prompt = token_ids{}};
       case 2:
-        return {.prompt = token_ids{1}, .max_tokens = 0};
+        return {.prompt = token_ids{1}, .max_tokens = -1};
       case 3:
         return {.prompt = token_ids{1}, .sampling = {.temperature = std::numeric_limits<double>::quiet_NaN()}};
       default:

@@ -60,7 +60,7 @@ struct request {
   /// Continues the last message of a chat, which is the assistant's, instead of beginning an answer.
   bool continue_final_message = false;
 
-  std::optional<int> max_tokens = {};  ///< tokens to generate at most; empty: as many as the context holds
+  std::optional<int> max_tokens = {};  ///< to generate at most; 0: the prompt is only read; empty: all that fits
   sampling_params sampling = {};       ///< how each token is chosen
 
   /// What the generated text has to look like. A format is compiled on another thread while the request is prepared.
@@ -91,7 +91,7 @@ struct request {
   /// whatever of it is cached; others may share what it has run. Empty: none.
   std::optional<int> prompt_logprobs = {};
   /// The stream begins with a piece of the prompt: its tokens, with what `prompt_logprobs` reports, and their text
-  /// without control tokens. It comes with the first generated token; no stop string is looked for in it.
+  /// without control tokens. It comes with the first generated token or the end; no stop string is looked for.
   bool echo = false;
 
   /// Guesses at the next tokens, which are verified while they are run: several tokens may come from one step. The

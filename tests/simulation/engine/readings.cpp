@@ -77,7 +77,7 @@ reading draw_reading(world& stage, random& chance) {
   asked.max_buffered_tokens = buffer_sizes[chance.between(0, 3)];
   parts.max_tokens = of.within.max_sequence_length - static_cast<int>(parts.prompt.size());
   if (chance.chance(50)) {
-    asked.max_tokens = chance.between(1, 12);
+    asked.max_tokens = chance.between(0, 12);
     parts.max_tokens = std::min(parts.max_tokens, *asked.max_tokens);
   }
   if (chance.chance(30))
@@ -111,7 +111,7 @@ reading draw_refused_reading(world& stage, random& chance) {
       why = error::does_not_fit;
       break;
     case 3:
-      asked.max_tokens = 0;
+      asked.max_tokens = -1;
       break;
     case 4:
       asked.stop_token_ids.push_back(stage.spoken().vocabulary() + 7);

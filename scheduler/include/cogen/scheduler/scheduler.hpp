@@ -77,7 +77,7 @@ struct run {
   std::vector<int> checkpoints = {};
 
   /// For output::sample: also wants the logits after each of `tokens` but the last, to score the token that follows
-  /// there. Those tokens are run, whatever other slots hold of them.
+  /// there. Those tokens are run, whatever other slots hold of them. If it may sample none, it wants the last's, too.
   bool scores_prompt = false;
 };
 
