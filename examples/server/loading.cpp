@@ -11,9 +11,23 @@
 namespace server {
 namespace {
 
-std::shared_ptr<served_model> load(const model_option& wanted, cogen::load_options loading,
-                                   cogen::engine_options engine, const std::shared_ptr<cogen::event_sink>& trace,
-                                   const std::atomic<bool>& stopped) {
+/// What `--generation-config` names.
+cogen::load::generation_defaults generation_of(const model_option& model, const std::string& config) {
+  if (config == "none" || config == "vllm") return {};
+  return cogen::load::read_generation_defaults(config == "auto" ? model.path : std::filesystem::path(config));
+}
+
+void add_drafts(const options& settings, cogen::load_options loading, const cogen::engine_options& engine,
+                served_model& to) {
+  loading.multi_token_prediction = false;
+  loading.parallel = {};
+  if (settings.speculation.kind != drafter_kind::none && to.model->generates())
+    to.drafts = std::make_unique<draft_source>(settings.speculation, loading, engine, *to.engine);
+}
+
+std::shared_ptr<served_model> load(const model_option& wanted, const options& settings, cogen::engine_options engine,
+                                   const std::shared_ptr<cogen::event_sink>& trace, const std::atomic<bool>& stopped) {
+  auto loading = settings.loading;
   loading.progress = [&stopped](const cogen::load_progress&) { return !stopped; };
   auto one = std::make_shared<served_model>();
   one->name = wanted.name;
@@ -21,12 +35,14 @@ std::shared_ptr<served_model> load(const model_option& wanted, cogen::load_optio
   one->path = wanted.path.string();
   one->created = api::unix_time();
   one->slots = engine.batching.slots;
+  one->generation = generation_of(wanted, settings.generation_config);
   one->model = cogen::load_model(wanted.path, loading);
   engine.log = [name = wanted.name](std::string_view line) { fmt::print(stderr, "{}: {}\n", name, line); };
   one->meter = std::make_shared<metrics::meter>(one->slots, trace);
   engine.events = one->meter;
   const auto limit = engine.kv.bytes;
-  one->engine = std::make_unique<cogen::engine>(one->model, std::move(engine));
+  one->engine = std::make_unique<cogen::engine>(one->model, engine);
+  add_drafts(settings, loading, engine, *one);
   const auto whole = one->engine->estimate({.prompt = cogen::token_ids{0}});
   one->max_length = whole.most_tokens;
   one->cache_capacity = whole.cache_bytes * one->slots;
@@ -57,7 +73,7 @@ void loading::run() {
     for (const auto& wanted : app_.settings.models) {
       auto engine = app_.settings.engine;
       engine.kv.events = app_.kv_events;
-      auto one = load(wanted, app_.settings.loading, std::move(engine), trace_of(wanted, app_.settings), stopped_);
+      auto one = load(wanted, app_.settings, std::move(engine), trace_of(wanted, app_.settings), stopped_);
       net::post(app_.context, [this, one] { app_.models.add(one); });
     }
     net::post(app_.context, [this] {

@@ -34,8 +34,7 @@ void say(const std::string& line) {
 }
 
 std::string address(const options& settings, unsigned short port) {
-  const auto host = settings.host.find(':') == std::string::npos ? settings.host : "[" + settings.host + "]";
-  return fmt::format("{}://{}:{}", settings.tls_key.empty() ? "http" : "https", host, port);
+  return fmt::format("{}://{}", settings.tls_key.empty() ? "http" : "https", http::address_text(settings.host, port));
 }
 
 http::transport_factory transport_of(const options& settings) {

@@ -1,10 +1,12 @@
 #pragma once
 
 #include "api/merged_streams.hpp"
+#include "draft_source.hpp"
 #include "metrics/meter.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/fwd.hpp>
+#include <cogen/load/generation_defaults.hpp>
 #include <cogen/text/tokenizer.hpp>
 
 #include <cstdint>
@@ -27,6 +29,8 @@ struct served_model {
   std::int64_t created = 0;  ///< in seconds of Unix time
   int slots = 0;
   std::shared_ptr<const cogen::model> model;
+  cogen::load::generation_defaults generation = {};  ///< for requests that do not say
+  std::unique_ptr<draft_source> drafts = {};         ///< null: none
   std::unique_ptr<cogen::engine> engine;
   std::shared_ptr<metrics::meter> meter;
   int max_length = 0;               ///< tokens of a sequence

@@ -1,133 +1,16 @@
 #include "options.hpp"
 
+#include "command_line.hpp"
+
 #include <boost/json/parse.hpp>
-#include <boost/program_options.hpp>
 #include <fmt/format.h>
 
 #include <fstream>
 #include <set>
-#include <sstream>
 #include <stdexcept>
 
 namespace server {
 namespace {
-
-namespace po = boost::program_options;
-
-/// The values of the command line as they are written, with the defaults of `options`.
-struct written {
-  std::vector<std::string> models;
-  std::string host = "127.0.0.1";
-  int port = 8080;
-  std::string api_key_file, tls_certificate, tls_key, cors;
-  int max_connections = 4096;
-  std::int64_t max_header_bytes = 16 << 10, max_body_bytes = 16 << 20;
-  double idle_timeout = 75, receive_timeout = 30, send_timeout = 600, ping_interval = 15, drain_timeout = 0;
-  std::string device = "cpu", device_weights = "whole", compute_type, kv_dtype, kv_quantization;
-  int tensor = 1, pipeline = 1, slots = 16, max_length = 0, threads = 0, queue = 1024, max_sequences = 4096,
-      max_batched_tokens = 0;
-  double target_step_ms = 0, kv_gib = 0, swap_gib = -1;
-  std::string chat_template_file;
-  std::string scheduling = "fcfs", metrics_names = "cogen", prefix_cache, swap_directory, slot_save_path, trace;
-  std::string kv_events_endpoint, kv_events_replay_endpoint, kv_events_topic, kv_events_encoding = "map";
-  int kv_events_block_size = 16;
-  bool no_prefix_caching = false, log_requests = false, no_page = false, no_slots = false, no_metrics = false;
-  std::string request_defaults = "{}";
-};
-
-/// An option that has a value as long as none is given.
-template <class Value>
-po::typed_value<Value>* with_default(Value& value) {
-  return po::value(&value)->default_value(value);
-}
-
-void add_server_options(po::options_description& all, written& into) {
-  po::options_description some("Server");
-  auto add = some.add_options();
-  add("host", with_default(into.host), "the address to listen on");
-  add("port", with_default(into.port), "0: one that is free");
-  add("api-key-file", po::value(&into.api_key_file),
-      "a file with one key a line, each a tenant; without it anyone may ask");
-  add("tls-cert", po::value(&into.tls_certificate), "a certificate chain in PEM, for HTTPS");
-  add("tls-key", po::value(&into.tls_key), "its private key in PEM");
-  add("cors", po::value(&into.cors), "the origin whose pages may ask, or *; without it none but the server's own");
-  add("max-connections", with_default(into.max_connections), "at the same time");
-  add("max-header-bytes", with_default(into.max_header_bytes), "of a request");
-  add("max-body-bytes", with_default(into.max_body_bytes), "of a request");
-  add("idle-timeout", with_default(into.idle_timeout), "seconds that a connection may wait for its next request");
-  add("receive-timeout", with_default(into.receive_timeout), "seconds in which a request has to arrive whole");
-  add("send-timeout", with_default(into.send_timeout), "seconds in which a client has to take what is written to it");
-  add("ping-interval", with_default(into.ping_interval),
-      "seconds between two signs of life in a stream without tokens");
-  add("drain-timeout", with_default(into.drain_timeout),
-      "seconds that answers may take after SIGTERM; 0: as long as they take");
-  add("no-page", po::bool_switch(&into.no_page), "no page at /");
-  add("no-slots", po::bool_switch(&into.no_slots), "no state of the slots at /slots");
-  add("no-metrics", po::bool_switch(&into.no_metrics), "no figures at /metrics");
-  add("log-requests", po::bool_switch(&into.log_requests), "a line of JSON on the standard error for each request");
-  all.add(some);
-}
-
-void add_model_options(po::options_description& all, written& into) {
-  po::options_description some("Models");
-  auto add = some.add_options();
-  add("model,m", po::value(&into.models),
-      "PATH or NAME=PATH of a GGUF file or a Hugging Face folder, or NAME,ALIAS,...=PATH; several times for several "
-      "models");
-  add("chat-template-file", po::value(&into.chat_template_file), "a Jinja template instead of the models' own");
-  add("device", with_default(into.device), "cpu, cuda, cuda:N or reference");
-  add("device-weights", with_default(into.device_weights),
-      "whole, stored, int8, int4 or fp8: how a GPU stores matrices");
-  add("compute-type", po::value(&into.compute_type),
-      "float32 or int8: how products are computed on a CPU; without it int8 for quantized weights");
-  add("threads", po::value(&into.threads), "that compute; without it all that the process may use");
-  add("tensor", with_default(into.tensor), "processes that share each layer; mpirun starts tensor * pipeline of them");
-  add("pipeline", with_default(into.pipeline), "groups of them that have some layers each");
-  add("slots", with_default(into.slots), "sequences of a batch");
-  add("max-length", po::value(&into.max_length),
-      "tokens of a sequence, prompt included; without it the model's own limit");
-  add("max-batched-tokens", po::value(&into.max_batched_tokens), "tokens of a step");
-  add("target-step-ms", po::value(&into.target_step_ms),
-      "how long a step with prompts and running streams should take");
-  add("kv-dtype", po::value(&into.kv_dtype), "float32, float16, bfloat16 or fp8: the type of keys and values");
-  add("kv-quantization", po::value(&into.kv_quantization),
-      "int8 or int4: quantizes all but the newest keys and values");
-  add("kv-gib", po::value(&into.kv_gib), "memory of the caches; without it half of the machine's");
-  add("swap-gib", po::value(&into.swap_gib), "memory of swapped out caches; without it a quarter of the machine's");
-  add("swap-directory", po::value(&into.swap_directory), "where caches beyond that go, in a file");
-  add("no-prefix-caching", po::bool_switch(&into.no_prefix_caching), "computes equal beginnings of prompts each time");
-  add("prefix-cache-directory", po::value(&into.prefix_cache), "keeps cached prefixes there between two runs");
-  add("slot-save-path", po::value(&into.slot_save_path), "the directory of /slots/{id}?action=save and restore");
-  all.add(some);
-}
-
-void add_engine_options(po::options_description& all, written& into) {
-  po::options_description some("Requests and metrics");
-  auto add = some.add_options();
-  add("queue", with_default(into.queue), "requests that may wait; more are refused with 429");
-  add("max-sequences", with_default(into.max_sequences), "sequences that a model holds: running, idle and waiting");
-  add("request-defaults", po::value(&into.request_defaults),
-      R"(fields for requests that lack them, such as {"temperature": 0.8, "max_tokens": 500})");
-  add("scheduling", with_default(into.scheduling), "fcfs, priority, fair-share or deadline");
-  add("metrics-names", with_default(into.metrics_names), "cogen, vllm or llamacpp: whose names /metrics has");
-  add("trace", po::value(&into.trace),
-      "a file for a trace of slots and steps, for ui.perfetto.dev; with several models, each has its name in front of "
-      "the file's");
-  all.add(some);
-}
-
-void add_event_options(po::options_description& all, written& into) {
-  po::options_description some("KV-cache events, as vLLM publishes them");
-  auto add = some.add_options();
-  add("kv-events-endpoint", po::value(&into.kv_events_endpoint),
-      "a ZeroMQ address to publish at, such as tcp://*:5557; without it none are");
-  add("kv-events-replay-endpoint", po::value(&into.kv_events_replay_endpoint),
-      "an address where they can be asked for again, such as tcp://*:5558");
-  add("kv-events-topic", po::value(&into.kv_events_topic), "the topic of their messages");
-  add("kv-events-block-size", with_default(into.kv_events_block_size), "tokens of a block");
-  add("kv-events-encoding", with_default(into.kv_events_encoding), "map, or array as vLLM before June 2026 wrote them");
-  all.add(some);
-}
 
 template <class Value>
 void require(bool holds, std::string_view name, const Value& value, std::string_view what) {
@@ -223,7 +106,7 @@ void set_scheduling(const std::string& name, cogen::policy_options& into) {
     require(name == "fcfs", "scheduling", name, "fcfs, priority, fair-share or deadline");
 }
 
-cogen::kv_options kv_of(const written& given) {
+cogen::kv_options kv_of(const command_line& given) {
   cogen::kv_options kv;
   if (!given.kv_dtype.empty()) kv.dtype = scalar_of(given.kv_dtype);
   if (given.kv_quantization == "int8")
@@ -244,33 +127,33 @@ cogen::compute_type compute_type_named(const std::string& name) {
   return name == "int8" ? cogen::compute_type::int8 : cogen::compute_type::float32;
 }
 
-cogen::engine_options engine_of(const written& given, const po::variables_map& is) {
+cogen::engine_options engine_of(const command_line& given) {
   cogen::engine_options engine{.batching = {.slots = given.slots}, .kv = kv_of(given)};
-  if (is.contains("max-batched-tokens")) engine.batching.max_batched_tokens = given.max_batched_tokens;
-  if (is.contains("target-step-ms")) {
+  if (given.has("max-batched-tokens")) engine.batching.max_batched_tokens = given.max_batched_tokens;
+  if (given.has("target-step-ms")) {
     require(given.target_step_ms > 0, "target-step-ms", given.target_step_ms, "more than 0");
     engine.batching.target_step_latency =
         std::chrono::microseconds(static_cast<std::int64_t>(given.target_step_ms * 1000));
   }
-  if (is.contains("max-length")) engine.limits.max_sequence_length = given.max_length;
+  if (given.has("max-length")) engine.limits.max_sequence_length = given.max_length;
   engine.limits.max_waiting = given.queue;
   engine.limits.max_sequences = given.max_sequences;
-  if (is.contains("swap-gib")) engine.swap.bytes = bytes("swap-gib", given.swap_gib);
+  if (given.has("swap-gib")) engine.swap.bytes = bytes("swap-gib", given.swap_gib);
   engine.swap.directory = given.swap_directory;
   set_scheduling(given.scheduling, engine.policies);
-  if (is.contains("compute-type")) engine.compute_type = compute_type_named(given.compute_type);
-  if (is.contains("threads")) engine.threads = given.threads;
+  if (given.has("compute-type")) engine.compute_type = compute_type_named(given.compute_type);
+  if (given.has("threads")) engine.threads = given.threads;
   return engine;
 }
 
-cogen::load_options loading_of(const written& given, const po::variables_map& is) {
+cogen::load_options loading_of(const command_line& given) {
   cogen::load_options loading;
   loading.device = given.device;
   if (!given.chat_template_file.empty()) {
     auto file = opened("chat-template-file", given.chat_template_file);
     loading.chat_template = std::string(std::istreambuf_iterator<char>(file), {});
   }
-  if (is.contains("threads")) loading.threads = given.threads;
+  if (given.has("threads")) loading.threads = given.threads;
   loading.parallel = {.tensor = given.tensor, .pipeline = given.pipeline};
   require(given.models.size() == 1 || given.tensor * given.pipeline == 1, "tensor and --pipeline",
           given.tensor * given.pipeline, "1 with several models");
@@ -302,7 +185,26 @@ boost::json::object defaults_in(const std::string& text) {
   return std::move(value.as_object());
 }
 
-http::connection_limits limits_of(const written& given) {
+drafter_kind drafter_named(const std::string& name) {
+  if (name == "prompt-lookup") return drafter_kind::prompt_lookup;
+  if (name == "suffix-tree") return drafter_kind::suffix_tree;
+  if (name == "mtp") return drafter_kind::mtp;
+  if (name == "model") return drafter_kind::model;
+  require(name == "none", "drafter", name, "none, prompt-lookup, suffix-tree, mtp or model");
+  return drafter_kind::none;
+}
+
+speculation_options speculation_of(const command_line& given) {
+  const auto& model = given.draft_model;
+  const auto kind = model.empty() || given.has("drafter") ? drafter_named(given.drafter) : drafter_kind::model;
+  require(kind == drafter_kind::model || model.empty(), "draft-model", model, "given with --drafter model");
+  require(kind != drafter_kind::model || !model.empty(), "draft-model", "missing", "the path of a model");
+  require(model.empty() || given.models.size() == 1, "draft-model", model, "given with one model alone");
+  require(given.max_draft_tokens >= 1, "max-draft-tokens", given.max_draft_tokens, "at least 1");
+  return {.kind = kind, .model = model, .max_draft_tokens = given.max_draft_tokens};
+}
+
+http::connection_limits limits_of(const command_line& given) {
   require(given.max_header_bytes >= 256 && given.max_header_bytes <= (1 << 20), "max-header-bytes",
           given.max_header_bytes, "between 256 and 1048576");
   require(given.max_body_bytes >= 1, "max-body-bytes", given.max_body_bytes, "at least 1");
@@ -313,7 +215,7 @@ http::connection_limits limits_of(const written& given) {
           .send = milliseconds("send-timeout", given.send_timeout, 0.001)};
 }
 
-kv_events::publisher_options kv_events_of(const written& given) {
+kv_events::publisher_options kv_events_of(const command_line& given) {
   const auto& endpoint = given.kv_events_endpoint;
   require(!endpoint.empty() || given.kv_events_replay_endpoint.empty(), "kv-events-replay-endpoint",
           given.kv_events_replay_endpoint, "given together with --kv-events-endpoint");
@@ -328,7 +230,7 @@ kv_events::publisher_options kv_events_of(const written& given) {
           .encoding = encoding == "map" ? kv_events::encoding::map : kv_events::encoding::array};
 }
 
-options checked(const written& given, const po::variables_map& is) {
+options checked(const command_line& given) {
   options all;
   all.models = models_of(given.models);
   all.host = given.host;
@@ -346,8 +248,11 @@ options checked(const written& given, const po::variables_map& is) {
   all.connections = limits_of(given);
   all.ping = milliseconds("ping-interval", given.ping_interval, 0.001);
   all.drain = std::chrono::duration_cast<std::chrono::seconds>(milliseconds("drain-timeout", given.drain_timeout, 0));
-  all.loading = loading_of(given, is);
-  all.engine = engine_of(given, is);
+  all.loading = loading_of(given);
+  all.engine = engine_of(given);
+  all.speculation = speculation_of(given);
+  all.loading.multi_token_prediction = all.speculation.kind == drafter_kind::mtp;
+  all.generation_config = given.generation_config;
   all.kv_events = kv_events_of(given);
   all.names = names_of(given.metrics_names);
   all.slot_save_path = given.slot_save_path;
@@ -362,29 +267,9 @@ options checked(const written& given, const po::variables_map& is) {
 
 }  // namespace
 
-std::optional<options> read_options(int argc, const char* const* argv) try {
-  po::options_description all(
-      "Serves models over HTTP, as OpenAI's API, Anthropic's and llama-server's do.\n\n"
-      "cogen-server --model FILE --port N",
-      110);
-  written into;
-  all.add_options()("help,h", "show this and end");
-  add_model_options(all, into);
-  add_server_options(all, into);
-  add_engine_options(all, into);
-  add_event_options(all, into);
-  po::variables_map given;
-  po::store(po::command_line_parser(argc, argv).options(all).positional({}).run(), given);
-  po::notify(given);
-  if (given.contains("help")) {
-    std::ostringstream text;
-    text << all;
-    fmt::print("{}", text.str());
-    return std::nullopt;
-  }
-  return checked(into, given);
-} catch (const po::error& e) {
-  throw std::invalid_argument(e.what());
+std::optional<options> read_options(int argc, const char* const* argv) {
+  const auto given = read_command_line(argc, argv);
+  return given ? std::optional(checked(*given)) : std::nullopt;
 }
 
 }  // namespace server

@@ -21,6 +21,16 @@ namespace server {
 /// Whose names the metrics have.
 enum class metrics_names : std::uint8_t { cogen, vllm, llamacpp };
 
+/// What guesses at the next tokens of requests; see cogen/drafter.hpp.
+enum class drafter_kind : std::uint8_t { none, prompt_lookup, suffix_tree, mtp, model };
+
+/// How requests speculate.
+struct speculation_options {
+  drafter_kind kind = drafter_kind::none;
+  std::filesystem::path model = {};  ///< that drafts, if it is one
+  int max_draft_tokens = 8;          ///< of a request in a step
+};
+
 /// A model to serve.
 struct model_option {
   std::string name;
@@ -42,6 +52,8 @@ struct options {
   std::chrono::seconds drain{0};           ///< how long draining may take; 0: as long as it takes
   cogen::load_options loading = {};
   cogen::engine_options engine = {};
+  speculation_options speculation = {};
+  std::string generation_config = "auto";  ///< or none, vllm, or a path
   kv_events::publisher_options kv_events = {};
   server::metrics_names names = metrics_names::cogen;
   std::filesystem::path slot_save_path;  ///< where states of prompts are saved; empty: nowhere

@@ -1,8 +1,8 @@
 #include "request_log.hpp"
 
+#include "api/json_text.hpp"
 #include "api/valid_text.hpp"
 
-#include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <fmt/chrono.h>
 #include <fmt/core.h>
@@ -27,7 +27,7 @@ request_log::~request_log() try {
       {"prompt_tokens", call_.usage.prompt_tokens()},
       {"cached_tokens", call_.usage.cached_tokens()},
       {"generated_tokens", call_.usage.generated_tokens()}};
-  fmt::print(stderr, "{}\n", boost::json::serialize(line));
+  fmt::print(stderr, "{}\n", api::json_text(line));
 } catch (const std::exception&) {
   // There is nowhere to say that a line cannot be written.
 }

@@ -1,6 +1,7 @@
 // What the server writes: errors, blocks, metrics; and small rules of its own.
 #include "api/blocks.hpp"
 #include "api/error.hpp"
+#include "api/json_text.hpp"
 #include "api_keys.hpp"
 #include "http/router.hpp"
 #include "metrics/exposition.hpp"
@@ -9,6 +10,10 @@
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -56,6 +61,46 @@ BOOST_AUTO_TEST_CASE(details_of_an_error_are_fields) {
   why.details = {{"n_ctx", 8}};
   for (const auto clients : {api::dialect::openai, api::dialect::llama})
     BOOST_TEST(boost::json::parse(api::body_of(why, clients)).at("error").at("n_ctx") == 8);
+}
+
+BOOST_AUTO_TEST_CASE(numbers_are_written_without_exponents_and_read_back_as_they_are) {
+  BOOST_TEST(
+      api::json_text(boost::json::parse(R"({"a": [1, 0.5, 1e3, -2e-5, true, null, "e\"\u0007"], "b": {}, "c": []})")) ==
+      R"({"a":[1,0.5,1000.0,-0.00002,true,null,"e\"\u0007"],"b":{},"c":[]})");
+  for (const double number :
+       {0.0, -0.0, 1.0, 0.1, -0.3, 1e-6, 123456.789, 1e15, 1e20, 3.0e-7, 1e21, 1.7e308, 5e-324, 1.0 / 3}) {
+    const auto text = api::json_text(boost::json::value(number));
+    BOOST_TEST(boost::json::parse(text).as_double() == number, text);
+    const bool is_plain = number == 0 || (std::abs(number) >= 1e-6 && std::abs(number) < 1e21);
+    BOOST_TEST((text.find('e') == std::string::npos) == is_plain, text);
+  }
+  BOOST_TEST(api::json_text(boost::json::value(std::uint64_t{18446744073709551615U})) == "18446744073709551615");
+  BOOST_TEST(api::number_text(25) == "25");
+  BOOST_TEST(api::json_text(boost::json::value(std::numeric_limits<double>::quiet_NaN())) == "null");
+}
+
+BOOST_AUTO_TEST_CASE(texts_that_are_embedded_are_counted) {
+  server::metrics::meter meter(1, nullptr);
+  meter.begin_texts(5);
+  meter.end_texts(3, 20, std::chrono::milliseconds(5));
+  const auto text = [&](server::metrics_names names) {
+    return server::metrics::exposition(std::vector<server::metrics::snapshot>{{"m", {}, meter.now()}}, names);
+  };
+  const auto has = [&](server::metrics_names names, std::string_view line) {
+    return text(names).find(std::string(line) + "\n") != std::string::npos;
+  };
+  using server::metrics_names;
+  BOOST_TEST(has(metrics_names::cogen, "cogen:texts_total{model=\"m\"} 3"));
+  BOOST_TEST(has(metrics_names::cogen, "cogen:text_tokens_total{model=\"m\"} 20"));
+  BOOST_TEST(has(metrics_names::cogen, "cogen:texts_running{model=\"m\"} 2"));
+  BOOST_TEST(has(metrics_names::cogen, "cogen:request_seconds_sum{model=\"m\"} 0.005"));
+  BOOST_TEST(has(metrics_names::vllm, "vllm:prompt_tokens_total{model_name=\"m\"} 20"));
+  BOOST_TEST(has(metrics_names::vllm, "vllm:request_success_total{finished_reason=\"stop\",model_name=\"m\"} 3"));
+  BOOST_TEST(has(metrics_names::vllm, "vllm:num_requests_running{model_name=\"m\"} 2"));
+  BOOST_TEST(has(metrics_names::llamacpp, "llamacpp:prompt_tokens_total 20"));
+  meter.fail_texts(2);
+  BOOST_TEST(meter.now().running_texts == 0U);
+  BOOST_TEST(meter.now().texts == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(sequences_run_in_places_whatever_their_slots) {

@@ -77,6 +77,15 @@ def check_command_line():
                         (["--model", sys.argv[2], "--chat-template-file", "/nowhere"], "/nowhere")]:
         ended = run(*flags)
         assert ended.returncode == 2 and word in ended.stderr and ended.stderr.count("\n") == 1, (flags, ended)
+    assert run("--version").returncode == 0 and run("--version").stdout.startswith("cogen-server ") and run("--version").stdout.count("\n") == 1
+    with served() as server:
+        taken = run("--model", sys.argv[2], "--port", str(server.port))
+        assert taken.returncode == 1 and f"cannot listen on 127.0.0.1:{server.port}: Address already in use\n" in taken.stderr, taken
+        assert taken.stderr.count("\n") == 1, taken
+    for host, shown in [("192.0.2.1", "192.0.2.1:0"), ("nobody.invalid", "nobody.invalid:0"), ("2001:db8::1", "[2001:db8::1]:0")]:
+        refused = run("--model", sys.argv[2], "--host", host, "--port", "0")
+        assert refused.returncode == 1 and f"cannot listen on {shown}: " in refused.stderr and refused.stderr.count("\n") == 1, refused
+        assert "/" not in refused.stderr and "[system" not in refused.stderr, refused
     missing = run("--model", "/nowhere.gguf", "--port", "0")
     assert missing.returncode == 1 and "/nowhere.gguf" in missing.stderr, missing
 

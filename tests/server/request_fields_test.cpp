@@ -4,11 +4,13 @@
 #include "api/error.hpp"
 #include "api/format_fields.hpp"
 #include "api/sampling_fields.hpp"
+#include "api/unsupported_fields.hpp"
 
 #include <boost/test/unit_test.hpp>
 
 #include <limits>
 #include <string>
+#include <tuple>
 
 namespace api = server::api;
 namespace json = boost::json;
@@ -100,17 +102,41 @@ BOOST_AUTO_TEST_CASE(sampling_has_the_names_of_all_servers) {
   const auto plain = generation_of(R"({"seed": -1, "max_tokens": null, "n_predict": -1, "temperature": null})");
   BOOST_TEST(!plain.request.sampling.seed);
   BOOST_TEST(!plain.request.max_tokens);
+  BOOST_TEST(!plain.max_draft_tokens);
+  BOOST_TEST(generation_of(R"({"speculative.n_max": 0})").max_draft_tokens.value() == 0);
   BOOST_TEST(!generation_of(R"({"return_progress": true})").extras.progress);
   BOOST_TEST(plain.request.sampling.temperature == 1);
   BOOST_TEST(generation_of(R"({"logit_bias": [[4, false]]})").request.sampling.logit_bias.at(4) ==
              -std::numeric_limits<double>::infinity());
 }
 
+BOOST_AUTO_TEST_CASE(what_a_request_does_not_say_its_model_and_its_route_do) {
+  const api::route_defaults route{.temperature = .8, .top_k = 40, .least_max_tokens = 0};
+  const auto of_both =
+      route.with({.temperature = .25, .top_p = {}, .min_p = {}, .repetition_penalty = 1.5, .max_tokens = 9});
+  const auto read = [&](std::string_view text) {
+    const one_body body(text);
+    api::generation result;
+    api::read_generation(body.reader, {}, of_both, nullptr, result);
+    return result.request;
+  };
+  const auto silent = read("{}");
+  BOOST_TEST(silent.sampling.temperature == .25);
+  BOOST_TEST(silent.sampling.top_k == 40);
+  BOOST_TEST(silent.sampling.repetition_penalty == 1.5);
+  BOOST_TEST(silent.max_tokens.value() == 9);
+  BOOST_TEST(read(R"({"temperature": 0, "repeat_penalty": 1})").sampling.temperature == 0);
+  BOOST_TEST(read(R"({"repeat_penalty": 1})").sampling.repetition_penalty == 1);
+  BOOST_TEST(read(R"({"max_tokens": 0})").max_tokens.value() == 0);
+  BOOST_TEST(read(R"({"max_tokens": null})").max_tokens.value() == 9);
+  BOOST_TEST(!read(R"({"n_predict": -1})").max_tokens);
+}
+
 BOOST_AUTO_TEST_CASE(wrong_fields_are_named_with_their_values) {
   const std::pair<const char*, const char*> wrong[] = {
       {R"({"temperature": "hot"})", "temperature is \"hot\"; it must be a number"},
       {R"({"temperature": 1e400})", "temperature"},
-      {R"({"top_k": 0.5})", "top_k is 5E-1; it must be an integer"},
+      {R"({"top_k": 0.5})", "top_k is 0.5; it must be an integer"},
       {R"({"n": 1000000000})", "n is 1000000000; it must be an integer between 1 and 128"},
       {R"({"n": 0})", "n is 0"},
       {R"({"max_tokens": 0})", "max_tokens is 0; it must be an integer between 1"},
@@ -125,6 +151,58 @@ BOOST_AUTO_TEST_CASE(wrong_fields_are_named_with_their_values) {
   };
   for (const auto& [text, sentence] : wrong)
     BOOST_TEST(holds(refusal_of(generation_of, text), sentence), refusal_of(generation_of, text));
+}
+
+BOOST_AUTO_TEST_CASE(fields_that_are_not_kept_are_refused_unless_they_ask_for_nothing) {
+  using set = api::field_set;
+  const auto refusal = [](set which, std::string_view text) {
+    return refusal_of(
+        [&](std::string_view body) {
+          api::check_unsupported(one_body(body).reader, which);
+          return 0;
+        },
+        text);
+  };
+  const std::tuple<set, const char*, const char*> wrong[] = {
+      {set::generation, R"({"typical_p": 0.5})", "typical_p is 0.5; it must be missing or one of 1; others"},
+      {set::generation, R"({"samplers": ["top_k"]})",
+       "samplers is an array of 1; it must be missing; it is not supported"},
+      {set::generation, R"({"bad_words": ["x"]})", "bad_words"},
+      {set::completions, R"({"add_special_tokens": false})", "add_special_tokens is false"},
+      {set::chat, R"({"modalities": ["text", "audio"]})", "modalities"},
+      {set::chat, R"({"functions": [{"name": "f"}]})", "functions"},
+      {set::responses, R"({"background": true})", "background is true"},
+      {set::responses, R"({"text": {"verbosity": "low"}})", "text.verbosity is \"low\""},
+      {set::responses, R"({"include": ["message.output_text.logprobs"]})", "include"},
+      {set::messages, R"({"mcp_servers": [{}]})", "mcp_servers"},
+      {set::messages, R"({"tools": [{"name": "a"}, {"type": "web_search_20250305", "name": "b"}]})", "tools[1].type"},
+      {set::embeddings, R"({"embd_normalize": 2})", "embd_normalize is 2"},
+      {set::rerank, R"({"raw_scores": true})", "raw_scores is true"},
+  };
+  for (const auto& [which, text, sentence] : wrong)
+    BOOST_TEST(holds(refusal(which, text), sentence), refusal(which, text));
+  const std::pair<set, const char*> idle[] = {
+      {set::generation,
+       R"({"typical_p": 1.0, "top_n_sigma": -1, "lora": [], "skip_special_tokens": true, "samplers": null,
+          "user": "x", "metadata": {}, "store": true, "n_keep": 5, "cache_prompt": true})"},
+      {set::chat,
+       R"({"modalities": ["text"], "verbosity": "medium", "function_call": "auto", "parallel_tool_calls": false})"},
+      {set::responses, R"({"include": ["reasoning.encrypted_content"], "truncation": "disabled", "text": {}})"},
+      {set::messages, R"({"tools": [{"type": "custom", "name": "a"}], "metadata": {"user_id": "x"}})"},
+      {set::embeddings, R"({"input": "x", "normalize": true, "user": "y"})"},
+  };
+  for (const auto& [which, text] : idle) BOOST_TEST(refusal(which, text) == "", text);
+}
+
+BOOST_AUTO_TEST_CASE(penalties_are_of_all_tokens_or_of_none) {
+  BOOST_TEST(generation_of(R"({"repeat_last_n": 64})").request.sampling.repetition_penalty == 1);
+  BOOST_TEST(generation_of(R"({"repeat_last_n": -1, "repeat_penalty": 1.5})").request.sampling.repetition_penalty ==
+             1.5);
+  BOOST_TEST(generation_of(R"({"repeat_last_n": 0, "presence_penalty": 1})").request.sampling.presence_penalty == 0);
+  BOOST_TEST(
+      holds(refusal_of(generation_of, R"({"repeat_last_n": 64, "repeat_penalty": 1.5})"), "repeat_last_n is 64"));
+  BOOST_TEST(generation_of(R"({"thinking_budget_tokens": 7})").request.reasoning_budget.value() == 7);
+  BOOST_TEST(generation_of(R"({"n_cmpl": 3})").n == 3);
 }
 
 BOOST_AUTO_TEST_CASE(conversations_are_read) {

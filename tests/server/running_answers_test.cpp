@@ -1,4 +1,5 @@
 // Answers over the default model, whose engine runs a step when the test says so.
+#include "draft_source.hpp"
 #include "http/connection.hpp"
 #include "memory_client.hpp"
 #include "routes/table.hpp"
@@ -14,6 +15,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -249,6 +251,46 @@ BOOST_AUTO_TEST_CASE(a_sequence_without_an_answer_is_in_no_slot) {
   stepped_server one(1);
   one.model->meter->on_sequence({.what = cogen::sequence_event::kind::scheduled, .id = 1'000'000, .at = {}, .slot = 0});
   BOOST_TEST(one.state_of_slot(0) == "idle");
+}
+
+/// Counts how often it is asked for drafts, and has none.
+class counting_drafter final : public cogen::drafter {
+ public:
+  std::vector<cogen::token> draft(std::span<const cogen::token> /*history*/, int most) override {
+    ++asked;
+    BOOST_TEST(most == 3);
+    return {};
+  }
+
+  int asked = 0;
+};
+
+BOOST_AUTO_TEST_CASE(all_requests_have_the_servers_drafts_but_those_that_want_none) {
+  stepped_server one(2);
+  const auto drafter = std::make_shared<counting_drafter>();
+  one.model->drafts = std::make_unique<server::draft_source>(drafter, 3);
+  auto body = asked("The sea is", 4, false);
+  one.step_until(*one.post(body), "}");
+  BOOST_TEST(drafter->asked >= 3);
+  const int before = drafter->asked;
+  body["speculative.n_max"] = 0;
+  one.step_until(*one.post(body), "}");
+  BOOST_TEST(drafter->asked == before);
+}
+
+BOOST_AUTO_TEST_CASE(each_tenant_has_a_suffix_tree_of_its_own) {
+  using server::drafter_kind;
+  const stepped_server one(1);
+  const auto source_of = [&](drafter_kind kind) {
+    return server::draft_source({.kind = kind, .max_draft_tokens = 5}, {}, {}, *one.model->engine);
+  };
+  auto trees = source_of(drafter_kind::suffix_tree), lookup = source_of(drafter_kind::prompt_lookup);
+  BOOST_TEST(trees.for_request(1, {}).drafter == trees.for_request(1, {}).drafter);
+  BOOST_TEST(trees.for_request(1, {}).drafter != trees.for_request(2, {}).drafter);
+  BOOST_TEST(lookup.for_request(1, {}).drafter == lookup.for_request(2, {}).drafter);
+  BOOST_TEST(lookup.for_request(1, {}).max_draft_tokens == 5);
+  BOOST_TEST(lookup.for_request(1, 2).max_draft_tokens == 2);
+  BOOST_TEST(!lookup.for_request(1, 0).drafter);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

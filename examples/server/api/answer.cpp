@@ -125,7 +125,8 @@ json::array prompt_logprobs(std::span<const cogen::sampled_token> tokens, const 
 }
 
 json::object timings_of(const cogen::usage& usage, const cogen::request_metrics& times) {
-  const double prompt = milliseconds(usage.time_to_first_token);
+  const bool has_first = usage.time_to_first_token > std::chrono::nanoseconds(0);
+  const double prompt = milliseconds(has_first ? usage.time_to_first_token : usage.total_time);  // or it was read alone
   const double predicted = milliseconds(times.first_token && times.last_token ? *times.last_token - *times.first_token
                                                                               : std::chrono::nanoseconds(0));
   const int run = usage.prompt_tokens - usage.cached_tokens, after_first = std::max(0, usage.generated_tokens - 1);

@@ -1,8 +1,8 @@
 #include "api/error.hpp"
 
+#include "api/json_text.hpp"
 #include "api/valid_text.hpp"
 
-#include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
 #include <new>
@@ -101,17 +101,17 @@ std::string body_of(const error& what, dialect clients) {
   const auto message = valid_text(what.what());
   switch (clients) {
     case dialect::anthropic:
-      return json::serialize(
+      return json_text(
           json::value{{"type", "error"}, {"error", {{"type", anthropic_type(what.status())}, {"message", message}}}});
     case dialect::llama:
-      return json::serialize(json::value{
+      return json_text(json::value{
           {"error", with_details({{"code", what.status()}, {"message", message}, {"type", what.type()}}, what)}});
     default:
-      return json::serialize(json::value{{"error", with_details({{"message", message},
-                                                                 {"type", what.type()},
-                                                                 {"param", null_if_empty(what.parameter())},
-                                                                 {"code", null_if_empty(what.code())}},
-                                                                what)}});
+      return json_text(json::value{{"error", with_details({{"message", message},
+                                                           {"type", what.type()},
+                                                           {"param", null_if_empty(what.parameter())},
+                                                           {"code", null_if_empty(what.code())}},
+                                                          what)}});
   }
 }
 

@@ -1,9 +1,9 @@
 #include "api/field_reader.hpp"
 
 #include "api/error.hpp"
+#include "api/json_text.hpp"
 
 #include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,19 +31,17 @@ std::string shown(const json::value& value) {
   constexpr std::size_t most = 60;
   if (value.is_string() && value.get_string().size() > most)
     return fmt::format("a string of {} bytes", value.get_string().size());
-  return json::serialize(value);
+  return json_text(value);
 }
 
 void add_defaults(const json::object& defaults, json::object& body) {
-  static constexpr std::string_view limits[] = {"max_tokens", "max_completion_tokens", "max_output_tokens",
-                                                "n_predict"};
   const auto lacks = [&](std::string_view name) {
     const auto* value = body.if_contains(name);
     return !value || value->is_null();
   };
-  const bool limited = !std::ranges::all_of(limits, lacks);
+  const bool limited = !std::ranges::all_of(token_limits, lacks);
   for (const auto& [name, value] : defaults)
-    if (lacks(name) && !(limited && std::ranges::find(limits, std::string_view(name)) != std::end(limits)))
+    if (lacks(name) && !(limited && std::ranges::find(token_limits, std::string_view(name)) != std::end(token_limits)))
       body[name] = value;
 }
 

@@ -16,6 +16,10 @@ namespace server::api {
 /// Parses a body. Throws api::error for what is not one JSON object, or nested deeper than 64.
 boost::json::object parse_body(std::string_view body);
 
+/// The names of the limit of tokens, in the order in which they count.
+inline constexpr std::string_view token_limits[] = {"max_completion_tokens", "max_tokens", "max_output_tokens",
+                                                    "n_predict"};
+
 /// Sets the fields that a body lacks. A limit of tokens is lacking only if there is none under any of its names.
 void add_defaults(const boost::json::object& defaults, boost::json::object& body);
 

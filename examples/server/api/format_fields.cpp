@@ -1,8 +1,7 @@
 #include "api/format_fields.hpp"
 
 #include "api/error.hpp"
-
-#include <boost/json/serialize.hpp>
+#include "api/json_text.hpp"
 
 #include <utility>
 
@@ -31,7 +30,7 @@ class one_format {
 std::string schema_of(const field_reader& fields, std::string_view name) {
   const auto* value = fields.find(name);
   if (!value || !(value->is_object() || value->is_string() || value->is_bool())) fields.refuse(name, "a JSON schema");
-  return value->is_string() ? std::string(value->get_string()) : json::serialize(*value);
+  return value->is_string() ? std::string(value->get_string()) : json_text(*value);
 }
 
 std::vector<std::string> texts_of(const field_reader& fields, std::string_view name) {

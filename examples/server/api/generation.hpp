@@ -20,8 +20,9 @@ struct event_extras {
 /// What a client asks to be generated.
 struct generation {
   cogen::request request;
-  int n = 1;            ///< answers
-  bool stream = false;  ///< as events, while it is generated
+  int n = 1;                                 ///< answers
+  bool stream = false;                       ///< as events, while it is generated
+  std::optional<int> max_draft_tokens = {};  ///< where the model has drafts; empty: as the server is set up
   event_extras extras = {};
 };
 

@@ -122,11 +122,11 @@ void read_thinking(const field_reader& body, cogen::request& into) {
 
 }  // namespace
 
-generation read_message_request(const field_reader& body, const sender& from, const cogen::text::tokenizer& tokens,
-                                bool needs_limit) {
+generation read_message_request(const field_reader& body, const sender& from, const route_defaults& otherwise,
+                                const cogen::text::tokenizer& tokens, bool needs_limit) {
   generation wanted;
-  read_generation(body, from, {}, &tokens, wanted);
-  if (needs_limit && !wanted.request.max_tokens) body.refuse("max_tokens", "an integer of at least 1");
+  read_generation(body, from, otherwise, &tokens, wanted);
+  if (needs_limit && !wanted.request.max_tokens) body.refuse("max_tokens", "an integer of at least 0");
   wanted.n = 1;
   auto messages = read_messages(body);
   wanted.request.continue_final_message = is_begun_answer(messages);

@@ -1,14 +1,14 @@
 #pragma once
 
 #include "api/field_reader.hpp"
-#include "api/generation.hpp"
+#include "api/sampling_fields.hpp"
 
 #include <cogen/text/tokenizer.hpp>
 
 namespace server::api {
 
 /// A request of Anthropic's Messages API. `needs_limit`: `max_tokens` has to be there. Throws api::error.
-generation read_message_request(const field_reader& body, const sender& from, const cogen::text::tokenizer& tokens,
-                                bool needs_limit);
+generation read_message_request(const field_reader& body, const sender& from, const route_defaults& otherwise,
+                                const cogen::text::tokenizer& tokens, bool needs_limit);
 
 }  // namespace server::api

@@ -3,6 +3,7 @@
 #include "api/error.hpp"
 
 #include <cogen/model.hpp>
+#include <cogen/text/chat_roles.hpp>
 
 namespace server::api {
 
@@ -19,7 +20,9 @@ std::string render(const served_model& model, const cogen::request& chat) {
   if (const auto eos = tokens.eos(); !eos.empty()) options.eos = tokens.token_text(eos.front());
   if (!chat.tools.empty()) options.extra["tools"] = chat.tools;
   try {
-    return rules->render(std::get<cogen::chat_messages>(chat.prompt), options);
+    const auto& messages = std::get<cogen::chat_messages>(chat.prompt);
+    cogen::text::check_roles(messages, *rules, options);
+    return rules->render(messages, options);
   } catch (const cogen::text::template_error& e) {
     throw invalid("messages", e.what());
   }

@@ -82,10 +82,11 @@ json::object chat_body(const field_reader& body) {
 
 }  // namespace
 
-generation read_response_request(const field_reader& body, const sender& from, const cogen::text::tokenizer& tokens) {
+generation read_response_request(const field_reader& body, const sender& from, const route_defaults& otherwise,
+                                 const cogen::text::tokenizer& tokens) {
   if (body.has("previous_response_id")) body.refuse("previous_response_id", "missing: responses are not stored");
   generation wanted;
-  read_generation(body, from, {}, &tokens, wanted);
+  read_generation(body, from, otherwise, &tokens, wanted);
   wanted.n = 1;
   auto chat = chat_body(body);
   chat["messages"] = {{{"role", "user"}, {"content", ""}}};

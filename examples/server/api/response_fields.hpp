@@ -1,13 +1,14 @@
 #pragma once
 
 #include "api/field_reader.hpp"
-#include "api/generation.hpp"
+#include "api/sampling_fields.hpp"
 
 #include <cogen/text/tokenizer.hpp>
 
 namespace server::api {
 
 /// A request of OpenAI's Responses API. Nothing is stored: a request carries the whole conversation. Throws api::error.
-generation read_response_request(const field_reader& body, const sender& from, const cogen::text::tokenizer& tokens);
+generation read_response_request(const field_reader& body, const sender& from, const route_defaults& otherwise,
+                                 const cogen::text::tokenizer& tokens);
 
 }  // namespace server::api

@@ -1,6 +1,7 @@
 #include "api/sampling_fields.hpp"
 
 #include "api/error.hpp"
+#include "api/unsupported_fields.hpp"
 
 #include <fmt/format.h>
 
@@ -70,14 +71,15 @@ std::map<cogen::token, double> logit_bias(const field_reader& body, const cogen:
   return result;
 }
 
-cogen::sampling_params sampling(const field_reader& body, const sampling_defaults& otherwise,
+cogen::sampling_params sampling(const field_reader& body, const route_defaults& otherwise,
                                 const cogen::text::tokenizer* tokens) {
   cogen::sampling_params how;
   how.temperature = body.number("temperature").value_or(otherwise.temperature);
   how.top_k = std::max<std::int64_t>(0, body.integer("top_k").value_or(otherwise.top_k));  // others write -1 for all
   how.top_p = body.number("top_p").value_or(otherwise.top_p);
   how.min_p = body.number("min_p").value_or(otherwise.min_p);
-  how.repetition_penalty = any_number(body, {"repetition_penalty", "repeat_penalty"}).value_or(1);
+  how.repetition_penalty =
+      any_number(body, {"repetition_penalty", "repeat_penalty"}).value_or(otherwise.repetition_penalty);
   how.presence_penalty = body.number("presence_penalty").value_or(0);
   how.frequency_penalty = body.number("frequency_penalty").value_or(0);
   how.min_tokens = body.integer("min_tokens", 0).value_or(0);
@@ -88,6 +90,14 @@ cogen::sampling_params sampling(const field_reader& body, const sampling_default
   else if (const auto given = body.integer("seed"); given && *given != -1)
     how.seed = static_cast<std::uint64_t>(*given);
   return how;
+}
+
+/// llama.cpp's penalties are of so many last tokens, -1 for all, which is what they are of here.
+void limit_penalties(const field_reader& body, cogen::sampling_params& how) {
+  const auto last = body.integer("repeat_last_n", -1, std::numeric_limits<int>::max()).value_or(-1);
+  if (last == 0) how.repetition_penalty = 1, how.presence_penalty = how.frequency_penalty = 0;
+  const bool penalizes = how.repetition_penalty != 1 || how.presence_penalty != 0 || how.frequency_penalty != 0;
+  if (last > 0 && penalizes) body.refuse("repeat_last_n", "-1 or 0 with a penalty, which is of all tokens or none");
 }
 
 std::vector<std::string> stop_strings(const field_reader& body) {
@@ -116,12 +126,15 @@ std::vector<cogen::token> stop_tokens(const field_reader& body) {
   return result;
 }
 
-std::optional<int> max_tokens(const field_reader& body) {
-  for (const auto* name : {"max_completion_tokens", "max_tokens", "max_output_tokens"})
-    if (const auto value = body.count(name, 1)) return value;
-  if (const auto value = body.integer("n_predict", -1, std::numeric_limits<int>::max()); value && *value >= 0)
-    return static_cast<int>(*value);
-  return std::nullopt;
+/// An `n_predict` of -1 is no limit.
+std::optional<int> max_tokens(const field_reader& body, const route_defaults& otherwise) {
+  for (const auto name : token_limits) {
+    if (!body.has(name)) continue;
+    const bool may_be_none = name == "n_predict";
+    const auto value = body.count(name, may_be_none ? -1 : otherwise.least_max_tokens);
+    return *value < 0 ? std::nullopt : value;
+  }
+  return otherwise.max_tokens;
 }
 
 void read_whose(const field_reader& body, const sender& from, cogen::request& into) {
@@ -139,18 +152,31 @@ void read_whose(const field_reader& body, const sender& from, cogen::request& in
 
 }  // namespace
 
-void read_generation(const field_reader& body, const sender& from, const sampling_defaults& otherwise,
+route_defaults route_defaults::with(const cogen::load::generation_defaults& model) const {
+  return {.temperature = model.temperature.value_or(temperature),
+          .top_k = model.top_k.value_or(top_k),
+          .top_p = model.top_p.value_or(top_p),
+          .min_p = model.min_p.value_or(min_p),
+          .repetition_penalty = model.repetition_penalty.value_or(repetition_penalty),
+          .max_tokens = model.max_tokens ? model.max_tokens : max_tokens,
+          .least_max_tokens = least_max_tokens};
+}
+
+void read_generation(const field_reader& body, const sender& from, const route_defaults& otherwise,
                      const cogen::text::tokenizer* tokens, generation& into) {
+  check_unsupported(body, field_set::generation);
   auto& request = into.request;
   request.sampling = sampling(body, otherwise, tokens);
-  request.max_tokens = max_tokens(body);
+  limit_penalties(body, request.sampling);
+  request.max_tokens = max_tokens(body, otherwise);
   request.stop = stop_strings(body);
   request.stop_token_ids = stop_tokens(body);
   request.ignore_eos = body.flag("ignore_eos").value_or(false);
-  if (const auto budget = body.integer("reasoning_budget", -1, std::numeric_limits<int>::max()); budget && *budget >= 0)
-    request.reasoning_budget = static_cast<int>(*budget);
+  for (const auto* name : {"reasoning_budget", "thinking_budget_tokens", "thinking_token_budget"})
+    if (const auto budget = body.count(name, -1); budget && *budget >= 0) request.reasoning_budget = *budget;
   read_whose(body, from, request);
-  into.n = static_cast<int>(body.integer("n", 1, 128).value_or(1));
+  into.max_draft_tokens = body.count("speculative.n_max");
+  into.n = static_cast<int>(body.integer(body.has("n") ? "n" : "n_cmpl", 1, 128).value_or(1));
   into.stream = body.flag("stream").value_or(false);
   if (const auto how = body.fields("stream_options")) into.extras.usage = how->flag("include_usage").value_or(false);
   into.extras.timings = body.flag("timings_per_token").value_or(false);

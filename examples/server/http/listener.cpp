@@ -6,12 +6,17 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
 namespace server::http {
 
 using net::ip::tcp;
+
+std::string address_text(const std::string& host, unsigned short port) {
+  return fmt::format("{}:{}", host.find(':') == std::string::npos ? host : "[" + host + "]", port);
+}
 
 listener::listener(net::io_context& context, const std::string& host, unsigned short port, int max_connections,
                    connection_limits limits, transport_factory wrap, request_handler handler, refusal refuse)
@@ -29,7 +34,7 @@ listener::listener(net::io_context& context, const std::string& host, unsigned s
     acceptor_.bind(at);
     acceptor_.listen();
   } catch (const boost::system::system_error& e) {
-    throw boost::system::system_error(e.code(), fmt::format("cannot listen on {}:{}", host, port));
+    throw std::runtime_error(fmt::format("cannot listen on {}: {}", address_text(host, port), e.code().message()));
   }
 }
 

@@ -12,13 +12,16 @@
 
 namespace server::http {
 
+/// A host and a port as URLs have them.
+std::string address_text(const std::string& host, unsigned short port);
+
 /// Wraps a socket that was accepted: into bytes as they are, or into TLS.
 using transport_factory = std::function<std::unique_ptr<transport>(net::ip::tcp::socket)>;
 
 /// Accepts clients and serves each in a coroutine. For the thread that runs the context.
 class listener {
  public:
-  /// Binds. Throws boost::system::system_error naming the address.
+  /// Binds. Throws std::runtime_error naming the address and why it cannot be had.
   listener(net::io_context& context, const std::string& host, unsigned short port, int max_connections,
            connection_limits limits, transport_factory wrap, request_handler handler, refusal refuse);
 

@@ -1,5 +1,7 @@
 #include "metrics/exposition.hpp"
 
+#include "api/json_text.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,8 +26,11 @@ double ratio(double of, double by) { return by > 0 ? of / by : 0; }
 double number(std::uint64_t count) { return static_cast<double>(count); }
 
 const figure figures[] = {
-    {"gauge", "cogen:requests_running", "vllm:num_requests_running", "llamacpp:requests_processing",
-     "Sequences that have a slot.", [](const snapshot& now) { return double(now.stats.scheduled); }},
+    {"gauge", "cogen:requests_running", "", "", "Sequences that have a slot.",
+     [](const snapshot& now) { return double(now.stats.scheduled); }},
+    {"gauge", "", "vllm:num_requests_running", "llamacpp:requests_processing",
+     "Sequences that have a slot, and texts that are embedded or scored.",
+     [](const snapshot& now) { return double(now.stats.scheduled) + number(now.counted.running_texts); }},
     {"gauge", "cogen:requests_waiting", "vllm:num_requests_waiting", "llamacpp:requests_deferred",
      "Sequences that want a slot and have none.", [](const snapshot& now) { return double(now.stats.waiting); }},
     {"gauge", "cogen:requests_preempted", "", "", "Of those that wait, sequences that had a slot before.",
@@ -47,10 +52,20 @@ const figure figures[] = {
      [](const snapshot& now) { return ratio(number(now.counted.prefilled_tokens), now.counted.prefill_seconds); }},
     {"gauge", "", "", "llamacpp:predicted_tokens_seconds", "Generated tokens a second.",
      [](const snapshot& now) { return ratio(number(now.stats.sampled), now.counted.decode_seconds); }},
-    {"counter", "cogen:prompt_tokens_total", "", "llamacpp:prompt_tokens_total",
-     "Tokens of prompts that were computed.", [](const snapshot& now) { return number(now.counted.prefilled_tokens); }},
-    {"counter", "", "vllm:prompt_tokens_total", "", "Tokens of prompts.",
-     [](const snapshot& now) { return number(now.counted.prefilled_tokens + now.stats.prefix_hit_tokens); }},
+    {"counter", "cogen:prompt_tokens_total", "", "", "Tokens of prompts that were computed.",
+     [](const snapshot& now) { return number(now.counted.prefilled_tokens); }},
+    {"counter", "", "", "llamacpp:prompt_tokens_total", "Tokens of prompts and of embedded texts that were computed.",
+     [](const snapshot& now) { return number(now.counted.prefilled_tokens + now.counted.text_tokens); }},
+    {"counter", "", "vllm:prompt_tokens_total", "", "Tokens of prompts and of embedded texts.",
+     [](const snapshot& now) {
+       return number(now.counted.prefilled_tokens + now.stats.prefix_hit_tokens + now.counted.text_tokens);
+     }},
+    {"gauge", "cogen:texts_running", "", "", "Texts that are embedded or scored.",
+     [](const snapshot& now) { return number(now.counted.running_texts); }},
+    {"counter", "cogen:texts_total", "", "", "Texts that were embedded or scored.",
+     [](const snapshot& now) { return number(now.counted.texts); }},
+    {"counter", "cogen:text_tokens_total", "", "", "Tokens of those texts.",
+     [](const snapshot& now) { return number(now.counted.text_tokens); }},
     {"counter", "cogen:prefix_hit_tokens_total", "vllm:prefix_cache_hits_total", "llamacpp:prompt_tokens_cached_total",
      "Tokens of prompts found in the prefix cache.",
      [](const snapshot& now) { return number(now.stats.prefix_hit_tokens); }},
@@ -133,9 +148,8 @@ class writer {
     fmt::format_to(std::back_inserter(text_), "# HELP {0} {2}\n# TYPE {0} {1}\n", name, kind, help);
   }
 
-  template <class Value>
-  void line(std::string_view name, const std::string& with, Value value) {
-    fmt::format_to(std::back_inserter(text_), "{}{} {}\n", name, with, value);
+  void line(std::string_view name, const std::string& with, double value) {
+    fmt::format_to(std::back_inserter(text_), "{}{} {}\n", name, with, api::number_text(value));
   }
 
   void add(const figure& one) {
@@ -154,7 +168,13 @@ class writer {
     head(name, "counter", "Generations that have ended, by how.");
     for (const auto& model : models_)
       for (std::size_t i = 0; i < counts::reasons; ++i)
-        line(name, labels(model, fmt::format("{}=\"{}\"", label, reason_names[i])), model.counted.finished[i]);
+        line(name, labels(model, fmt::format("{}=\"{}\"", label, reason_names[i])), number(ended(model, i)));
+  }
+
+  /// vLLM counts texts that were embedded, too, which end as they should.
+  std::uint64_t ended(const snapshot& model, std::size_t reason) const {
+    const bool adds_texts = names_ == metrics_names::vllm && reason == 0;
+    return model.counted.finished[reason] + (adds_texts ? model.counted.texts : 0);
   }
 
   void add(const distribution& one) {
@@ -165,11 +185,11 @@ class writer {
       std::uint64_t below = 0;
       for (std::size_t i = 0; i < values.counts().size(); ++i) {
         below += values.counts()[i];
-        const auto bound = i < values.bounds().size() ? fmt::format("{}", values.bounds()[i]) : "+Inf";
-        line(name + "_bucket", labels(model, fmt::format("le=\"{}\"", bound)), below);
+        const auto bound = i < values.bounds().size() ? api::number_text(values.bounds()[i]) : "+Inf";
+        line(name + "_bucket", labels(model, fmt::format("le=\"{}\"", bound)), number(below));
       }
       line(name + "_sum", labels(model), values.sum());
-      line(name + "_count", labels(model), below);
+      line(name + "_count", labels(model), number(below));
     }
   }
 

@@ -19,6 +19,24 @@ counts meter::now() const {
   return counts_;
 }
 
+void meter::begin_texts(std::size_t texts) {
+  const std::lock_guard lock(mutex_);
+  counts_.running_texts += texts;
+}
+
+void meter::end_texts(std::size_t texts, std::size_t tokens, std::chrono::nanoseconds took) {
+  const std::lock_guard lock(mutex_);
+  counts_.running_texts -= texts;
+  counts_.texts += texts;
+  counts_.text_tokens += tokens;
+  counts_.total.add(seconds(took));
+}
+
+void meter::fail_texts(std::size_t texts) {
+  const std::lock_guard lock(mutex_);
+  counts_.running_texts -= texts;
+}
+
 void meter::on_step(const cogen::step_event& step) {
   {
     const std::lock_guard lock(mutex_);

@@ -5,6 +5,8 @@
 #include <cogen/metrics.hpp>
 
 #include <array>
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -27,6 +29,9 @@ struct counts {
   double prefill_seconds = 0;          ///< of steps that read nothing but prompts
   double decode_seconds = 0;           ///< of the others
   std::uint64_t largest_sequence = 0;  ///< tokens of the longest one that has ended
+  std::uint64_t texts = 0;             ///< embedded or scored
+  std::uint64_t text_tokens = 0;       ///< of those
+  std::uint64_t running_texts = 0;     ///< that are to be embedded or scored
   std::array<std::uint64_t, reasons> finished = {};
   histogram first_token{{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160}};
   histogram inter_token{{.001, .0025, .005, .01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5}};
@@ -41,6 +46,11 @@ class meter final : public cogen::event_sink {
   meter(int slots, std::shared_ptr<cogen::event_sink> trace);
 
   counts now() const;
+
+  /// Texts are to be embedded or scored; they were; or they failed.
+  void begin_texts(std::size_t texts);
+  void end_texts(std::size_t texts, std::size_t tokens, std::chrono::nanoseconds took);
+  void fail_texts(std::size_t texts);
 
   void on_step(const cogen::step_event& step) override;
   void on_sequence(const cogen::sequence_event& event) override;

@@ -1,10 +1,10 @@
 #include "api/chat_answer.hpp"
 #include "api/chat_fields.hpp"
+#include "api/json_text.hpp"
 #include "api/sampling_fields.hpp"
+#include "api/unsupported_fields.hpp"
 #include "routes/openai_events.hpp"
 #include "routes/routes.hpp"
-
-#include <boost/json/serialize.hpp>
 
 #include <utility>
 
@@ -42,7 +42,7 @@ class chat_events final : public openai_events {
 
   static std::vector<event> events_of(const std::vector<json::object>& chunks) {
     std::vector<event> result;
-    for (const auto& each : chunks) result.push_back({json::serialize(each)});
+    for (const auto& each : chunks) result.push_back({api::json_text(each)});
     return result;
   }
 
@@ -64,12 +64,14 @@ net::awaitable<void> send_chat(call& client, api::merged_streams& streams, const
   answer["timings"] = api::timings_of(first);
   if (const auto tokens = first.prompt_logprobs(); !tokens.empty())
     answer["prompt_logprobs"] = api::prompt_logprobs(tokens, vocabulary);
-  co_await client.client.respond({.body = json::serialize(answer)});
+  co_await client.client.respond({.body = api::json_text(answer)});
 }
 
-api::generation read(const call& client, const api::field_reader& body, const cogen::text::tokenizer& tokens) {
+api::generation read(const call& client, const api::field_reader& body, const served_model& model) {
   api::generation wanted;
-  api::read_generation(body, api::sender_of(client.request(), client.tenant), {}, &tokens, wanted);
+  const auto defaults = api::route_defaults().with(model.generation);
+  api::read_generation(body, api::sender_of(client.request(), client.tenant), defaults, &model.tokenizer(), wanted);
+  api::check_unsupported(body, api::field_set::chat);
   api::read_chat(body, wanted);
   return wanted;
 }
@@ -80,7 +82,7 @@ net::awaitable<void> chat_completions(call& client) {
   const auto asked = co_await read_asked(client);
   const auto& model = *asked.model;
   const auto& vocabulary = model.tokenizer();
-  const auto wanted = read(client, asked.body(), vocabulary);
+  const auto wanted = read(client, asked.body(), model);
   const api::answer_head head{.id = api::new_id("chatcmpl-"),
                               .object = wanted.stream ? "chat.completion.chunk" : "chat.completion",
                               .created = api::unix_time(),

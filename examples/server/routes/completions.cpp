@@ -1,10 +1,11 @@
 #include "api/completion_fields.hpp"
+#include "api/infill_fields.hpp"
+#include "api/json_text.hpp"
 #include "api/sampling_fields.hpp"
 #include "api/text_answer.hpp"
+#include "api/unsupported_fields.hpp"
 #include "routes/openai_events.hpp"
 #include "routes/routes.hpp"
-
-#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -24,13 +25,18 @@ struct completion_request {
   bool logprobs = false;
 };
 
-completion_request read(const call& client, const api::field_reader& body, const cogen::text::tokenizer* tokens) {
+completion_request read(const call& client, const api::field_reader& body, const served_model& model) {
   completion_request wanted;
-  api::read_generation(body, api::sender_of(client.request(), client.tenant), {}, tokens, wanted.each);
+  const auto& tokens = model.tokenizer();
+  const auto defaults = api::route_defaults{.least_max_tokens = 0}.with(model.generation);
+  api::read_generation(body, api::sender_of(client.request(), client.tenant), defaults, &tokens, wanted.each);
+  api::check_unsupported(body, api::field_set::completions);
   wanted.n = wanted.each.n;
   wanted.best_of = api::read_completion(body, wanted.each);
   if (wanted.best_of < wanted.n) body.refuse("best_of", "at least n");
-  wanted.prompts = api::read_prompts(body, "prompt", tokens);
+  wanted.prompts = body.text("suffix").value_or("").empty()
+                       ? api::read_prompts(body, "prompt", &tokens)
+                       : api::read_suffixed_prompts(body, tokens, wanted.each.request);
   api::check_generations(body, wanted.prompts.size(), wanted.best_of);
   wanted.logprobs = wanted.each.request.sampling.logprobs.has_value();
   wanted.each.n = wanted.best_of;
@@ -70,7 +76,7 @@ class text_events final : public openai_events {
     auto choice = choice_of(what.stream, piece.text);
     if (wanted_.logprobs)
       choice["logprobs"] = logprobs_[what.stream].of(piece.tokens, first && wanted_.each.request.echo);
-    return {{json::serialize(chunk_of(std::move(choice)))}};
+    return {{api::json_text(chunk_of(std::move(choice)))}};
   }
 
  private:
@@ -82,7 +88,7 @@ class text_events final : public openai_events {
     const auto end = stream(index).end_token();
     if (wanted_.logprobs && end) choice["logprobs"] = logprobs_[index].of({&*end, 1}, false);
     choice["finish_reason"] = api::finish_of(*stream(index).finish(), false);
-    return {{json::serialize(chunk_of(std::move(choice)))}};
+    return {{api::json_text(chunk_of(std::move(choice)))}};
   }
 
   const completion_request& wanted_;
@@ -126,7 +132,7 @@ net::awaitable<void> send_texts(call& client, api::merged_streams& streams, cons
   }
   auto body = head.with(std::move(choices));
   body["usage"] = client.usage.json();
-  co_await client.client.respond({.body = json::serialize(body)});
+  co_await client.client.respond({.body = api::json_text(body)});
 }
 
 }  // namespace
@@ -135,8 +141,8 @@ net::awaitable<void> completions(call& client) {
   const auto asked = co_await read_asked(client);
   const auto& model = *asked.model;
   const auto& vocabulary = model.tokenizer();
-  auto wanted = co_await off_loop(client.app, client.request().body.size(),
-                                  [&] { return read(client, asked.body(), &vocabulary); });
+  auto wanted =
+      co_await off_loop(client.app, client.request().body.size(), [&] { return read(client, asked.body(), model); });
   const api::answer_head head{
       .id = api::new_id("cmpl-"), .object = "text_completion", .created = api::unix_time(), .model = asked.model_name};
   api::merged_streams streams(begin_all(model, wanted), client.app.context.get_executor(), wanted.each.extras.progress);

@@ -1,14 +1,17 @@
 // llama-server's own /completion.
 #include "api/completion_fields.hpp"
 #include "api/format_fields.hpp"
+#include "api/infill_fields.hpp"
+#include "api/json_text.hpp"
 #include "api/sampling_fields.hpp"
 #include "api/text_answer.hpp"
+#include "api/unsupported_fields.hpp"
 #include "routes/generate.hpp"
 #include "routes/routes.hpp"
 
-#include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -25,23 +28,39 @@ struct wanted_completion {
   int id_slot = -1;  ///< under which number the tokens are remembered, to be saved; -1: they are not
 };
 
-wanted_completion read(const call& client, const api::field_reader& body, const cogen::text::tokenizer& tokens) {
+constexpr api::route_defaults defaults{
+    .temperature = .8, .top_k = 40, .top_p = .95, .min_p = .05, .least_max_tokens = 0};
+
+/// All but the prompts.
+wanted_completion read_settings(const call& client, const api::field_reader& body, const served_model& model) {
   wanted_completion wanted;
-  constexpr api::sampling_defaults defaults{.temperature = .8, .top_k = 40, .top_p = .95, .min_p = .05};
-  api::read_generation(body, api::sender_of(client.request(), client.tenant), defaults, &tokens, wanted.each);
+  api::read_generation(body, api::sender_of(client.request(), client.tenant), defaults.with(model.generation),
+                       &model.tokenizer(), wanted.each);
+  api::check_unsupported(body, api::field_set::completions);
   if (const auto probabilities = body.integer("n_probs", 0, cogen::sampling_params::max_logprobs);
       probabilities.value_or(0) > 0)
     wanted.each.request.sampling.logprobs = *probabilities;
   if (body.flag("post_sampling_probs").value_or(false))
     wanted.each.request.sampling.logprobs_mode = cogen::logprobs_mode::processed;
   if (auto format = api::read_format(body)) wanted.each.request.response_format = std::move(*format);
-  for (auto& prompt : api::read_prompts(body, "prompt", &tokens))
+  wanted.id_slot = static_cast<int>(body.integer("id_slot", -1, 1'000'000).value_or(-1));
+  wanted.return_tokens = body.flag("return_tokens").value_or(false);
+  return wanted;
+}
+
+wanted_completion read(const call& client, const api::field_reader& body, const served_model& model) {
+  auto wanted = read_settings(client, body, model);
+  for (auto& prompt : api::read_prompts(body, "prompt", &model.tokenizer()))
     wanted.prompts.push_back(std::get<cogen::token_ids>(std::move(prompt)));
   api::check_generations(body, wanted.prompts.size(), wanted.each.n);
   const auto* list = body.find("prompt")->if_array();
   wanted.several = wanted.prompts.size() > 1 || (list && list->size() == 1 && !list->front().is_int64());
-  wanted.id_slot = static_cast<int>(body.integer("id_slot", -1, 1'000'000).value_or(-1));
-  wanted.return_tokens = body.flag("return_tokens").value_or(false);
+  return wanted;
+}
+
+wanted_completion read_infill(const call& client, const api::field_reader& body, const served_model& model) {
+  auto wanted = read_settings(client, body, model);
+  wanted.prompts = {api::read_infill(body, model.tokenizer(), model.max_length, wanted.each.request)};
   return wanted;
 }
 
@@ -127,7 +146,7 @@ class completion_writer final : public event_writer {
             {"model", model_.name},
             {"tokens_predicted", usage.generated_tokens},
             {"tokens_evaluated", usage.prompt_tokens},
-            {"tokens_cached", usage.prompt_tokens + usage.generated_tokens - 1},
+            {"tokens_cached", usage.prompt_tokens + std::max(0, usage.generated_tokens - 1)},
             {"generation_settings", settings_of(request, model_)},
             {"prompt", model_.tokenizer().decode(wanted_.prompts[prompt])},
             {"has_new_line", text.find('\n') != std::string::npos},
@@ -156,20 +175,20 @@ class completion_writer final : public event_writer {
   }
 
   std::vector<event> on(const api::stream_event& what) override {
-    if (!what.piece) return {{json::serialize(whole(what.stream, "", {}))}};
+    if (!what.piece) return {{api::json_text(whole(what.stream, "", {}))}};
     const auto& piece = *what.piece;
     remember(&what, piece.tokens);
     if (piece.text.empty() && !wanted_.each.request.sampling.logprobs && !wanted_.return_tokens) return {};
     auto part = part_of(what.stream, piece.text, ids_of(piece.tokens));
     add_probabilities(part, piece.tokens);
-    return {{json::serialize(part)}};
+    return {{api::json_text(part)}};
   }
 
   std::vector<event> on_progress(const api::stream_event& what) override {
     auto part = part_of(what.stream, "", {});
     part["prompt_progress"] = api::progress_of(*what.progress);
     if (wanted_.each.extras.timings) part["timings"] = api::timings_of(*what.progress);
-    return {{json::serialize(part)}};
+    return {{api::json_text(part)}};
   }
 
   std::vector<event> last() override { return {}; }
@@ -209,17 +228,16 @@ net::awaitable<void> send_whole(call& client, api::merged_streams& streams, comp
     all.push_back(std::move(one));
   }
   const bool one = all.size() == 1 && !wanted.several;
-  co_await client.client.respond({.body = one ? json::serialize(all.front()) : json::serialize(all)});
+  co_await client.client.respond({.body = one ? api::json_text(all.front()) : api::json_text(all)});
 }
 
-}  // namespace
+using reader = wanted_completion (*)(const call&, const api::field_reader&, const served_model&);
 
-net::awaitable<void> llama_completion(call& client) {
+net::awaitable<void> complete(call& client, reader read) {
   const auto asked = co_await read_asked(client);
   auto& model = *asked.model;
-  const auto& tokens = model.tokenizer();
   const auto wanted =
-      co_await off_loop(client.app, client.request().body.size(), [&] { return read(client, asked.body(), tokens); });
+      co_await off_loop(client.app, client.request().body.size(), [&] { return read(client, asked.body(), model); });
   api::merged_streams streams(begin_all(model, wanted), client.app.context.get_executor(), wanted.each.extras.progress);
   const running_answer shown(model, client.id, streams);
   completion_writer writer(client, model, wanted, streams);
@@ -228,5 +246,10 @@ net::awaitable<void> llama_completion(call& client) {
   else
     co_await send_whole(client, streams, writer, wanted);
 }
+
+}  // namespace
+
+net::awaitable<void> llama_completion(call& client) { return complete(client, read); }
+net::awaitable<void> infill(call& client) { return complete(client, read_infill); }
 
 }  // namespace server

@@ -1,11 +1,12 @@
 // Anthropic's Messages API.
 #include "api/blocks.hpp"
+#include "api/json_text.hpp"
 #include "api/message_fields.hpp"
+#include "api/unsupported_fields.hpp"
 #include "routes/generate.hpp"
 #include "routes/routes.hpp"
 
 #include <boost/json/parse.hpp>
-#include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
 #include <utility>
@@ -14,6 +15,8 @@ namespace server {
 namespace {
 
 namespace json = boost::json;
+
+constexpr api::route_defaults defaults{.least_max_tokens = 0};  // which only fills the prefix cache
 
 /// Why an answer ended, in Anthropic's words, and the text that did it.
 json::object ending_of(cogen::finish_reason reason, bool has_calls, const std::vector<std::string>& stop) {
@@ -115,7 +118,7 @@ class message_events final : public event_writer {
 
  private:
   static void add(std::vector<event>& to, const json::object& one) {
-    to.push_back({json::serialize(one), std::string(one.at("type").as_string())});
+    to.push_back({api::json_text(one), std::string(one.at("type").as_string())});
   }
 
   static json::object object_of(const api::block_change& change) {
@@ -148,7 +151,7 @@ net::awaitable<void> send_message(call& client, api::merged_streams& streams, co
   for (const auto& block : api::blocks_of(answer)) content.push_back(block_object(block, true));
   const auto ending = ending_of(answer.reason, !answer.tool_calls.empty(), stop);
   co_await client.client.respond(
-      {.body = json::serialize(message_object(id, model, std::move(content), ending, answer.usage))});
+      {.body = api::json_text(message_object(id, model, std::move(content), ending, answer.usage))});
 }
 
 }  // namespace
@@ -156,8 +159,9 @@ net::awaitable<void> send_message(call& client, api::merged_streams& streams, co
 net::awaitable<void> messages(call& client) {
   const auto asked = co_await read_asked(client);
   const auto& model = *asked.model;
-  auto wanted =
-      api::read_message_request(asked.body(), api::sender_of(client.request(), client.tenant), model.tokenizer(), true);
+  api::check_unsupported(asked.body(), api::field_set::messages);
+  auto wanted = api::read_message_request(asked.body(), api::sender_of(client.request(), client.tenant),
+                                          defaults.with(model.generation), model.tokenizer(), true);
   const auto id = api::new_id("msg_");
   const bool stream = wanted.stream;
   const auto stop = wanted.request.stop;
@@ -175,10 +179,10 @@ net::awaitable<void> count_tokens(call& client) {
   const auto asked = co_await read_asked(client);
   const auto found = co_await off_loop(client.app, client.request().body.size(), [&] {
     return asked.model->engine->estimate(
-        api::read_message_request(asked.body(), {}, asked.model->tokenizer(), false).request);
+        api::read_message_request(asked.body(), {}, defaults, asked.model->tokenizer(), false).request);
   });
   if (found.why_not && found.prompt_tokens == 0) throw api::error_of(found.why_not);
-  co_await client.client.respond({.body = json::serialize(json::object{{"input_tokens", found.prompt_tokens}})});
+  co_await client.client.respond({.body = api::json_text(json::object{{"input_tokens", found.prompt_tokens}})});
 }
 
 }  // namespace server

@@ -1,10 +1,10 @@
+#include "api/json_text.hpp"
 #include "page.hpp"
 #include "routes/routes.hpp"
 
 #include <cogen/model.hpp>
 #include <cogen/version.hpp>
 
-#include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
 namespace server {
@@ -43,14 +43,14 @@ http::response list_models(call& client) {
   static_cast<void>(client.app.models.named({}));
   json::array all;
   for (const auto& one : client.app.models.all()) all.push_back(model_object(*one));
-  return {.body = json::serialize(json::value{{"object", "list"}, {"data", all}})};
+  return {.body = api::json_text(json::value{{"object", "list"}, {"data", all}})};
 }
 
 http::response one_model(call& client) {
   static_cast<void>(client.app.models.named({}));
   const auto& id = client.matched.front().second;
   for (const auto& one : client.app.models.all())
-    if (one->is_called(id)) return {.body = json::serialize(model_object(*one))};
+    if (one->is_called(id)) return {.body = api::json_text(model_object(*one))};
   throw api::error(404, "not_found_error", "the model \"" + id.substr(0, 100) + "\" does not exist", "model",
                    "model_not_found");
 }
@@ -60,6 +60,6 @@ http::response chat_page(call& client) {
   return {.type = "text/html; charset=utf-8", .body = std::string(page()), .headers = {{"Cache-Control", "no-cache"}}};
 }
 
-http::response version(call&) { return {.body = json::serialize(json::value{{"version", cogen::version}})}; }
+http::response version(call&) { return {.body = api::json_text(json::value{{"version", cogen::version}})}; }
 
 }  // namespace server

@@ -1,6 +1,7 @@
 #include "routes/openai_events.hpp"
 
-#include <boost/json/serialize.hpp>
+#include "api/json_text.hpp"
+
 #include <boost/json/value_to.hpp>
 
 #include <utility>
@@ -23,7 +24,7 @@ std::vector<event> openai_events::on_progress(const api::stream_event& what) {
   auto chunk = chunk_of(progress_choice(what.stream));
   chunk["prompt_progress"] = api::progress_of(*what.progress);
   if (extras_.timings) chunk["timings"] = api::timings_of(*what.progress);
-  return {{json::serialize(chunk)}};
+  return {{api::json_text(chunk)}};
 }
 
 std::vector<event> openai_events::last() {
@@ -32,7 +33,7 @@ std::vector<event> openai_events::last() {
     auto chunk = head_.with({});
     chunk["usage"] = client_.usage.json();
     chunk["timings"] = api::timings_of(stream(0));
-    result.push_back({json::serialize(chunk)});
+    result.push_back({api::json_text(chunk)});
   }
   result.push_back({"[DONE]"});
   return result;

@@ -1,10 +1,11 @@
 // OpenAI's Responses API.
 #include "api/blocks.hpp"
+#include "api/json_text.hpp"
 #include "api/response_fields.hpp"
+#include "api/unsupported_fields.hpp"
 #include "routes/generate.hpp"
 #include "routes/routes.hpp"
 
-#include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
 #include <utility>
@@ -150,7 +151,7 @@ class response_events final : public event_writer {
   void add(const std::string& type, json::object fields) {
     fields["type"] = type;
     fields["sequence_number"] = number_++;
-    events_.push_back({json::serialize(fields), type});
+    events_.push_back({api::json_text(fields), type});
   }
 
   /// Every event of a block says which it is.
@@ -215,7 +216,7 @@ net::awaitable<void> send_response(call& client, api::merged_streams& streams, c
   const auto& answer = answers.front();
   client.usage.add_prompt(answer.usage);
   const auto whole = head.ended(api::blocks_of(answer), answer.reason, answer.usage);
-  co_await client.client.respond({.body = json::serialize(whole)});
+  co_await client.client.respond({.body = api::json_text(whole)});
 }
 
 }  // namespace
@@ -223,8 +224,9 @@ net::awaitable<void> send_response(call& client, api::merged_streams& streams, c
 net::awaitable<void> responses(call& client) {
   const auto asked = co_await read_asked(client);
   const auto& model = *asked.model;
-  auto wanted =
-      api::read_response_request(asked.body(), api::sender_of(client.request(), client.tenant), model.tokenizer());
+  api::check_unsupported(asked.body(), api::field_set::responses);
+  auto wanted = api::read_response_request(asked.body(), api::sender_of(client.request(), client.tenant),
+                                           api::route_defaults().with(model.generation), model.tokenizer());
   const auto head = head_of(asked.body(), asked.model_name);
   const bool stream = wanted.stream;
   const auto extras = wanted.extras;

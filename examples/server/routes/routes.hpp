@@ -30,6 +30,7 @@ net::awaitable<void> count_tokens(call& client);
 
 // llama-server's.
 net::awaitable<void> llama_completion(call& client);
+net::awaitable<void> infill(call& client);
 net::awaitable<void> slot_action(call& client);
 net::awaitable<void> download_session(call& client);  // not llama-server's, but beside its slots
 net::awaitable<void> upload_session(call& client);

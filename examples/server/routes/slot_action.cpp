@@ -1,10 +1,10 @@
 // The state of a prompt in a file, as llama-server keeps it (POST /slots/{id}?action=save, restore or erase), and as a
 // body (GET and PUT /slots/{id}/session).
 #include "api/field_reader.hpp"
+#include "api/json_text.hpp"
 #include "routes/routes.hpp"
 
 #include <boost/asio/buffer.hpp>
-#include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <fmt/format.h>
 
@@ -176,7 +176,7 @@ net::awaitable<void> upload_session(call& client) {
   const auto count = co_await bring_back(*model, id, sequence);
   const json::object answer{
       {"id_slot", id}, {"n_restored", count}, {"n_read", body.read()}, {"timings", timed("restore_ms", begun)}};
-  co_await client.client.respond({.body = json::serialize(answer)});
+  co_await client.client.respond({.body = api::json_text(answer)});
 }
 
 net::awaitable<void> slot_action(call& client) {
@@ -196,7 +196,7 @@ net::awaitable<void> slot_action(call& client) {
   else
     throw api::invalid("action",
                        fmt::format("action is \"{}\"; it must be save, restore or erase", action.substr(0, 60)));
-  co_await client.client.respond({.body = json::serialize(answer)});
+  co_await client.client.respond({.body = api::json_text(answer)});
 }
 
 }  // namespace server

@@ -1,11 +1,11 @@
 // What the server does: figures, slots, settings.
+#include "api/json_text.hpp"
 #include "api/sampling_fields.hpp"
 #include "metrics/exposition.hpp"
 #include "routes/routes.hpp"
 
 #include <cogen/version.hpp>
 
-#include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 #include <fmt/format.h>
 
@@ -30,9 +30,15 @@ void show_stream(const cogen::token_stream& stream, const std::string& request_i
 
 /// Events arrive later than answers: a sequence whose answer is over is not shown.
 json::object slot_of(const served_model& model, std::size_t index, const metrics::slot_state& state) {
-  json::object slot{{"id", index},          {"id_task", -1},          {"n_ctx", model.max_length},
-                    {"speculative", false}, {"is_processing", false}, {"state", "idle"},
-                    {"n_tokens", 0},        {"preemptions", 0},       {"model", model.name}};
+  json::object slot{{"id", index},
+                    {"id_task", -1},
+                    {"n_ctx", model.max_length},
+                    {"speculative", model.drafts != nullptr},
+                    {"is_processing", false},
+                    {"state", "idle"},
+                    {"n_tokens", 0},
+                    {"preemptions", 0},
+                    {"model", model.name}};
   if (!state.busy) return slot;
   for (const auto* answer : model.running)
     if (const auto* stream = answer->stream_of(state.sequence); stream && !stream->ended())
@@ -72,21 +78,21 @@ http::response show_slots(call& client) {
     throw api::error(503, "unavailable_error", "no slot is free", "", "no_slot_available");
   json::array slots;
   for (std::size_t i = 0; i < now.slots.size(); ++i) slots.push_back(slot_of(*model, i, now.slots[i]));
-  return {.body = json::serialize(slots)};
+  return {.body = api::json_text(slots)};
 }
 
 http::response show_props(call& client) {
   const auto model = client.queried_model();
-  const api::sampling_defaults defaults;
+  const auto defaults = api::route_defaults().with(model->generation);
   json::object params{{"temperature", defaults.temperature},
                       {"top_k", defaults.top_k},
                       {"top_p", defaults.top_p},
                       {"min_p", defaults.min_p},
-                      {"repeat_penalty", 1.0},
+                      {"repeat_penalty", defaults.repetition_penalty},
                       {"presence_penalty", 0.0},
                       {"frequency_penalty", 0.0},
                       {"seed", -1},
-                      {"n_predict", -1}};
+                      {"n_predict", defaults.max_tokens.value_or(-1)}};
   for (const auto& [name, value] : client.app.settings.defaults) params[name] = value;
   json::object props{{"default_generation_settings", {{"n_ctx", model->max_length}, {"params", params}}},
                      {"total_slots", model->slots},
@@ -100,21 +106,21 @@ http::response show_props(call& client) {
     props["bos_token"] = control_text(*model, tokens->bos());
     props["eos_token"] = control_text(*model, first_of(tokens->eos()));
   }
-  return {.body = json::serialize(props)};
+  return {.body = api::json_text(props)};
 }
 
 http::response tokenizer_info(call& client) {
   const auto model = client.queried_model();
   const auto& tokens = model->tokenizer();
   const auto eos = control_text(*model, first_of(tokens.eos()));
-  return {.body = json::serialize(json::object{{"tokenizer_class", "cogen"},
-                                               {"vocab_size", tokens.size()},
-                                               {"model_max_length", model->max_length},
-                                               {"bos_token", control_text(*model, tokens.bos())},
-                                               {"eos_token", eos},
-                                               {"pad_token", eos},
-                                               {"unk_token", control_text(*model, tokens.unknown())},
-                                               {"chat_template", std::string(tokens.chat_template())}})};
+  return {.body = api::json_text(json::object{{"tokenizer_class", "cogen"},
+                                              {"vocab_size", tokens.size()},
+                                              {"model_max_length", model->max_length},
+                                              {"bos_token", control_text(*model, tokens.bos())},
+                                              {"eos_token", eos},
+                                              {"pad_token", eos},
+                                              {"unk_token", control_text(*model, tokens.unknown())},
+                                              {"chat_template", std::string(tokens.chat_template())}})};
 }
 
 }  // namespace server

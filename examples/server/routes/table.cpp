@@ -60,6 +60,7 @@ std::vector<route> make_table() {
       {"PUT", "/slots/{id}/session", upload_session, with_key, llama, true},
       {"POST", "/completion", llama_completion, with_key, llama},
       {"POST", "/completions", llama_completion, with_key, llama},
+      {"POST", "/infill", infill, with_key, llama},
       {"POST", "/tokenize", tokenize, with_key, llama},
       {"POST", "/detokenize", detokenize, with_key, llama},
       {"POST", "/apply-template", apply_template, with_key, llama},

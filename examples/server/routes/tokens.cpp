@@ -1,11 +1,11 @@
 // From texts to tokens and back, without a generation.
 #include "api/chat_fields.hpp"
 #include "api/completion_fields.hpp"
+#include "api/json_text.hpp"
 #include "api/rendering.hpp"
 #include "routes/generate.hpp"
 #include "routes/routes.hpp"
 
-#include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
 
 namespace server {
@@ -88,7 +88,7 @@ net::awaitable<void> answer_with(call& client, Make make) {
     auto source = api::parse_body(text);
     api::add_defaults(client.app.settings.defaults, source);
     const api::field_reader body(source);
-    return json::serialize(make(*client.app.models.named(body.text("model")), body));
+    return api::json_text(make(*client.app.models.named(body.text("model")), body));
   });
   co_await client.client.respond({.body = answer});
 }

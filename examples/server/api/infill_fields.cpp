@@ -1,0 +1,64 @@
+#include "api/infill_fields.hpp"
+
+#include "api/completion_fields.hpp"
+#include "api/error.hpp"
+
+#include <cogen/text/infill.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <variant>
+
+namespace server::api {
+namespace {
+
+std::vector<cogen::text::infill_file> read_files(const field_reader& body) {
+  std::vector<cogen::text::infill_file> files;
+  body.each("input_extra", [&](const field_reader& file) {
+    files.push_back({file.text("filename").value_or("tmp"), file.required_text("text")});
+  });
+  return files;
+}
+
+/// What fills a gap does not go on with the next file.
+void add_ends(const cogen::text::tokenizer& tokens, cogen::request& into) {
+  const auto ends = cogen::text::infill_ends(tokens);
+  into.stop_token_ids.insert(into.stop_token_ids.end(), ends.begin(), ends.end());
+}
+
+}  // namespace
+
+cogen::token_ids read_infill(const field_reader& body, const cogen::text::tokenizer& tokens, int length,
+                             cogen::request& into) {
+  if (!cogen::text::infill_tokens_of(tokens).complete())
+    throw error(501, "not_supported_error",
+                "the model has no tokens for a prefix, a suffix and a middle, and fills no gaps", "model");
+  const cogen::text::infill_text what{.prefix = body.required_text("input_prefix"),
+                                      .suffix = body.required_text("input_suffix"),
+                                      .prompt = body.text("prompt").value_or(""),
+                                      .files = read_files(body),
+                                      .repository = "myproject",  // as llama-server names them
+                                      .name = "filename"};
+  const int wanted = std::min(into.max_tokens.value_or(length / 4), length / 2);
+  add_ends(tokens, into);
+  return cogen::text::encode_infill(tokens, what, static_cast<std::size_t>(length - std::max(1, wanted)));
+}
+
+std::vector<cogen::prompt> read_suffixed_prompts(const field_reader& body, const cogen::text::tokenizer& tokens,
+                                                 cogen::request& into) {
+  if (!cogen::text::infill_tokens_of(tokens).complete())
+    body.refuse("suffix", "missing: the model has no tokens for a prefix, a suffix and a middle, and fills no gaps");
+  if (into.echo) body.refuse("echo", "false with a suffix");
+  add_ends(tokens, into);
+  const auto suffix = body.required_text("suffix");
+  auto prompts = read_prompts(body, "prompt", nullptr);
+  for (auto& prompt : prompts) {
+    auto* const prefix = std::get_if<std::string>(&prompt);
+    if (!prefix) body.refuse("prompt", "a string or an array of strings with a suffix");
+    prompt = cogen::text::encode_infill(tokens, {.prefix = std::move(*prefix), .suffix = suffix});
+  }
+  return prompts;
+}
+
+}  // namespace server::api
