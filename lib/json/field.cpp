@@ -1,9 +1,7 @@
 #include "json/field.hpp"
 
 #include "json/json_error.hpp"
-#include "json/printable.hpp"
-
-#include <boost/json/serialize.hpp>
+#include "json/shown.hpp"
 
 namespace cogen::json {
 namespace {
@@ -11,7 +9,7 @@ namespace {
 std::string quote(const boost::json::value& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "an array";
-  return printable(boost::json::serialize(value));
+  return shown(value);
 }
 
 }  // namespace

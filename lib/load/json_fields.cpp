@@ -2,9 +2,8 @@
 
 #include "json/field.hpp"
 #include "json/parse.hpp"
+#include "json/shown.hpp"
 #include "load/message.hpp"
-
-#include <boost/json/serialize.hpp>
 
 #include <algorithm>
 #include <array>
@@ -136,7 +135,7 @@ class json_lookup final : public config_fields::lookup {
 
   std::string shown(std::string_view key) const override {
     const auto found = at(key);
-    return found ? printable(boost::json::serialize(found->value())) : "missing";
+    return found ? json::shown(found->value()) : "missing";
   }
 
  private:

@@ -200,11 +200,12 @@ BOOST_AUTO_TEST_CASE(a_prompt_alone_may_take_all_that_a_sequence_holds_and_be_on
 }
 
 BOOST_AUTO_TEST_CASE(a_prompt_that_was_only_read_is_cached_for_the_next) {
+  const auto longer = joined(joined(prompt, prompt), prompt);
   toy_engine toy({.spare_slots = 4});
-  BOOST_TEST(report_of(toy, {.prompt = token_ids(prompt), .max_tokens = 0}).whole.text.empty());
-  const auto whole = report_of(toy, {.prompt = token_ids(prompt), .max_tokens = answer}).whole;
-  BOOST_TEST(whole.usage.cached_tokens == std::ssize(prompt) - 1);
-  BOOST_TEST(ids_of(whole.tokens) == toy_continuation(prompt, answer), boost::test_tools::per_element());
+  BOOST_TEST(report_of(toy, {.prompt = token_ids(longer), .max_tokens = 0}).whole.tokens.empty());
+  const auto whole = report_of(toy, {.prompt = token_ids(longer), .max_tokens = answer}).whole;
+  BOOST_TEST(whole.usage.cached_tokens == std::ssize(longer) - 1);
+  BOOST_TEST(ids_of(whole.tokens) == toy_continuation(longer, answer), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(bad_logits_within_a_prompt_fail_its_request_alone) {

@@ -1,0 +1,21 @@
+#include "json/shown.hpp"
+
+#include "json/printable.hpp"
+
+#include <boost/json/serialize.hpp>
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace cogen::json {
+
+std::string shown(const boost::json::value& value) {
+  const auto* const number = value.if_double();
+  const auto magnitude = number ? std::abs(*number) : 0;
+  if (magnitude < 1e-6 || magnitude >= 1e21) return printable(boost::json::serialize(value));
+  std::array<char, 64> digits;
+  return {digits.begin(), std::to_chars(digits.begin(), digits.end(), *number, std::chars_format::fixed).ptr};
+}
+
+}  // namespace cogen::json
