@@ -43,8 +43,9 @@ struct family_fields {
   std::int64_t sliding_window = 0;  // 0: none
   double rms_norm_eps = 1e-6;
   double rope_theta = 10000;
-  double partial_rotary = 1;             // fraction of a head that is rotated
-  std::int64_t intermediate_factor = 0;  // of hidden, if the inner width is not given; 0: it must be
+  double partial_rotary = 1;              // fraction of a head that is rotated
+  std::string_view rope_parameters = "";  // JSON, if "rope_parameters" and "rope_scaling" are left out
+  std::int64_t intermediate_factor = 0;   // of hidden, if the inner width is not given; 0: it must be
   std::string_view activation = "silu";
   bool tie_embeddings = false;
   bool rotary = true;                     // positions are encoded by rotations

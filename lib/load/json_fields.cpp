@@ -3,6 +3,7 @@
 #include "json/field.hpp"
 #include "json/parse.hpp"
 #include "json/shown.hpp"
+#include "load/family_fields.hpp"
 #include "load/message.hpp"
 
 #include <algorithm>
@@ -108,7 +109,9 @@ constexpr std::array other_spellings{other_spelling{"hidden_size", "n_embed"},
 
 class json_lookup final : public config_fields::lookup {
  public:
-  json_lookup(std::string_view text, std::string file) : lookup(std::move(file)), root_(parsed_object(text, name)) {}
+  json_lookup(std::string_view text, std::string file) : lookup(std::move(file)), root_(parsed_object(text, name)) {
+    add_rope_parameters();
+  }
 
   config_fields::source origin() const noexcept override { return config_fields::source::hugging_face; }
 
@@ -141,6 +144,18 @@ class json_lookup final : public config_fields::lookup {
  private:
   // What reads more than text keeps what concerns text in an object of its own.
   static std::string text_key(std::string_view key) { return "text_config." + std::string(key); }
+
+  // What the family's configuration class takes for them where they are left out.
+  void add_rope_parameters() {
+    const auto type = at("model_type");
+    if (!type || !type->value().is_string() || find("rope_parameters") || find("rope_scaling")) return;
+    const auto missing = fields_of(view(type->value().get_string())).rope_parameters;
+    if (missing.empty()) return;
+    auto& root = root_.get_object();
+    auto* const text = root.if_contains("text_config");
+    auto& owner = text != nullptr && text->is_object() ? text->get_object() : root;
+    owner["rope_parameters"] = json::parse(missing, "rope_parameters");
+  }
 
   bool is_wrapped(std::string_view key) const { return key != "model_type" && at_either(text_key(key)); }
 

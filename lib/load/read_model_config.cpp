@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <utility>
 
 namespace cogen::load {
@@ -15,6 +16,7 @@ namespace {
 constexpr integer_range head_sizes{1, 1 << 13};
 constexpr integer_range widths{1, 1 << 20};
 constexpr integer_range vocabularies{1, 1 << 24};
+constexpr integer_range any_integer{std::numeric_limits<std::int64_t>::min()};
 constexpr real_range epsilons{1e-30, 1};
 
 std::int64_t read_vocabulary(const config_fields& fields, const key_names& keys) {
@@ -70,11 +72,11 @@ void read_heads(const config_fields& fields, const key_names& keys, const family
   config.head_dim = read_head_dim(fields, keys, family, config);
 }
 
-// A null says that there is none, and so does a zero in a GGUF file, whatever a key that is left out stands for.
+// A null or a zero says that there is none, whatever a key that is left out stands for.
 std::optional<std::int64_t> read_window(const config_fields& fields, std::string_view key, std::int64_t fallback) {
   if (key.empty() || fields.is_null(key)) return std::nullopt;
   if (!fields.has(key)) return fallback == 0 ? std::nullopt : std::optional(fallback);
-  const auto window = fields.integer(key, {fields.is_gguf() ? 0 : position_counts.lowest, position_counts.highest});
+  const auto window = fields.integer(key, {0, position_counts.highest});
   return window == 0 ? std::nullopt : std::optional(window);
 }
 
@@ -116,15 +118,21 @@ std::optional<token> read_token(const config_fields& fields, std::string_view ke
   return static_cast<token>(fields.integer(key, range));
 }
 
-std::vector<token> read_tokens(const config_fields& fields, std::string_view key, integer_range range) {
-  const auto ids = fields.integers(key, range);
-  return {ids.begin(), ids.end()};
+bool is_in(integer_range range, std::int64_t id) { return id >= range.lowest && id <= range.highest; }
+
+// Others are never sampled.
+std::vector<token> read_end_tokens(const config_fields& fields, std::string_view key, integer_range range) {
+  std::vector<token> ends;
+  for (const auto id : fields.integers(key, any_integer))
+    if (is_in(range, id) && std::ranges::find(ends, id) == ends.end()) ends.push_back(static_cast<token>(id));
+  return ends;
 }
 
-// Checkpoints of the first Llama say -1 where there is no padding token.
+// Checkpoints of the first Llama say -1 where there is no padding token, others the first id behind the vocabulary.
 std::optional<token> read_padding(const config_fields& fields, std::string_view key, integer_range range) {
-  const auto id = read_token(fields, key, {-1, range.highest});
-  return id == -1 ? std::nullopt : id;
+  if (!fields.has(key)) return std::nullopt;
+  const auto id = fields.integer(key, any_integer);
+  return is_in(range, id) ? std::optional(static_cast<token>(id)) : std::nullopt;
 }
 
 std::string read_activation(const config_fields& fields, const family_fields& family) {
@@ -163,8 +171,9 @@ void read_hugging_face(const config_fields& fields, model_config& config) {
         read_rope_config(fields, config, {.theta = family.rope_theta, .partial_factor = family.partial_rotary});
   read_layer_types(fields, family.keys.layers, config);
   config.bos = read_token(fields, "bos_token_id", token_ids(config));
-  config.eos = read_tokens(fields, "eos_token_id", token_ids(config));
-  config.pad = read_padding(fields, "pad_token_id", token_ids(config));
+  config.eos = read_end_tokens(fields, "eos_token_id", token_ids(config));
+  config.pad = family.first_position_follows_padding ? read_token(fields, "pad_token_id", token_ids(config))
+                                                     : read_padding(fields, "pad_token_id", token_ids(config));
   if (family.first_position_follows_padding) leave_out_unused_positions(fields, family.keys.max_positions, config);
   config.decoder_start = read_decoder_start(fields, family.decoder_start_token, token_ids(config));
 }
@@ -173,8 +182,8 @@ std::vector<token> gguf_end_tokens(const config_fields& fields, integer_range ra
   std::vector<token> ends;
   for (const auto* key :
        {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"}) {
-    const auto id = read_token(fields, key, range);
-    if (id && std::ranges::find(ends, *id) == ends.end()) ends.push_back(*id);
+    for (const auto id : read_end_tokens(fields, key, range))
+      if (std::ranges::find(ends, id) == ends.end()) ends.push_back(id);
   }
   return ends;
 }
@@ -212,8 +221,7 @@ model_config read_model_config(const config_fields& fields) {
 }
 
 void read_generation_config(const config_fields& fields, model_config& config) {
-  auto eos = read_tokens(fields, "eos_token_id", token_ids(config));
-  if (!eos.empty()) config.eos = std::move(eos);
+  if (fields.size("eos_token_id") > 0) config.eos = read_end_tokens(fields, "eos_token_id", token_ids(config));
 }
 
 }  // namespace cogen::load

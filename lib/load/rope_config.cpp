@@ -17,22 +17,15 @@ constexpr real_range factors{1e-6, 1e6};
 constexpr real_range shares{1e-6, 1};
 constexpr real_range attention_factors{0, 1e6};
 
-constexpr std::array<std::pair<std::string_view, rope_kind>, 7> kinds{{{"default", rope_kind::standard},
+// Dynamic ones differ in texts beyond max_position_embeddings only, which no cache holds.
+constexpr std::array<std::pair<std::string_view, rope_kind>, 8> kinds{{{"default", rope_kind::standard},
+                                                                       {"dynamic", rope_kind::standard},
                                                                        {"linear", rope_kind::linear},
                                                                        {"llama3", rope_kind::llama3},
                                                                        {"yarn", rope_kind::yarn},
                                                                        {"longrope", rope_kind::longrope},
                                                                        {"su", rope_kind::longrope},
                                                                        {"proportional", rope_kind::listed}}};
-
-std::int64_t rotary_dim(const config_fields& fields, std::string_view key, std::int64_t head_dim, double share) {
-  const auto dim = static_cast<std::int64_t>(static_cast<double>(head_dim) * share);
-  if (dim < 2 || dim % 2 != 0) {
-    fields.refuse(
-        key, fmt::format("{} of {} elements a head would be rotated; an even number from 2 is allowed", dim, head_dim));
-  }
-  return dim;
-}
 
 // The fields of one object of config.json, "rope_scaling" say, and of the top level for what older writers put there.
 class rope_reader {
@@ -43,12 +36,14 @@ class rope_reader {
 
   rope_config read() {
     rope_config rope;
-    rope.kind = kind();
+    const auto type = this->type();
+    rope.kind = kind_of(type);
     rope.theta = fields_.real(own_or_top("rope_theta"), rope_thetas, defaults_.theta);
+    if (has_original_positions()) rope.original_positions = original_positions();
+    if (type != "default") read_magnitude(rope);
     const auto share = fields_.real(own_or_top("partial_rotary_factor"), shares, defaults_.partial_factor);
     if (rope.kind == rope_kind::listed) return read_proportional(rope, share);
-    rope.rotary_dim = rotary_dim(fields_, has_own("partial_rotary_factor") ? own("partial_rotary_factor") : "head_dim",
-                                 shape_.head_dim, share);
+    rope.rotary_dim = static_cast<std::int64_t>(static_cast<double>(shape_.head_dim) * share);
     if (rope.kind == rope_kind::linear) rope.factor = fields_.real(own("factor"), factors);
     if (rope.kind == rope_kind::llama3) read_llama3(rope);
     if (rope.kind == rope_kind::yarn) read_yarn(rope);
@@ -64,22 +59,30 @@ class rope_reader {
   bool has_own(std::string_view key) const { return fields_.has(own(key)); }
   std::string own_or_top(std::string_view key) const { return has_own(key) ? own(key) : std::string(key); }
 
-  rope_kind kind() const {
-    if (object_.empty()) return rope_kind::standard;
-    const auto key = own(has_own("rope_type") ? "rope_type" : "type");
-    const auto name = fields_.string(key, "default");
-    if (name == "dynamic" && has_own("alpha")) return rope_kind::standard;  // fixed, in spite of its name
+  std::string type_key() const { return own(has_own("rope_type") ? "rope_type" : "type"); }
+
+  std::string type() const { return object_.empty() ? "default" : fields_.string(type_key(), "default"); }
+
+  rope_kind kind_of(std::string_view type) const {
     for (const auto& [known, kind] : kinds) {
-      if (name == known) return kind;
+      if (type == known) return kind;
     }
-    fields_.refuse(key, "'default', 'linear', 'llama3', 'yarn', 'longrope' and 'proportional' are known");
+    fields_.refuse(type_key(),
+                   "'default', 'linear', 'dynamic', 'llama3', 'yarn', 'longrope' and 'proportional' are known");
   }
+
+  bool has_original_positions() const { return fields_.has(length_key) || has_own(length_key); }
 
   // Transformers lets the one at the top level win.
   std::int64_t original_positions() const {
-    constexpr std::string_view key = "original_max_position_embeddings";
-    if (fields_.has(key)) return fields_.integer(key, position_counts);
-    return fields_.integer(own(key), position_counts, shape_.max_positions);
+    if (fields_.has(length_key)) return fields_.integer(length_key, position_counts);
+    return fields_.integer(own(length_key), position_counts, shape_.max_positions);
+  }
+
+  // What latent attention makes of it is the same for all types.
+  void read_magnitude(rope_config& rope) const {
+    rope.factor = fields_.real(own("factor"), factors, 1);
+    rope.mscale_all_dim = optional_real("mscale_all_dim");
   }
 
   // Transformers takes a zero for "not given".
@@ -108,7 +111,6 @@ class rope_reader {
     rope.beta_fast = fields_.real(own("beta_fast"), factors, rope.beta_fast);
     rope.beta_slow = fields_.real(own("beta_slow"), factors, rope.beta_slow);
     rope.mscale = optional_real("mscale");
-    rope.mscale_all_dim = optional_real("mscale_all_dim");
     rope.truncate = fields_.boolean(own("truncate"), true);
     if (rope.beta_fast < rope.beta_slow) {
       fields_.refuse(own("beta_fast"), fmt::format("it must not be below beta_slow = {}", rope.beta_slow));
@@ -135,16 +137,13 @@ class rope_reader {
 
   // One of short texts and one of long ones.
   void read_mscales(rope_config& rope) const {
-    const auto factor = fields_.real(own("short_mscale"), attention_factors);
-    if (fields_.real(own("long_mscale"), attention_factors, factor) != factor)
-      fields_.refuse(own("long_mscale"), fmt::format("it must be short_mscale = {}", factor));
-    rope.attention_factor = factor;
+    rope.attention_factor = fields_.real(own("short_mscale"), attention_factors);
+    rope.long_attention_factor = fields_.real(own("long_mscale"), attention_factors, *rope.attention_factor);
   }
 
   // Pairs of the whole head, of which those beyond the share stand still.
   rope_config read_proportional(rope_config rope, double share) const {
     rope.rotary_dim = shape_.head_dim;
-    if (rope.rotary_dim % 2 != 0) fields_.refuse("head_dim", "pairs of dimensions are rotated; it must be even");
     const auto factor = static_cast<float>(fields_.real(own("factor"), factors, 1));
     const auto pairs = static_cast<std::size_t>(rope.rotary_dim / 2);
     rope.frequency_factors.assign(pairs, std::numeric_limits<float>::infinity());
@@ -158,6 +157,8 @@ class rope_reader {
     const auto dim = static_cast<double>(shape_.head_dim);
     if (dim > 2) rope.theta *= std::pow(fields_.real(own("alpha"), factors), dim / (dim - 2));
   }
+
+  static constexpr std::string_view length_key = "original_max_position_embeddings";
 
   const config_fields& fields_;
   std::string object_;
@@ -221,12 +222,12 @@ rope_config read_gguf_rope_config(const config_fields& fields, const model_confi
   rope.kind = gguf_kind(fields);
   rope.theta = fields.real("rope.freq_base", rope_thetas, rope.theta);
   rope.rotary_dim = fields.integer("rope.dimension_count", {2, shape.head_dim}, shape.head_dim);
-  if (rope.rotary_dim % 2 != 0) fields.refuse("rope.dimension_count", "it must be even");
+  constexpr std::string_view length_key = "rope.scaling.original_context_length";
+  if (fields.has(length_key)) rope.original_positions = fields.integer(length_key, position_counts);
   if (rope.kind == rope_kind::standard) return rope;
   const auto* key = fields.has("rope.scaling.factor") ? "rope.scaling.factor" : "rope.scale_linear";
   rope.factor = fields.real(key, factors, 1);
-  rope.original_positions =
-      fields.integer("rope.scaling.original_context_length", position_counts, shape.max_positions);
+  if (rope.original_positions == 0) rope.original_positions = shape.max_positions;
   if (rope.kind == rope_kind::yarn) read_gguf_yarn(fields, rope);
   if (rope.kind == rope_kind::longrope) read_gguf_longrope(fields, shape, rope);
   return rope;

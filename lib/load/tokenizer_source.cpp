@@ -60,6 +60,13 @@ std::optional<token> token_id(const config_fields& fields, std::string_view key,
   return static_cast<token>(fields.integer(key, {0, static_cast<std::int64_t>(tokens) - 1}));
 }
 
+// One beyond the vocabulary is never sampled.
+std::optional<token> end_token_id(const config_fields& fields, std::string_view key, std::size_t tokens) {
+  if (!fields.has(key)) return std::nullopt;
+  const auto id = fields.integer(key, {std::numeric_limits<std::int64_t>::min()});
+  return id >= 0 && std::cmp_less(id, tokens) ? std::optional(static_cast<token>(id)) : std::nullopt;
+}
+
 std::string bytes(const gguf_file& file, std::string_view key) {
   const auto* value = file.metadata(key);
   if (value == nullptr) return {};
@@ -70,10 +77,11 @@ std::string bytes(const gguf_file& file, std::string_view key) {
 
 void read_ids(const config_fields& fields, gguf_tokenizer& tokenizer) {
   const auto id = [&](std::string_view key) { return token_id(fields, key, tokenizer.tokens.size()); };
+  const auto end = [&](std::string_view key) { return end_token_id(fields, key, tokenizer.tokens.size()); };
   tokenizer.bos = id("tokenizer.ggml.bos_token_id");
-  tokenizer.eos = id("tokenizer.ggml.eos_token_id");
-  tokenizer.eot = id("tokenizer.ggml.eot_token_id");
-  tokenizer.eom = id("tokenizer.ggml.eom_token_id");
+  tokenizer.eos = end("tokenizer.ggml.eos_token_id");
+  tokenizer.eot = end("tokenizer.ggml.eot_token_id");
+  tokenizer.eom = end("tokenizer.ggml.eom_token_id");
   tokenizer.unknown = id("tokenizer.ggml.unknown_token_id");
   tokenizer.cls = id("tokenizer.ggml.cls_token_id");
   tokenizer.separator = id("tokenizer.ggml.seperator_token_id");  // spelled so in the format

@@ -27,6 +27,9 @@ const family apertus{.title = "Apertus",
                                 .max_positions = 65536,
                                 .rms_norm_eps = 1e-5,
                                 .rope_theta = 12e6,
+                                .rope_parameters = R"({"rope_type": "llama3", "rope_theta": 12000000, "factor": 8,
+                                    "original_max_position_embeddings": 8192, "low_freq_factor": 1,
+                                    "high_freq_factor": 4})",
                                 .activation = "xielu"},
                      .describe = describe};
 

@@ -62,7 +62,7 @@ const family cohere{.title = "Command R (Cohere)",
                                .keys = no_window_layer_norm_keys,
                                .max_positions = 8192,
                                .rms_norm_eps = 1e-5,
-                               .rope_theta = 10000,
+                               .rope_theta = 500000,
                                .tie_embeddings = true},
                     .describe = describe_cohere};
 

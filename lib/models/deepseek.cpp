@@ -1,3 +1,4 @@
+#include "load/rope_config.hpp"
 #include "models/families.hpp"
 #include "models/latent_attention.hpp"
 #include "models/like_llama.hpp"
@@ -5,14 +6,40 @@
 #include "models/mtp.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <string_view>
+#include <vector>
 
 namespace cogen::models {
 namespace {
 
+using layer_predicate = std::function<bool(std::int64_t)>;
+
+layer_predicate after_dense_layers(const load::config_fields& fields, const load::model_config& config,
+                                   std::int64_t missing) {
+  const auto dense = fields.integer("first_k_dense_replace", {0, config.layers}, missing);
+  return [dense](std::int64_t layer) { return layer >= dense; };
+}
+
+/// By "mlp_layer_types", or all but the first.
+std::vector<bool> sparse_layers(const load::config_fields& fields, const load::model_config& config) {
+  constexpr std::string_view key = "mlp_layer_types";
+  std::vector<bool> sparse;
+  for (const auto& type : fields.strings(key)) {
+    if (type != "dense" && type != "sparse") fields.refuse(key, "'dense' and 'sparse' are known");
+    sparse.push_back(type == "sparse");
+  }
+  const auto layers = static_cast<std::size_t>(config.layers);
+  if (!sparse.empty() && sparse.size() != layers) fields.refuse(key, "it must name all layers");
+  if (sparse.empty()) sparse.assign(layers, true), sparse.front() = false;
+  return sparse;
+}
+
 model_spec with_experts(const load::config_fields& fields, const load::model_config& config,
-                        const latent_attention_spec& attention, const moe_spec& experts, std::int64_t dense) {
+                        const latent_attention_spec& attention, const moe_spec& experts,
+                        const layer_predicate& has_experts) {
   auto spec = latent_decoder(config, attention);
-  put_experts(spec, experts, "mlp.", [&](std::int64_t layer) { return layer >= dense; });
+  put_experts(spec, experts, "mlp.", has_experts);
   add_mtp_layer(spec, experts, fields, config);
   return spec;
 }
@@ -29,16 +56,14 @@ model_spec describe_deepseek_v2(const load::config_fields& fields, const load::m
   if (method != "greedy" && method != "group_limited_greedy")
     fields.refuse("topk_method", "'greedy' and 'group_limited_greedy' are known");
   auto experts = softmax_mixture(fields, config, {.experts = 64, .width = 1407}, method != "greedy");
-  return with_experts(fields, config, latent_attention(fields, config), experts,
-                      fields.integer("first_k_dense_replace", {0, config.layers}, 0));
+  return with_experts(fields, config, latent_attention(fields, config), experts, after_dense_layers(fields, config, 0));
 }
 
 model_spec describe_deepseek_v3(const load::config_fields& fields, const load::model_config& config) {
   if (scores_by_softmax(fields)) return deepseek_v2.describe(fields, config);
   auto experts = sigmoid_mixture(fields, config, {.experts = 256, .top_k = 8, .width = 2048});
   experts.router.renormalized = fields.boolean("norm_topk_prob", !fields.is_gguf());
-  return with_experts(fields, config, latent_attention(fields, config), experts,
-                      fields.integer("first_k_dense_replace", {0, config.layers}, 3));
+  return with_experts(fields, config, latent_attention(fields, config), experts, after_dense_layers(fields, config, 3));
 }
 
 model_spec describe_kimi_k2(const load::config_fields& fields, const load::model_config& config) {
@@ -49,29 +74,35 @@ model_spec describe_glm4_moe_lite(const load::config_fields& fields, const load:
   auto experts = sigmoid_mixture(fields, config, {.experts = 64, .top_k = 4, .width = 1536}, 1.8);
   experts.router.renormalized = fields.boolean("norm_topk_prob", true);
   const auto attention = latent_attention(fields, config, {.nope_dim = 192, .value_dim = 256, .q_rank = 768});
-  const auto types = fields.strings("mlp_layer_types");
-  if (!types.empty() && static_cast<std::int64_t>(types.size()) != config.layers)
-    fields.refuse("mlp_layer_types", "it must name all layers");
-  const auto dense = std::ranges::find_if(types, [](const auto& type) { return type != "dense"; }) - types.begin();
-  if (std::any_of(types.begin() + dense, types.end(), [](const auto& type) { return type != "sparse"; }))
-    fields.refuse("mlp_layer_types", "'dense' for the first layers and 'sparse' for all others is read");
-  return with_experts(fields, config, attention, experts, types.empty() ? 1 : dense);
+  const auto sparse = sparse_layers(fields, config);
+  return with_experts(fields, config, attention, experts,
+                      [&](std::int64_t layer) { return sparse[static_cast<std::size_t>(layer)]; });
+}
+
+/// The part of a head that is rotated is a fraction of the whole head.
+load::rope_config mistral4_rotation(const load::config_fields& fields, const load::model_config& config,
+                                    const latent_defaults& missing) {
+  constexpr load::integer_range dims{1, 1 << 13};
+  const auto rope_dim = fields.integer("qk_rope_head_dim", dims, missing.rope_dim);
+  auto head = config;
+  head.head_dim = rope_dim + fields.integer("qk_nope_head_dim", dims, missing.nope_dim);
+  const auto share = static_cast<double>(rope_dim) / static_cast<double>(head.head_dim);
+  return load::read_rope_config(fields, head, {.partial_factor = share});
 }
 
 model_spec describe_mistral4(const load::config_fields& fields, const load::model_config& config) {
-  if (!fields.has("rope_parameters")) fields.refuse("rope_parameters", "a Mistral 4 has some");
   auto experts = softmax_mixture(fields, config, {.experts = 128, .top_k = 4, .width = 2048}, true);
   experts.expert.gate = experts.expert.up = "experts.gate_up_proj";
   experts.expert.down = "experts.down_proj";
   experts.stacked = true;
   experts.router.groups_by = router_spec::group_scoring::two_best;
   experts.router.renormalized = fields.boolean("norm_topk_prob", true);
-  auto attention = latent_attention(fields, config, {.nope_dim = 64, .kv_rank = 256, .q_rank = 1024});
-  const auto beta = fields.real("rope_parameters.llama_4_scaling_beta", {0, 1e6}, 0);
-  if (beta > 0 && config.rope.original_positions > 0)
-    attention.query_growth = {.beta = beta, .length = config.rope.original_positions};
-  return with_experts(fields, config, attention, experts,
-                      fields.integer("first_k_dense_replace", {0, config.layers}, 0));
+  constexpr latent_defaults missing{.nope_dim = 64, .kv_rank = 256, .q_rank = 1024};
+  auto shape = config;
+  shape.rope = mistral4_rotation(fields, config, missing);
+  auto attention = latent_attention(fields, shape, missing);
+  attention.query_growth = query_growth(fields, shape);
+  return with_experts(fields, config, attention, experts, after_dense_layers(fields, config, 0));
 }
 
 }  // namespace
@@ -120,7 +151,10 @@ const family mistral4{.title = "Mistral 4",
                                  .keys = {.kv_heads = "", .sliding_window = ""},
                                  .head_dim = 128,
                                  .max_positions = 1048576,
-                                 .partial_rotary = 0.5},
+                                 .partial_rotary = 0.5,
+                                 .rope_parameters = R"({"rope_type": "yarn", "rope_theta": 10000, "factor": 128,
+                                     "original_max_position_embeddings": 8192, "beta_fast": 32, "beta_slow": 1,
+                                     "mscale": 1, "mscale_all_dim": 1, "llama_4_scaling_beta": 0.1})"},
                       .describe = describe_mistral4};
 
 }  // namespace cogen::models

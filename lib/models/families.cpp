@@ -24,12 +24,30 @@ const family* find(std::string_view name) {
   return found == families.end() ? nullptr : *found;
 }
 
+const rope_spec* rotation_of(const block_spec& block) {
+  if (const auto* attends = std::get_if<attention_spec>(&block.what)) return attends->rope ? &*attends->rope : nullptr;
+  const auto* latent = std::get_if<latent_attention_spec>(&block.what);
+  return latent == nullptr ? nullptr : &latent->rope;
+}
+
+/// Pairs of dimensions are rotated. Where nothing is, a head may be of any width.
+void require_pairs(const load::config_fields& fields, const model_spec& spec) {
+  for (const auto& block : spec.blocks) {
+    const auto* const rope = rotation_of(block);
+    if (rope == nullptr || (rope->config.rotary_dim >= 2 && rope->config.rotary_dim % 2 == 0)) continue;
+    const auto key = fields.is_gguf() ? "rope.dimension_count" : load::fields_of(fields.family()).keys.head_dim;
+    fields.refuse(key, fmt::format("{} dimensions of a head would be rotated; an even number from 2 is allowed",
+                                   rope->config.rotary_dim));
+  }
+}
+
 }  // namespace
 
 describe_model family_named(std::string_view name) {
   if (const auto* found = find(name)) {
     return [found](const load::config_fields& fields, const load::model_config& config) {
       auto spec = found->describe(fields, config);
+      require_pairs(fields, spec);
       return fields.is_gguf() ? as_gguf(std::move(spec), fields) : spec;
     };
   }

@@ -26,6 +26,8 @@ constexpr load::family_fields fields_of(std::string_view name, std::string_view 
           .head_dim = 256,
           .max_positions = 131072,
           .sliding_window = 512,
+          .rope_parameters = R"({"full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25,
+              "rope_theta": 1000000}, "sliding_attention": {"rope_theta": 10000}})",
           .activation = "gelu_pytorch_tanh",
           .tie_embeddings = true};
 }
@@ -75,13 +77,15 @@ class gemma4_layers {
 
   load::model_config windowed_shape() const {
     auto shape = config_;
-    shape.head_dim = fields_.is_gguf() ? fields_.integer("attention.key_length_swa", head_sizes) : config_.head_dim;
-    shape.kv_heads = fields_.is_gguf() ? kv_heads_where(true) : config_.kv_heads;
-    shape.rope = {.theta = fields_.real("rope.freq_base_swa", load::rope_thetas, 10000), .rotary_dim = shape.head_dim};
-    if (fields_.is_gguf())
-      shape.rope.rotary_dim = fields_.integer("rope.dimension_count_swa", {2, shape.head_dim}, shape.head_dim);
-    else if (constexpr auto object = "rope_parameters.sliding_attention"; fields_.has(object))
-      shape.rope = load::read_rope_config(fields_, object, shape, {.theta = 10000});
+    if (fields_.is_gguf()) {
+      shape.head_dim = fields_.integer("attention.key_length_swa", head_sizes);
+      shape.kv_heads = kv_heads_where(true);
+      shape.rope = {.theta = fields_.real("rope.freq_base_swa", load::rope_thetas, 10000),
+                    .rotary_dim = fields_.integer("rope.dimension_count_swa", {2, shape.head_dim}, shape.head_dim)};
+    } else {
+      read_overrides(true, shape);
+      shape.rope = load::read_rope_config(fields_, "rope_parameters.sliding_attention", shape);
+    }
     return checked(shape);
   }
 
@@ -91,12 +95,14 @@ class gemma4_layers {
       shape.kv_heads = kv_heads_where(false);
       return checked(shape);
     }
-    shape.head_dim = of_full_layers("global_head_dim", "head_dim", head_sizes, 512);
-    if (fields_.boolean("attention_k_eq_v", false))
-      shape.kv_heads =
-          of_full_layers("num_global_key_value_heads", "num_key_value_heads", load::head_counts, config_.kv_heads);
-    shape.rope = load::read_rope_config(fields_, "rope_parameters.full_attention", shape,
-                                        {.theta = 1e6, .partial_factor = 0.25});
+    if (fields_.has("per_layer_config")) {
+      read_overrides(false, shape);
+    } else {
+      shape.head_dim = fields_.integer("global_head_dim", head_sizes, 512);
+      if (fields_.boolean("attention_k_eq_v", false))
+        shape.kv_heads = fields_.integer("num_global_key_value_heads", load::head_counts, config_.kv_heads);
+    }
+    shape.rope = load::read_rope_config(fields_, "rope_parameters.full_attention", shape);
     return checked(shape);
   }
 
@@ -106,12 +112,22 @@ class gemma4_layers {
     return shape;
   }
 
-  /// Published files have a number for all layers of full attention, newer ones one for each of these layers.
-  std::int64_t of_full_layers(const std::string& key, const std::string& key_of_layer, load::integer_range range,
-                              std::int64_t fallback) const {
-    if (fields_.has(key)) return fields_.integer(key, range);
-    const auto layer = std::ranges::find(slides_, false) - slides_.begin();
-    return fields_.integer(fmt::format("per_layer_config.{}.{}", layer, key_of_layer), range, fallback);
+  /// Published files have numbers for all layers of full attention, newer ones an object for each layer whose numbers
+  /// are not the model's.
+  void read_overrides(bool slides, load::model_config& shape) const {
+    const auto layer = std::ranges::find(slides_, slides) - slides_.begin();
+    shape.head_dim = of_layer(layer, "head_dim", head_sizes, shape.head_dim);
+    shape.kv_heads = of_layer(layer, "num_key_value_heads", load::head_counts, shape.kv_heads);
+  }
+
+  /// The object is called by the layer's number, which may be padded with zeros.
+  std::int64_t of_layer(std::int64_t layer, std::string_view key, load::integer_range range,
+                        std::int64_t fallback) const {
+    constexpr int most_digits = 4;
+    for (int digits = 1; digits <= most_digits; ++digits)
+      if (const auto name = fmt::format("per_layer_config.{:0{}}.{}", layer, digits, key); fields_.has(name))
+        return fields_.integer(name, range);
+    return fallback;
   }
 
   /// GGUF files have a number for each layer, or one for all.

@@ -47,7 +47,10 @@ const family gpt_oss{.title = "gpt-oss",
                                 .head_dim = 64,
                                 .max_positions = 131072,
                                 .sliding_window = 128,
-                                .rms_norm_eps = 1e-5},
+                                .rms_norm_eps = 1e-5,
+                                .rope_theta = 150000,
+                                .rope_parameters = R"({"rope_type": "yarn", "factor": 32, "beta_fast": 32,
+                                    "beta_slow": 1, "truncate": false, "original_max_position_embeddings": 4096})"},
                      .describe = describe};
 
 }  // namespace cogen::models

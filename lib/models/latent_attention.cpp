@@ -33,7 +33,7 @@ load::rope_config rotation(const load::config_fields& fields, const load::model_
 }
 
 double magnitude(const load::rope_config& rope) {
-  if (rope.kind != load::rope_kind::yarn || rope.factor <= 1) return 1;
+  if (rope.factor <= 1) return 1;
   return 0.1 * rope.mscale_all_dim.value_or(0) * std::log(rope.factor) + 1;
 }
 

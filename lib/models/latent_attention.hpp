@@ -21,7 +21,8 @@ struct latent_defaults {
 };
 
 /// Latent attention of the sizes in the fields, which rotates neighbors unless they say otherwise; scores are scaled by
-/// 1 / sqrt of a query's width, and by YaRN's magnitude twice where it has an mscale_all_dim. Throws load::load_error.
+/// 1 / sqrt of a query's width, and by YaRN's magnitude twice where a scaled rotation has an mscale_all_dim. Throws
+/// load::load_error.
 latent_attention_spec latent_attention(const load::config_fields& fields, const load::model_config& config,
                                        const latent_defaults& missing = {});
 

@@ -220,6 +220,14 @@ std::vector<bool> layers_of_type(const load::config_fields& fields, const load::
   return found;
 }
 
+std::optional<query_growth_spec> query_growth(const load::config_fields& fields, const load::model_config& config) {
+  const std::string object = fields.has("rope_parameters") ? "rope_parameters." : "rope_scaling.";
+  const auto beta = fields.real(object + "llama_4_scaling_beta", {0, 1e6}, 0);
+  if (beta == 0) return std::nullopt;
+  const auto given = config.rope.original_positions;
+  return query_growth_spec{.beta = beta, .length = given > 0 ? given : config.max_positions};
+}
+
 alibi_spec alibi(int heads) {
   const auto power = static_cast<int>(std::bit_floor(static_cast<unsigned>(heads)));
   alibi_spec spec;

@@ -109,6 +109,10 @@ void put_under(const std::string& base, model_spec& spec);
 std::vector<bool> layers_of_type(const load::config_fields& fields, const load::model_config& config,
                                  std::string_view this_one, std::string_view other);
 
+/// Queries that grow with their position, where "llama_4_scaling_beta" among the settings of the rotation says so.
+/// Throws load::load_error.
+std::optional<query_growth_spec> query_growth(const load::config_fields& fields, const load::model_config& config);
+
 /// 2^(-8 (i + 1) / heads) for a power of two; for another number, every other one of the next power's are added to
 /// those of the power below (Press et al., arXiv:2108.12409).
 alibi_spec alibi(int heads);

@@ -14,12 +14,10 @@ model_spec describe_ministral(const load::config_fields& fields, const load::mod
 }
 
 model_spec describe_ministral3(const load::config_fields& fields, const load::model_config& config) {
-  const std::string object = fields.has("rope_parameters") ? "rope_parameters." : "rope_scaling.";
-  const query_growth_spec growth{.beta = fields.real(object + "llama_4_scaling_beta", {0, 1e6}, 0),
-                                 .length = config.rope.original_positions};
+  const auto growth = query_growth(fields, config);
   return like_llama(config, [&](std::int64_t) {
     auto made = attention(config);
-    if (growth.beta > 0 && growth.length > 0) made.query_growth = growth;
+    made.query_growth = growth;
     if (config.sliding_window) made.kv = sliding(config, *config.sliding_window);
     return made;
   });
@@ -43,7 +41,10 @@ const family ministral3{.title = "Ministral 3",
                                    .kv_heads = 8,
                                    .head_dim = 128,
                                    .max_positions = 262144,
-                                   .rms_norm_eps = 1e-5},
+                                   .rms_norm_eps = 1e-5,
+                                   .rope_parameters = R"({"rope_type": "yarn", "rope_theta": 1000000, "factor": 16,
+                                       "original_max_position_embeddings": 16384, "beta_fast": 32, "beta_slow": 1,
+                                       "mscale": 1, "mscale_all_dim": 1, "llama_4_scaling_beta": 0.1})"},
                         .describe = describe_ministral3};
 
 }  // namespace cogen::models

@@ -6,11 +6,17 @@
 namespace cogen::models {
 namespace {
 
+constexpr double usual_theta = 500000;  // of OLMo 3
+
 /// Norms only behind each half, and of all queries and all keys as one vector.
 constexpr sandwich_norms behind{.before_attention = "", .before_mlp = ""};
 
-load::rope_config unscaled(const load::rope_config& from) {
-  return {.theta = from.theta, .rotary_dim = from.rotary_dim};
+/// Not scaled, and with the usual base, unless it says otherwise itself.
+load::rope_config rotation_in_windows(const load::config_fields& fields, const load::model_config& config) {
+  if (fields.is_gguf()) return {.theta = config.rope.theta, .rotary_dim = config.rope.rotary_dim};
+  const bool apart = fields.has("rope_parameters.full_attention");
+  return load::read_rope_config(fields, "rope_parameters.sliding_attention", config,
+                                {.theta = apart ? usual_theta : config.rope.theta});
 }
 
 attention_spec olmo_attention(const load::model_config& config) {
@@ -34,9 +40,7 @@ model_spec describe_olmo3(const load::config_fields& fields, const load::model_c
     auto attends = olmo_attention(config);
     if (windows[static_cast<std::size_t>(layer)]) {
       attends.kv = sliding(config, *config.sliding_window);
-      const bool own = fields.has("rope_parameters.sliding_attention");
-      attends.rope->config =
-          own ? load::read_rope_config(fields, "rope_parameters.sliding_attention", config) : unscaled(config.rope);
+      attends.rope->config = rotation_in_windows(fields, config);
     }
     add_sandwich(spec, config, layer, attends, gated_mlp(config), behind);
   }
@@ -61,9 +65,10 @@ const family olmo2{.title = "OLMo 2",
                    .describe = describe_olmo2};
 
 /// The same with a window in three of four layers. Only layers of full attention scale their rotations.
-const family olmo3{.title = "OLMo 3",
-                   .fields = {.family = "olmo3", .sliding_window = 4096, .rms_norm_eps = 1e-5},
-                   .describe = describe_olmo3};
+const family olmo3{
+    .title = "OLMo 3",
+    .fields = {.family = "olmo3", .sliding_window = 4096, .rms_norm_eps = 1e-5, .rope_theta = usual_theta},
+    .describe = describe_olmo3};
 
 /// Muennighoff et al., arXiv:2409.02060: Llama with OLMo 2's norm of queries and keys, and experts.
 const family olmoe{.title = "OLMoE",

@@ -4,6 +4,7 @@
 #include "models/qwen3_5.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <variant>
 
 namespace cogen::models {
@@ -33,10 +34,31 @@ moe_spec with_shared_expert(const load::config_fields& fields, const load::model
   return experts;
 }
 
+load::model_config with_windows(load::model_config config, const std::function<bool(std::int64_t)>& slides) {
+  config.layer_types.clear();
+  for (std::int64_t layer = 0; layer < config.layers; ++layer)
+    config.layer_types.emplace_back(slides(layer) ? "sliding_attention" : "full_attention");
+  return config;
+}
+
+/// Without layer_types, every other layer before max_window_layers has the window.
+load::model_config with_qwen2_windows(const load::config_fields& fields, const load::model_config& config) {
+  if (!config.layer_types.empty() || !config.sliding_window) return config;
+  const bool any = fields.boolean("use_sliding_window", false);
+  const auto end = fields.integer("max_window_layers", {0}, 28);
+  return with_windows(config, [=](std::int64_t layer) { return any && layer % 2 == 0 && layer < end; });
+}
+
+/// All layers have the window, whatever layer_types and max_window_layers say.
+load::model_config with_qwen3_windows(const load::config_fields& fields, const load::model_config& config) {
+  const bool any = fields.boolean("use_sliding_window", false) && config.sliding_window;
+  return with_windows(config, [=](std::int64_t) { return any; });
+}
+
 model_spec describe_qwen2_moe(const load::config_fields& fields, const load::model_config& config) {
   auto experts = with_shared_expert(fields, config, {.experts = 60, .top_k = 4, .width = 1408}, 5632);
   experts.router.renormalized = fields.boolean("norm_topk_prob", false);
-  auto spec = qwen2.describe(fields, config);
+  auto spec = qwen2.describe(fields, with_qwen2_windows(fields, config));
   put_experts(fields, config, experts, spec);
   return spec;
 }
@@ -44,7 +66,7 @@ model_spec describe_qwen2_moe(const load::config_fields& fields, const load::mod
 model_spec describe_qwen3_moe(const load::config_fields& fields, const load::model_config& config) {
   auto experts = mixture(fields, config, {.experts = 128, .top_k = 8, .width = 768});
   experts.router.renormalized = fields.boolean("norm_topk_prob", fields.is_gguf());
-  auto spec = qwen3.describe(fields, config);
+  auto spec = qwen3.describe(fields, with_qwen3_windows(fields, config));
   put_experts(fields, config, experts, spec);
   return spec;
 }

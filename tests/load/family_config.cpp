@@ -6,6 +6,7 @@
 #include "refusal.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 
 #include <string>
 #include <utility>
@@ -134,8 +135,43 @@ BOOST_AUTO_TEST_CASE(a_mistral_in_both_spellings) {
     BOOST_TEST(config.rope.rotary_dim == 6);
     BOOST_TEST(config.sliding_window.value() == 12);
   }
-  BOOST_TEST(says(family_refusal(mistral({{"sliding_window", "0"}})), "sliding_window is 0; an integer from 1"));
+  BOOST_TEST(!read_model_config(mistral({{"sliding_window", "0"}})).sliding_window);
+  BOOST_TEST(says(family_refusal(mistral({{"sliding_window", "-1"}})), "sliding_window is -1; an integer from 0"));
   BOOST_TEST(says(family_refusal(mistral({{"num_attention_heads", "12"}})), "num_key_value_heads is missing; "));
+}
+
+// As Transformers 5.24 fills them in.
+BOOST_AUTO_TEST_CASE(rotations_without_settings_have_the_family_s) {
+  const auto of = [](const char* family, const entries& more = {}) {
+    auto all = more;
+    all.emplace_back("model_type", fmt::format("\"{}\"", family));
+    return read_model_config(mistral(all)).rope;
+  };
+  const auto yarn = of("gpt_oss");
+  BOOST_TEST((yarn.kind == rope_kind::yarn));
+  BOOST_TEST(yarn.theta == 150000);
+  BOOST_TEST(yarn.factor == 32);
+  BOOST_TEST(yarn.original_positions == 4096);
+  BOOST_TEST(!yarn.truncate);
+  BOOST_TEST(of("gpt_oss", {{"rope_theta", "7000"}}).theta == 7000);
+  BOOST_TEST((of("gpt_oss", {{"rope_parameters", R"({"rope_type":"default"})"}}).kind == rope_kind::standard));
+  const auto llama3 = of("apertus", {{"rope_scaling", "null"}});
+  BOOST_TEST((llama3.kind == rope_kind::llama3));
+  BOOST_TEST(llama3.theta == 12e6);
+  BOOST_TEST(llama3.factor == 8);
+  BOOST_TEST(llama3.original_positions == 8192);
+  const auto grown = of("ministral3");
+  BOOST_TEST((grown.kind == rope_kind::yarn));
+  BOOST_TEST(grown.theta == 1e6);
+  BOOST_TEST(grown.factor == 16);
+  BOOST_TEST(grown.original_positions == 16384);
+  BOOST_TEST(of("mistral4").factor == 128);
+  BOOST_TEST(of("mistral4").original_positions == 8192);
+  BOOST_TEST((of("gemma4_text").kind == rope_kind::listed));
+  BOOST_TEST(of("gemma4_text").theta == 1e6);
+  BOOST_TEST(of("olmo3").theta == 500000);
+  BOOST_TEST(of("cohere").theta == 500000);
+  BOOST_TEST(of("mistral").theta == 10000);
 }
 
 BOOST_AUTO_TEST_CASE(a_gemma3_has_its_defaults) {

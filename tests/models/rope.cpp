@@ -60,6 +60,16 @@ BOOST_AUTO_TEST_CASE(a_given_attention_factor_replaces_the_computed_one) {
   BOOST_TEST(cpu::frequencies(config).attention_scaling == 0.75);
 }
 
+BOOST_AUTO_TEST_CASE(long_texts_may_have_a_magnitude_of_their_own) {
+  load::rope_config config{.kind = load::rope_kind::longrope, .rotary_dim = 4, .original_positions = 32};
+  config.frequency_factors = config.long_factors = {1, 1};
+  config.attention_factor = 1.25;
+  BOOST_TEST(cpu::frequencies(config, 33).attention_scaling == 1.25);
+  config.long_attention_factor = 0.75;
+  BOOST_TEST(cpu::frequencies(config, 32).attention_scaling == 1.25);
+  BOOST_TEST(cpu::frequencies(config, 33).attention_scaling == 0.75);
+}
+
 BOOST_AUTO_TEST_CASE(a_table_grows_without_changing_and_stops_at_the_longest) {
   const cpu::rope rope({.rotary_dim = 8}, 9000);
   const auto small = rope.covering(10);

@@ -72,7 +72,8 @@ void divide(std::vector<double>& inverse, const std::vector<float>& factors) {
   for (std::size_t pair = 0; pair < inverse.size(); ++pair) inverse[pair] /= static_cast<double>(factors.at(pair));
 }
 
-double longrope_scaling(const load::rope_config& config) {
+double longrope_scaling(const load::rope_config& config, bool is_long) {
+  if (is_long && config.long_attention_factor) return *config.long_attention_factor;
   if (config.attention_factor) return *config.attention_factor;
   if (config.factor <= 1) return 1;
   return std::sqrt(1 + std::log(config.factor) / std::log(static_cast<double>(config.original_positions)));
@@ -81,6 +82,7 @@ double longrope_scaling(const load::rope_config& config) {
 }  // namespace
 
 rope_frequencies frequencies(const load::rope_config& config, std::int64_t room) {
+  const bool is_long = room > config.original_positions;
   rope_frequencies result{.inverse = standard(config)};
   switch (config.kind) {
     case load::rope_kind::standard:
@@ -99,8 +101,8 @@ rope_frequencies frequencies(const load::rope_config& config, std::int64_t room)
       divide(result.inverse, config.frequency_factors);
       break;
     case load::rope_kind::longrope:
-      divide(result.inverse, room > config.original_positions ? config.long_factors : config.frequency_factors);
-      result.attention_scaling = longrope_scaling(config);
+      divide(result.inverse, is_long ? config.long_factors : config.frequency_factors);
+      result.attention_scaling = longrope_scaling(config, is_long);
       break;
   }
   return result;

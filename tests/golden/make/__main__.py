@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the reference outputs ("goldens") that golden_check compares cogen with. Development only.
 
-  python3 -m venv ref && ref/bin/pip install torch==2.11.0 transformers==5.23.0 safetensors gguf
+  python3 -m venv ref && ref/bin/pip install torch==2.11.0 transformers==5.24.0 safetensors gguf
   ref/bin/python tests/golden/make tiny NAME...        tests/golden/NAME/: small random models and their outputs
   ref/bin/python tests/golden/make check [NAME...]     loads folders afresh and compares with what is written there
   ref/bin/python tests/golden/make beams [NAME...]     tests/decoding/beam_searches.json: what beam searches find

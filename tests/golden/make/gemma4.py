@@ -90,6 +90,10 @@ def publish_tensors(tensors):
             "model.vision_tower.std_bias": unread.clone()}
 
 
+def publish_without_rotations(config, settings):
+    del config["rope_parameters"]
+
+
 def ropes(full, windowed, factor, **others):
     return dict(rope_parameters=dict(
         full_attention=dict(rope_type="proportional", rope_theta=full, partial_rotary_factor=factor),
@@ -125,6 +129,13 @@ FAMILIES = [
             layer_types=[FULL, WINDOW, WINDOW, FULL, WINDOW, FULL], tie_word_embeddings=False,
             **ropes(200.0, 40.0, 0.8)),
     }, draw=draw, neutrals=neutrals, publish=publish, publish_tensors=publish_tensors),
+    gemma4(Gemma4ForCausalLM, {
+        "gemma4_eleven": dict(  # so many that layer 5 is called 05
+            DENSE, published=True, dtype="bfloat16", prompts=FEW_CHOICES, vocab_size=48, hidden_size=16,
+            intermediate_size=10, num_hidden_layers=11, num_attention_heads=2, num_key_value_heads=1, head_dim=8,
+            global_head_dim=16, rms_norm_eps=0.3, sliding_window=7, final_logit_softcapping=4.0,
+            tie_word_embeddings=True),
+    }, draw=draw, neutrals=neutrals, publish=publish_without_rotations),
     gemma4(Gemma4ForCausalLM, {
         "gemma4_moe_published": dict(
             DENSE, published=True, dtype="bfloat16", vocab_size=97, hidden_size=24, intermediate_size=13,

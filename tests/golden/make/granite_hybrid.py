@@ -39,4 +39,10 @@ FAMILIES = [decoder(GraniteMoeHybridForCausalLM, {
         num_local_experts=0, shared_intermediate_size=26, position_embedding_type="rope", mamba_n_heads=6,
         mamba_n_groups=2, mamba_d_state=5, mamba_d_conv=3, mamba_expand=3, mamba_proj_bias=True, mamba_conv_bias=False,
         layer_types=["full_attention", "linear_attention"], **rope(200.0)),
+    "granite4_odd": dict(  # heads of 5, where nothing rotates
+        dtype="bfloat16", vocab_size=48, hidden_size=20, intermediate_size=12, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, rms_norm_eps=0.02, tie_word_embeddings=False,
+        embedding_multiplier=2.0, attention_multiplier=0.6, residual_multiplier=0.8, logits_scaling=2.0,
+        num_local_experts=0, num_experts_per_tok=0, shared_intermediate_size=14, mamba_n_heads=4, mamba_n_groups=1,
+        mamba_d_state=5, unseen=("rope_theta",), layer_types=["full_attention", "linear_attention"], **rope(200.0)),
 }, draw=draw, neutrals=neutrals, publish=publish)]

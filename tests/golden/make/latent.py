@@ -89,6 +89,11 @@ def publish_minicpm(config, settings):
         scaling["type"] = scaling.pop("rope_type")
 
 
+def publish_without_share(config, settings):
+    """A part of each head is rotated, which follows from the widths of both parts."""
+    del config["rope_parameters"]["partial_rotary_factor"]
+
+
 YARN = dict(factor=8.0, beta_fast=0.9, original_max_position_embeddings=21)
 
 FAMILIES = [
@@ -131,6 +136,12 @@ FAMILIES = [
             q_lora_rank=None, kv_lora_rank=14, qk_nope_head_dim=8, qk_rope_head_dim=4, v_head_dim=9,
             moe_intermediate_size=8, n_routed_experts=6, n_shared_experts=1, num_experts_per_tok=2, n_group=1,
             topk_group=1, topk_method="greedy", first_k_dense_replace=1, routed_scaling_factor=1.5, **rope(60.0)),
+        "deepseek_v2_biased": dict(
+            dtype="bfloat16", vocab_size=48, hidden_size=20, intermediate_size=14, num_hidden_layers=2,
+            num_attention_heads=2, num_key_value_heads=2, rms_norm_eps=0.6, tie_word_embeddings=False,
+            q_lora_rank=None, kv_lora_rank=10, qk_nope_head_dim=6, qk_rope_head_dim=4, v_head_dim=6, mlp_bias=True,
+            moe_intermediate_size=8, n_routed_experts=5, n_shared_experts=1, num_experts_per_tok=2, n_group=1,
+            topk_group=1, topk_method="greedy", first_k_dense_replace=1, routed_scaling_factor=1.5, **rope(60.0)),
     }, draw=draw_latent, publish=publish_deepseek),
     grouped_decoder(Mistral4ForCausalLM, {
         "mistral4_grown": dict(
@@ -141,6 +152,16 @@ FAMILIES = [
             topk_group=2, norm_topk_prob=True, first_k_dense_replace=1, routed_scaling_factor=1.6,
             **rope(50.0, "yarn", beta_slow=0.13, mscale=1.2, mscale_all_dim=0.9, llama_4_scaling_beta=0.3, **YARN)),
     }, draw=draw_latent),
+    grouped_decoder(Mistral4ForCausalLM, {
+        "mistral4_linear": dict(
+            published=True, dtype="bfloat16", vocab_size=48, hidden_size=20, intermediate_size=12, num_hidden_layers=2,
+            num_attention_heads=2, num_key_value_heads=2, rms_norm_eps=0.6, tie_word_embeddings=False,
+            q_lora_rank=10, kv_lora_rank=9, qk_nope_head_dim=6, qk_rope_head_dim=8, v_head_dim=7,
+            moe_intermediate_size=8, n_routed_experts=4, n_shared_experts=1, num_experts_per_tok=2, n_group=1,
+            topk_group=1, norm_topk_prob=True, first_k_dense_replace=1, routed_scaling_factor=1.6,
+            **rope(50.0, "linear", factor=3.0, mscale_all_dim=1.5, llama_4_scaling_beta=0.6,
+                   original_max_position_embeddings=5)),
+    }, draw=draw_latent, publish=publish_without_share),
     moe_decoder(Glm4MoeLiteForCausalLM, {
         "glm4_moe_lite_tiny": dict(
             dtype="bfloat16", vocab_size=96, hidden_size=24, intermediate_size=17, num_hidden_layers=2,
@@ -148,6 +169,13 @@ FAMILIES = [
             q_lora_rank=11, kv_lora_rank=13, qk_nope_head_dim=9, qk_rope_head_dim=6, v_head_dim=12,
             moe_intermediate_size=8, n_routed_experts=5, n_shared_experts=1, num_experts_per_tok=2, n_group=1,
             topk_group=1, norm_topk_prob=True, routed_scaling_factor=1.4, **rope(60.0)),
+        "glm4_moe_lite_typed": dict(
+            dtype="bfloat16", vocab_size=48, hidden_size=20, intermediate_size=13, num_hidden_layers=3,
+            num_attention_heads=2, num_key_value_heads=2, rms_norm_eps=0.6, tie_word_embeddings=False,
+            q_lora_rank=9, kv_lora_rank=10, qk_nope_head_dim=5, qk_rope_head_dim=6, v_head_dim=7,
+            mlp_layer_types=["sparse", "dense", "sparse"], moe_intermediate_size=7, n_routed_experts=4,
+            n_shared_experts=1, num_experts_per_tok=2, n_group=1, topk_group=1, norm_topk_prob=True,
+            routed_scaling_factor=1.4, **rope(60.0)),
     }, draw=draw_latent),
     decoder(MiniCPM3ForCausalLM, {
         "minicpm3_published": dict(

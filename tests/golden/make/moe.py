@@ -94,6 +94,11 @@ def publish_qwen(config, settings):
     config.update(num_experts=experts, sliding_window=7)
 
 
+def publish_unread_windows(config, settings):
+    """Keys of other Qwens, by which no layer would have the window."""
+    config.update(max_window_layers=9, layer_types=["full_attention"] * settings["num_hidden_layers"])
+
+
 def publish_mixtral(config, settings):
     publish_rope(config)
     keep_only(config, """attention_dropout hidden_act intermediate_size num_key_value_heads rms_norm_eps
@@ -167,6 +172,13 @@ FAMILIES = [
             moe_intermediate_size=9, num_experts=7, num_experts_per_tok=3, norm_topk_prob=False,
             decoder_sparse_step=2, mlp_only_layers=[3], attention_bias=True, **rope(300.0)),
     }, publish=publish_qwen),
+    moe_decoder(Qwen3MoeForCausalLM, {
+        "qwen3_moe_window": dict(
+            published=True, dtype="bfloat16", vocab_size=48, hidden_size=20, intermediate_size=14, num_hidden_layers=2,
+            num_attention_heads=2, num_key_value_heads=1, head_dim=6, rms_norm_eps=0.02, tie_word_embeddings=False,
+            use_sliding_window=True, sliding_window=7, moe_intermediate_size=8, num_experts=4, num_experts_per_tok=2,
+            norm_topk_prob=True, **rope(300.0)),
+    }, publish=publish_unread_windows),
     moe_decoder(MixtralForCausalLM, {
         "mixtral_published": dict(
             published=True, dtype="bfloat16", vocab_size=97, hidden_size=30, intermediate_size=13, num_hidden_layers=2,

@@ -10,6 +10,11 @@ def publish(config, settings):
               "rms_norm_eps rope_scaling")
 
 
+def publish_without_settings(config, settings):
+    """What a file leaves out is Transformers' default."""
+    del config["rope_parameters"], config["layer_types"]
+
+
 FAMILIES = [
     decoder(Olmo2ForCausalLM, {
         "olmo2_published": dict(
@@ -26,4 +31,10 @@ FAMILIES = [
                 full_attention=dict(rope_type="yarn", rope_theta=200.0, factor=4.0, beta_fast=1.4, beta_slow=0.147,
                                     attention_factor=1.25, original_max_position_embeddings=64))),
     }),
+    decoder(Olmo3ForCausalLM, {
+        "olmo3_default": dict(
+            published=True, dtype="bfloat16", vocab_size=48, hidden_size=20, intermediate_size=12, num_hidden_layers=4,
+            num_attention_heads=2, num_key_value_heads=1, rms_norm_eps=0.02, tie_word_embeddings=False,
+            sliding_window=7),
+    }, publish=publish_without_settings),
 ]

@@ -8,6 +8,7 @@ from transformers import PhimoeForCausalLM
 
 
 PROMPTS = [dict(tokens=3, new=2), dict(tokens=6, new=2), dict(tokens=9, new=9)]
+BEYOND = [dict(tokens=10, new=2), dict(tokens=12, new=2), dict(tokens=11, new=9)]  # longer than 9
 
 
 class phimoe(moe_decoder):
@@ -55,4 +56,11 @@ FAMILIES = [phimoe(PhimoeForCausalLM, {
         dtype="bfloat16", vocab_size=98, hidden_size=20, intermediate_size=9, num_hidden_layers=2,
         num_attention_heads=2, num_key_value_heads=2, rms_norm_eps=0.6, tie_word_embeddings=False, num_local_experts=3,
         num_experts_per_tok=2, router_jitter_noise=0.1, sliding_window=7, **rope(300.0)),
+    "phimoe_long": dict(  # Transformers takes the short factors for long texts, too
+        dtype="bfloat16", prompts=BEYOND, vocab_size=48, hidden_size=20, intermediate_size=9, num_hidden_layers=2,
+        num_attention_heads=2, num_key_value_heads=1, rms_norm_eps=0.6, tie_word_embeddings=False,
+        num_local_experts=3, num_experts_per_tok=2, router_jitter_noise=0.2, max_position_embeddings=96,
+        unseen=("long_factor", "short_mscale", "original_max_position_embeddings"),
+        **rope(200.0, "longrope", short_factor=[1.0, 1.3, 2.1, 2.4, 3.1], long_factor=[1.0, 1.3, 2.1, 2.4, 3.1],
+               short_mscale=1.3, long_mscale=0.8, original_max_position_embeddings=9)),
 }, draw=draw_moe, publish=publish, PROMPTS=PROMPTS)]

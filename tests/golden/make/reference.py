@@ -39,7 +39,7 @@ def cached_logits(model, prompt, continuation, source=None):
         step = step_of(prompt, {})
         rows = [step.logits[0, -1]]
         for token in continuation[:-1]:
-            name = next(name for name in ("cache_params", "state", "past_key_values") if name in step)
+            name = next(name for name in ("cache", "cache_params", "state", "past_key_values") if name in step)
             step = step_of([token], {name: step[name]})
             rows.append(step.logits[0, -1])
     return torch.stack(rows)
