@@ -203,6 +203,8 @@ struct mixture_of_experts {
   typename B::stacked up = {}, down = {};     ///< those of all but the shared one
   typename B::norm router_norm = {};          ///< of x, for the router alone; without it, it reads what experts read
   decltype(B::projection::bias) share_scales = {};  ///< [how.experts], or none
+  typename B::projection into_latent = {};          ///< what chosen experts read of x; without weights, x
+  typename B::projection out_of_latent = {};        ///< from the sum of their results
 
   /// Columns of the router's product.
   std::int64_t logits() const { return how.experts + (how.shared && !how.shared->gate.empty() ? 1 : 0); }

@@ -60,7 +60,8 @@ device::norm tensor_weights::norm(const models::norm_spec& spec, std::int64_t wi
     const weights::named_rows rows{.name = spec.name + end, .rows = width};
     return vector(std::span(&rows, 1));
   };
-  auto weight = vector_of(".weight");
+  const auto weight =
+      spec.name.empty() ? as_vector(std::vector<float>(static_cast<std::size_t>(width), 1)) : vector_of(".weight");
   return {.weight = spec.weight_scale == 1 ? weight : weight * spec.weight_scale,
           .epsilon = spec.epsilon,
           .weight_offset = spec.weight_offset,

@@ -17,15 +17,20 @@ namespace {
 
 std::int64_t bytes_of(const at::Tensor& of) { return of.defined() ? static_cast<std::int64_t>(of.nbytes()) : 0; }
 
-head_norm norm_of(const models::attention_spec& spec, const std::vector<float>& weights, int heads, at::Device device) {
+head_norm norm_of(const models::attention_spec& spec, const std::vector<float>& weights,
+                  const std::vector<float>& biases, int heads, at::Device device) {
   using scope = models::qk_norm_spec::scope;
   const auto& how = *spec.qk_norm;
-  auto weight = at::tensor(weights).to(device);
-  if (how.over == scope::head) weight = weight.repeat({heads});
-  return {{.weight = std::move(weight),
+  const auto of_all = [&](const std::vector<float>& numbers) {
+    if (numbers.empty()) return at::Tensor();
+    const auto stored = at::tensor(numbers).to(device);
+    return how.over == scope::head ? stored.repeat({heads}) : stored;
+  };
+  return {{.weight = of_all(weights),
            .epsilon = how.epsilon,
            .weight_offset = how.weight_offset,
-           .is_layer_norm = how.type == models::norm_spec::kind::layer},
+           .is_layer_norm = how.type == models::norm_spec::kind::layer,
+           .bias = of_all(biases)},
           how.over == scope::width ? std::int64_t{heads} * spec.head_dim : spec.head_dim};
 }
 
@@ -59,8 +64,8 @@ heads::heads(const tensor_weights& weights, const models::attention_spec& spec, 
   if (!numbers.sink_logits.empty()) shape.sink_logits = at::tensor(numbers.sink_logits).to(device);
   if (spec.relative_bias) shape.distance_biases = at::tensor(numbers.distance_biases).view({spec.heads, -1}).to(device);
   if (!spec.qk_norm) return;
-  shape.q_norm = norm_of(spec, numbers.q_norm, spec.heads, device);
-  if (!spec.shared_kv) shape.k_norm = norm_of(spec, numbers.k_norm, spec.kv_heads, device);
+  shape.q_norm = norm_of(spec, numbers.q_norm, numbers.q_norm_bias, spec.heads, device);
+  if (!spec.shared_kv) shape.k_norm = norm_of(spec, numbers.k_norm, numbers.k_norm_bias, spec.kv_heads, device);
   if (spec.qk_norm->values && !spec.shared_kv)
     shape.v_norm = {{.weight = at::ones({spec.kv_width()}, device), .epsilon = spec.qk_norm->epsilon}, spec.head_dim};
   shape.norms_after_rotation = spec.qk_norm->after_rope;

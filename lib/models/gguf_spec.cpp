@@ -207,6 +207,7 @@ class gguf_namer {
     if (moe.router.before) moe.router.before->name = layer_name("ffn_gate_inp.scale");
     if (!moe.router.share_scales.empty()) moe.router.share_scales = "ffn_down_exps.scale";
     if (!moe.router.choice_bias.empty()) moe.router.choice_bias = "exp_probs_b.bias";
+    if (moe.latent) moe.latent = {.width = moe.latent->width, .down = "ffn_latent_down", .up = "ffn_latent_up"};
     if (!moe.shared) return;
     rename(moe.shared->mlp, "_shexp");
     if (!moe.shared->gate.empty()) moe.shared->gate = "ffn_gate_inp_shexp";

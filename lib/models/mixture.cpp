@@ -56,6 +56,7 @@ moe_spec mixture(const load::config_fields& fields, const load::model_config& co
   made.top_k = missing.top_k == 0
                    ? fields.integer("num_experts_per_tok", chosen)
                    : fields.integer("num_experts_per_tok", chosen, std::min(missing.top_k, made.experts));
+  made.expert.bias = false;
   made.router.name = "gate";
   return made;
 }

@@ -16,7 +16,8 @@ struct mixture_defaults {
   std::int64_t width = 0;  ///< of an expert; 0: that of the model's other feed-forwards
 };
 
-/// Experts like Llama's feed-forward, of the sizes in the fields; the router is called "gate". Throws load::load_error.
+/// Experts like Llama's feed-forward without biases, of the sizes in the fields; the router is called "gate". Throws
+/// load::load_error.
 moe_spec mixture(const load::config_fields& fields, const load::model_config& config, const mixture_defaults& missing);
 
 /// The same as DeepSeek-V3 has them (Liu et al., arXiv:2412.19437): chosen by sigmoids and a bias, among groups, beside

@@ -45,6 +45,7 @@ struct qk_norm_spec {
   float weight_offset = 0;
   bool after_rope = false;
   bool values = false;  ///< each head's values are normed, too, without weights
+  bool bias = false;    ///< of layer norms
 };
 
 struct rope_spec {
@@ -220,6 +221,14 @@ struct shared_expert_spec {
   std::string gate = {};  ///< of the sigmoid that its result is multiplied by, one number a row; empty: there is none
 };
 
+/// Chosen experts read down(x), and the sum of their results goes through `up`. Names follow the block's prefix.
+struct latent_experts_spec {
+  std::int64_t width = 0;
+  std::string down;
+  std::string up;
+  bool bias = false;
+};
+
 /// Some feed-forwards of which a router chooses a few for each row (Shazeer et al., arXiv:1701.06538).
 struct moe_spec {
   mlp_spec expert;
@@ -229,6 +238,7 @@ struct moe_spec {
   bool stacked = false;        ///< one tensor [experts, outputs, inputs] for all; else names follow "experts.E."
   std::string bias = ".bias";  ///< what the names of experts' biases end in
   std::optional<shared_expert_spec> shared = {};
+  std::optional<latent_experts_spec> latent = {};
   shard owned = {};  ///< of `experts`; all of them are routed to
 
   std::int64_t first_expert() const { return owned.first; }

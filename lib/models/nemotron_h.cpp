@@ -62,10 +62,15 @@ mlp_spec feed_forward(const load::config_fields& fields, const load::model_confi
 }
 
 moe_spec experts_of(const load::config_fields& fields, const load::model_config& config) {
-  if (fields.has("moe_latent_size")) fields.refuse("moe_latent_size", "experts that read hidden states are run");
   auto made = sigmoid_mixture(fields, config, {.experts = 8, .top_k = 2, .width = 7688});
   made.router.renormalized = fields.boolean("norm_topk_prob", true);
   made.expert = without_gate(config, made.expert.intermediate, "");
+  made.expert.bias = false;
+  if (fields.has("moe_latent_size"))
+    made.latent = latent_experts_spec{.width = fields.integer("moe_latent_size", load::inner_widths),
+                                      .down = "fc1_latent_proj",
+                                      .up = "fc2_latent_proj",
+                                      .bias = config.mlp_bias};
   const auto shared = fields.integer("moe_shared_expert_intermediate_size", load::inner_widths, 7688);
   made.shared = {.mlp = without_gate(config, shared, "shared_experts.")};
   return made;

@@ -6,7 +6,7 @@
 namespace cogen::models {
 
 /// y = (x - mean) / sqrt(variance + epsilon) * (weight_scale * weight + weight_offset) + bias; RMS norms leave out mean
-/// and bias.
+/// and bias. Without a name there are neither weights nor a bias.
 struct norm_spec {
   enum class kind : std::uint8_t { rms, layer };
 

@@ -11,6 +11,8 @@ namespace {
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   const bool before = fields.boolean("do_layer_norm_before", true);
   const bool bias = fields.boolean("enable_bias", true);
+  const bool affine = fields.boolean("layer_norm_elementwise_affine", true);
+  const auto norm = [&](std::string name) { return layer_norm(config, affine ? std::move(name) : "", affine); };
   const auto width = fields.integer("word_embed_proj_dim", {1, 1 << 20}, config.hidden);
   constexpr std::int64_t first_position = 2;
   auto spec = decoder(config, std::nullopt, {.embedding = "decoder.embed_tokens"});
@@ -21,7 +23,7 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
     spec.head.projection = "model.decoder.project_out";
   }
   if (before && !fields.boolean("_remove_final_layer_norm", false))
-    spec.final_norm = layer_norm(config, "model.decoder.final_layer_norm");
+    spec.final_norm = norm("model.decoder.final_layer_norm");
   auto attends = attention(config);
   attends.output = "out_proj";
   attends.qkv_bias = attends.output_bias = bias;
@@ -30,8 +32,8 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
   mlp.bias = bias;
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const auto prefix = fmt::format("model.decoder.layers.{}.", layer);
-    const auto attention_norm = layer_norm(config, prefix + "self_attn_layer_norm");
-    const auto mlp_norm = layer_norm(config, prefix + "final_layer_norm");
+    const auto attention_norm = norm(prefix + "self_attn_layer_norm");
+    const auto mlp_norm = norm(prefix + "final_layer_norm");
     block_spec first{.what = attends, .prefix = prefix + "self_attn."}, second{.what = mlp, .prefix = prefix};
     (before ? first.before : first.post) = attention_norm;
     (before ? second.before : second.post) = mlp_norm;

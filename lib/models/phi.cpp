@@ -5,12 +5,17 @@ namespace cogen::models {
 namespace {
 
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {
-  if (fields.boolean("qk_layernorm", false)) fields.refuse("qk_layernorm", "only false is known");
   auto spec = decoder(config, layer_norm(config, "model.final_layernorm"));
   spec.head.bias = "lm_head.bias";
   auto attends = attention(config);
   attends.output = "dense";
   attends.qkv_bias = attends.output_bias = true;
+  if (fields.boolean("qk_layernorm", false))
+    attends.qk_norm = qk_norm_spec{.q = "q_layernorm",
+                                   .k = "k_layernorm",
+                                   .epsilon = config.rms_norm_eps,
+                                   .type = norm_spec::kind::layer,
+                                   .bias = true};
   auto mlp = plain_mlp(config, "fc1", "fc2");
   mlp.bias = true;
   for (std::int64_t layer = 0; layer < config.layers; ++layer)

@@ -353,6 +353,12 @@ class part_reader {
     made.router_norm = read(spec.router.before);
     if (!spec.router.choice_bias.empty()) made.choice_bias = vector_of_experts(spec.router.choice_bias);
     if (!spec.router.share_scales.empty()) made.share_scales = vector_of_experts(spec.router.share_scales);
+    if (const auto& latent = spec.latent) {
+      made.into_latent =
+          project({{.name = prefix + latent->down, .rows = latent->width}}, config_.hidden, latent->bias);
+      made.out_of_latent = project({{.name = prefix + latent->up, .rows = config_.hidden}}, latent->width,
+                                   latent->bias && spec.owned.is_first());
+    }
     for (std::int64_t index = 0; index < spec.own_experts(); ++index)
       made.experts.push_back(expert(spec, prefix, spec.first_expert() + index));
     made.up = stack(made.experts, &parts::mlp<B>::up);
@@ -375,14 +381,14 @@ class part_reader {
   }
 
   parts::mlp<B> expert(const models::moe_spec& spec, const std::string& prefix, std::int64_t index) {
-    const auto width = spec.expert.intermediate;
+    const auto inner = spec.expert.intermediate, outer = spec.latent ? spec.latent->width : config_.hidden;
     const auto read = [&](const std::vector<named_rows>& rows, std::int64_t inputs) {
       return project(rows, inputs, spec.expert.bias, spec.bias);
     };
-    return {.up = read(weights::up_rows(spec, prefix, index), config_.hidden),
+    return {.up = read(weights::up_rows(spec, prefix, index), outer),
             .activation = activation(spec.expert, prefix),
-            .intermediate = width,
-            .down = read({weights::down_rows(spec, prefix, index, config_.hidden)}, width)};
+            .intermediate = inner,
+            .down = read({weights::down_rows(spec, prefix, index, outer)}, inner)};
   }
 
   static auto stack(std::vector<projection>& all) {

@@ -80,7 +80,7 @@ std::int64_t bytes_of(const parts::stream_step<B>& part) {
 /// Those of all experts: a step with many rows chooses each of them.
 template <class B>
 std::int64_t bytes_of(const parts::mixture_of_experts<B>& part) {
-  std::int64_t bytes = B::bytes(part.router);
+  std::int64_t bytes = B::bytes(part.router) + B::bytes(part.into_latent) + B::bytes(part.out_of_latent);
   for (const auto& expert : part.experts) bytes += bytes_of(expert);
   return bytes;
 }

@@ -50,13 +50,12 @@ named_rows rows_of(const models::attention_spec& spec, const std::string& name, 
   return part;
 }
 
-/// One head's weights, or those of all heads one after the other: of one tensor, or of one tensor for each head. Where
+/// One head's numbers, or those of all heads one after the other: of one tensor, or of one tensor for each head. Where
 /// the norm has no weights, ones.
-std::vector<float> stored_norm_weights(const models::attention_spec& spec, const std::string& name, int heads,
+std::vector<float> stored_norm_numbers(const models::attention_spec& spec, const std::string& tensor, int heads,
                                        const read_numbers& read) {
   using scope = models::qk_norm_spec::scope;
-  const auto tensor = name + ".weight";
-  if (name.empty()) return std::vector<float>(static_cast<std::size_t>(spec.head_dim), 1);
+  if (tensor.empty()) return std::vector<float>(static_cast<std::size_t>(spec.head_dim), 1);
   if (spec.qk_norm->over == scope::head) return read(tensor, {spec.head_dim});
   if (spec.qk_norm->over == scope::width) return read(tensor, {std::int64_t{heads} * spec.head_dim});
   if (tensor.find("{}") == std::string::npos) return read(tensor, {heads, spec.head_dim});
@@ -130,9 +129,9 @@ std::vector<named_rows> cross_rows(const models::attention_spec& spec, const std
           rows(2, kv, spec.kv_shard, spec.kv_heads)};
 }
 
-std::vector<float> qk_norm_weights(const models::attention_spec& spec, const std::string& name, int heads,
+std::vector<float> qk_norm_numbers(const models::attention_spec& spec, const std::string& tensor, int heads,
                                    const read_numbers& read) {
-  const auto stored = stored_norm_weights(spec, name, heads, read);
+  const auto stored = stored_norm_numbers(spec, tensor, heads, read);
   std::vector<float> values;
   for (auto head = stored.begin(); head != stored.end(); head += spec.head_dim)
     for (const auto& run : head_order(spec))
@@ -143,14 +142,18 @@ std::vector<float> qk_norm_weights(const models::attention_spec& spec, const std
 head_numbers read_head_numbers(const models::attention_spec& spec, const std::string& prefix,
                                const read_numbers& read) {
   head_numbers found;
-  if (spec.qk_norm) {
-    const auto of_heads = [&](const std::string& name, int heads, const models::shard& which) {
-      auto all = qk_norm_weights(spec, name.empty() ? name : prefix + name, heads, read);
+  if (const auto& norm = spec.qk_norm) {
+    const auto of_heads = [&](const std::string& name, const char* end, int heads, const models::shard& which) {
+      auto all = qk_norm_numbers(spec, name.empty() ? name : prefix + name + end, heads, read);
       const auto shared = all.size() == static_cast<std::size_t>(spec.head_dim);
       return shared ? all : shard_of(std::move(all), which, spec.head_dim);
     };
-    found.q_norm = of_heads(spec.qk_norm->q, spec.all_heads(), spec.q_shard);
-    if (!spec.shared_kv) found.k_norm = of_heads(spec.qk_norm->k, spec.all_kv_heads(), spec.kv_shard);
+    const auto of_queries = [&](const char* end) { return of_heads(norm->q, end, spec.all_heads(), spec.q_shard); };
+    const auto of_keys = [&](const char* end) { return of_heads(norm->k, end, spec.all_kv_heads(), spec.kv_shard); };
+    found.q_norm = of_queries(".weight");
+    if (norm->bias) found.q_norm_bias = of_queries(".bias");
+    if (!spec.shared_kv) found.k_norm = of_keys(".weight");
+    if (norm->bias && !spec.shared_kv) found.k_norm_bias = of_keys(".bias");
   }
   if (!spec.sink_logits.empty())
     found.sink_logits = shard_of(read(prefix + spec.sink_logits, {spec.all_heads()}), spec.q_shard, 1);

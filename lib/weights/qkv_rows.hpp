@@ -21,15 +21,16 @@ named_rows output_rows(const models::attention_spec& spec, const std::string& pr
 
 /// Numbers of attention that are in no matrix.
 struct head_numbers {
-  std::vector<float> q_norm, k_norm;        ///< as qk_norm_weights() returns them; empty: there are no norms
-  std::vector<float> sink_logits = {};      ///< [heads], or empty
-  std::vector<float> distance_biases = {};  ///< as distance_biases() returns them, or empty
+  std::vector<float> q_norm, k_norm;                      ///< as qk_norm_numbers() returns them; empty: there are none
+  std::vector<float> q_norm_bias = {}, k_norm_bias = {};  ///< likewise
+  std::vector<float> sink_logits = {};                    ///< [heads], or empty
+  std::vector<float> distance_biases = {};                ///< as distance_biases() returns them, or empty
 };
 head_numbers read_head_numbers(const models::attention_spec& spec, const std::string& prefix, const read_numbers& read);
 
-/// The weights of the norm of queries, or of keys, whose name it is, in the order of those rows: [heads * head_dim], or
-/// [head_dim] if all heads have the same. Without a name they are ones, [head_dim].
-std::vector<float> qk_norm_weights(const models::attention_spec& spec, const std::string& name, int heads,
+/// The weights or biases of the norm of queries, or of keys, in the order of those rows: [heads * head_dim], or
+/// [head_dim] if all heads have the same. Without a tensor's name they are ones, [head_dim].
+std::vector<float> qk_norm_numbers(const models::attention_spec& spec, const std::string& tensor, int heads,
                                    const read_numbers& read);
 
 }  // namespace cogen::weights

@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(layers_of_one_part_that_their_configuration_does_not_fit) {
   refused("hybrid_override_pattern", "M-*", {"hybrid_override_pattern", "it must name 4 layers"});
   refused("hybrid_override_pattern", "M-M-", {"backbone.layers.2.mixer.in_proj.weight"});
   refused("layers_block_type", {"moe", "mamba", "conv", "mlp"}, {"layers_block_type", "'linear_attention'"});
-  refused("moe_latent_size", 8, {"moe_latent_size is 8; experts that read hidden states are run"});
+  refused("moe_latent_size", 8, {"mixer.fc1_latent_proj.weight"});
   refused("n_groups", 2, {"n_groups is 2; mamba_num_heads = 3 must be a multiple of it"});
   refused("mamba_head_dim", 11, {"mixer.in_proj.weight"});
 }
@@ -336,7 +336,7 @@ BOOST_AUTO_TEST_CASE(a_gemma4_that_its_configuration_does_not_fit) {
   refused("num_kv_shared_layers", 5, {"num_kv_shared_layers is 5; a type of layers has no keys and values to share"});
   refused("num_kv_shared_layers", 2, {"model.layers.3.self_attn.k_proj.weight"});
   refused("hidden_size_per_layer_input", 7, {"embed_tokens_per_layer.weight", "42", "36"});
-  refused("attention_k_eq_v", false, {"self_attn.k_proj.weight", "10", "20"});
+  refused("attention_k_eq_v", false, {"self_attn.v_proj.weight", "[10, 24]"});
   refused("use_bidirectional_attention", "all", {"only causal models are read"});
 }
 
@@ -422,7 +422,8 @@ BOOST_AUTO_TEST_CASE(latent_attention_that_its_configuration_does_not_fit) {
   };
   refused("deepseek_v3_published", "kv_lora_rank", 13, {"self_attn.kv_a_proj_with_mqa.weight", "20", "21"});
   refused("deepseek_v3_published", "qk_rope_head_dim", 6, {"self_attn.kv_a_proj_with_mqa.weight", "20", "18"});
-  refused("deepseek_v3_published", "qk_rope_head_dim", 7, {"7 of 7 elements a head would be rotated"});
+  refused("deepseek_v3_published", "qk_rope_head_dim", 7,
+          {"qk_rope_head_dim is 7; 7 dimensions of a head would be rotated"});
   refused("deepseek_v3_published", "qk_nope_head_dim", 7, {"self_attn.q_b_proj.weight", "42", "45"});
   refused("deepseek_v3_published", "v_head_dim", 9, {"self_attn.o_proj.weight", "30", "27"});
   refused("deepseek_v3_published", "q_lora_rank", nullptr, {"self_attn.q_proj.weight"});
@@ -430,10 +431,62 @@ BOOST_AUTO_TEST_CASE(latent_attention_that_its_configuration_does_not_fit) {
   refused("deepseek_v3_biased", "attention_bias", false, {"self_attn.", ".bias"});
   refused("deepseek_v2_published", "topk_method", "noaux_tc", {"topk_method is \"noaux_tc\"; 'greedy' and"});
   refused("deepseek_v2_published", "num_experts_per_tok", nullptr, {"num_experts_per_tok"});
-  refused("glm4_moe_lite_tiny", "mlp_layer_types", {"sparse", "dense"}, {"mlp_layer_types", "'dense' for the first"});
-  refused("glm4_moe_lite_tiny", "mlp_layer_types", {"dense", "x", "y"}, {"mlp_layer_types", "must name all layers"});
-  refused("mistral4_grown", "head_dim", 32, {"qk_rope_head_dim is 8; 16 dimensions are rotated"});
-  refused("mistral4_grown", "rope_parameters", nullptr, {"rope_parameters", "a Mistral 4 has some"});
+  refused("glm4_moe_lite_tiny", "mlp_layer_types", {"sparse", "dense"}, {"layers.0.mlp.gate.weight"});
+  refused("glm4_moe_lite_tiny", "mlp_layer_types", {"dense", "x"}, {"mlp_layer_types", "'dense' and 'sparse' are"});
+  refused("glm4_moe_lite_tiny", "mlp_layer_types", {"dense"}, {"mlp_layer_types", "must name all layers"});
+  refused("mistral4_grown", "qk_rope_head_dim", 4, {"qk_rope_head_dim is 4; 6 dimensions are rotated"});
+}
+
+BOOST_AUTO_TEST_CASE(rotations_of_no_pairs) {
+  const auto refused = [](const char* key, const boost::json::value& value, const std::vector<std::string>& named) {
+    check_refused<load::load_error>(
+        "mistral_published", [&](auto& config) { config[key] = value; }, named);
+  };
+  refused("head_dim", 7, {"head_dim is 7; 7 dimensions of a head would be rotated; an even number from 2 is allowed"});
+  refused("partial_rotary_factor", 0.01, {"0 dimensions of a head would be rotated"});
+}
+
+/// The windows of a golden's layers, 0 for none, with some keys replaced, or left out where they are null.
+std::vector<int> windows(const std::string& golden, const boost::json::object& keys) {
+  const altered_model folder(golden, [&](auto& config) {
+    for (const auto& [key, value] : keys)
+      if (value.is_null())
+        config.erase(key);
+      else
+        config[key] = value;
+  });
+  std::vector<int> found;
+  const auto model = load_model(folder.path());
+  for (const auto& kv : model->kv_cache_specs()) found.push_back(kv.window);
+  return found;
+}
+
+// modeling_qwen2_moe.py and modeling_qwen3_moe.py of Transformers 5.24.
+BOOST_AUTO_TEST_CASE(windows_of_qwens_with_experts) {
+  using list = std::vector<int>;
+  BOOST_TEST(windows("qwen2_moe_mixed", {}) == (list{7, 0, 0}), boost::test_tools::per_element());
+  BOOST_TEST(windows("qwen2_moe_mixed", {{"layer_types", nullptr}}) == (list{7, 0, 0}),
+             boost::test_tools::per_element());
+  BOOST_TEST(windows("qwen2_moe_mixed", {{"layer_types", nullptr}, {"max_window_layers", 28}}) == (list{7, 0, 7}),
+             boost::test_tools::per_element());
+  BOOST_TEST(windows("qwen2_moe_mixed", {{"layer_types", nullptr}, {"use_sliding_window", false}}) == (list{0, 0, 0}),
+             boost::test_tools::per_element());
+  BOOST_TEST(windows("qwen2_moe_published", {{"sliding_window", 0}}) == (list{0, 0}), boost::test_tools::per_element());
+  BOOST_TEST(windows("qwen3_moe_window", {}) == (list{7, 7}), boost::test_tools::per_element());
+  BOOST_TEST(windows("qwen3_moe_window", {{"use_sliding_window", false}}) == (list{0, 0}),
+             boost::test_tools::per_element());
+}
+
+// The text of some tokens is not known, but they may be sampled.
+BOOST_AUTO_TEST_CASE(an_end_token_behind_the_tokenizer_s) {
+  const altered_model folder("llama_default", [](auto& config) { config["eos_token_id"] = {2, 50, 500}; });
+  std::ofstream(folder.path() / "tokenizer.json") << R"({"version": "1.0", "added_tokens": [], "normalizer": null,
+      "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "use_regex": true}, "post_processor": null,
+      "decoder": {"type": "ByteLevel"}, "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2}, "merges": []}})";
+  const auto model = load_model(folder.path());
+  BOOST_TEST((model->config().eos == std::vector<token>{2, 50}));
+  const auto ends = model->tokenizer().eos();
+  BOOST_TEST((std::vector<token>(ends.begin(), ends.end()) == std::vector<token>{2, 50}));
 }
 
 BOOST_AUTO_TEST_CASE(groups_of_experts_that_do_not_fit) {

@@ -127,6 +127,22 @@ class operators::expert_group {
 
 void operators::sum_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& by,
                             const activations& out) const {
+  const std::span all(by.experts);
+  if (!by.how.latent) return sum_experts(routed, by, all, by.how.first_expert(), out);
+  const auto& [x, shares] = routed;
+  const auto scratch = this->scratch();
+  const auto latent = norm_linear(x, {}, by.into_latent, by.how.latent->width);
+  const auto sum = zeros_like(latent);
+  const auto own = static_cast<std::size_t>(by.how.own_experts());
+  sum_experts({latent, shares.columns_from(0, by.how.experts)}, by, all.first(own), by.how.first_expert(), sum);
+  by.out_of_latent.add(context_, sum, out);
+  if (by.how.shared) sum_experts({x, shares.columns_from(by.how.experts, 1)}, by, all.subspan(own), 0, out);
+}
+
+/// Of some experts: from column `first` of the shares on, and in their last one the shared expert.
+void operators::sum_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& by,
+                            std::span<const parts::mlp<forms>> experts, std::int64_t first,
+                            const activations& out) const {
   const auto& [x, shares] = routed;
   const auto scratch = this->scratch();
   const expert_rows places(context_.space, shares, by.how.top_k + (by.how.shared ? 1 : 0));
@@ -135,10 +151,10 @@ void operators::sum_experts(const routed_rows& routed, const parts::mixture_of_e
   const bool scales_input = by.how.router.scales_input;
   pack(context_, places, x, scales_input, packed);
   expert_group together;
-  for (std::size_t index = 0; index < by.experts.size(); ++index) {
-    const bool is_shared = static_cast<std::int64_t>(index) == by.how.own_experts();
-    const auto expert = is_shared ? by.how.experts : by.how.first_expert() + static_cast<std::int64_t>(index);
-    const chosen_expert next{&by.experts[index], places.of(packed, expert), places.of(results, expert)};
+  for (const auto& one : experts) {
+    const bool is_shared = by.how.shared && &one == &by.experts.back();
+    const auto expert = is_shared ? shares.columns - 1 : first + (&one - experts.data());
+    const chosen_expert next{&one, places.of(packed, expert), places.of(results, expert)};
     if (next.x.rows == 0) continue;
     if (!together.has_room_for(next)) {
       feed_forward(together.experts());

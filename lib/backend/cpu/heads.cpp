@@ -52,7 +52,7 @@ heads::heads(const models::attention_spec& spec, const weights::head_numbers& nu
       rope_(std::move(rope)),
       sink_logits_(numbers.sink_logits),
       distance_biases_(numbers.distance_biases) {
-  if (spec.qk_norm) norm_.emplace(spec, numbers.q_norm, numbers.k_norm);
+  if (spec.qk_norm) norm_.emplace(spec, numbers);
 }
 
 activations heads::attend(const forward_context& context, int layer, const activations& qkv) const {

@@ -11,15 +11,19 @@ namespace {
 
 using kind = models::norm_spec::kind;
 
-std::vector<norm> norms_of(const models::attention_spec& spec, const std::vector<float>& all) {
+std::vector<norm> norms_of(const models::attention_spec& spec, const std::vector<float>& all,
+                           const std::vector<float>& biases) {
   const auto& how = *spec.qk_norm;
   const models::norm_spec each{
       .name = "", .epsilon = how.epsilon, .type = how.type, .weight_offset = how.weight_offset};
-  if (how.over == models::qk_norm_spec::scope::width) return {norm(each, all)};
-  if (all.empty()) return {};
+  if (how.over == models::qk_norm_spec::scope::width) return {norm(each, all, biases)};
+  const auto of_head = [&](const std::vector<float>& of, std::size_t first) {
+    const auto width = static_cast<std::size_t>(spec.head_dim);
+    return of.empty() ? of : std::vector<float>(of.begin() + first, of.begin() + first + width);
+  };
   std::vector<norm> norms;
-  for (auto at = all.begin(); at != all.end(); at += spec.head_dim)
-    norms.emplace_back(each, std::vector<float>(at, at + spec.head_dim));
+  for (std::size_t first = 0; first < all.size(); first += static_cast<std::size_t>(spec.head_dim))
+    norms.emplace_back(each, of_head(all, first), of_head(biases, first));
   return norms;
 }
 
@@ -95,9 +99,8 @@ void norm_parts(const std::vector<norm>& norms, const forward_context& context, 
   }
 }
 
-qk_norm::qk_norm(const models::attention_spec& spec, const std::vector<float>& q_weights,
-                 const std::vector<float>& k_weights)
-    : q_(norms_of(spec, q_weights)), k_(norms_of(spec, k_weights)) {
+qk_norm::qk_norm(const models::attention_spec& spec, const weights::head_numbers& numbers)
+    : q_(norms_of(spec, numbers.q_norm, numbers.q_norm_bias)), k_(norms_of(spec, numbers.k_norm, numbers.k_norm_bias)) {
   if (spec.qk_norm->values && !spec.shared_kv)
     v_.emplace_back(models::norm_spec{.name = "", .epsilon = spec.qk_norm->epsilon},
                     std::vector<float>(static_cast<std::size_t>(spec.head_dim), 1.0F));

@@ -3,6 +3,7 @@
 #include "backend/cpu/forward_context.hpp"
 #include "kernels/rms_norm.hpp"
 #include "models/model_spec.hpp"
+#include "weights/qkv_rows.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -46,8 +47,7 @@ void norm_parts(const std::vector<norm>& norms, const forward_context& context, 
 /// Norms of queries, keys and values side by side. Immutable.
 class qk_norm {
  public:
-  /// Weights [heads * head_dim] and [kv_heads * head_dim], or [head_dim] if all heads have the same.
-  qk_norm(const models::attention_spec& spec, const std::vector<float>& q_weights, const std::vector<float>& k_weights);
+  qk_norm(const models::attention_spec& spec, const weights::head_numbers& numbers);
 
   /// In place. q [rows, heads * head_dim], k and v [rows, kv_heads * head_dim]
   void operator()(const forward_context& context, const activations& q, const activations& k,

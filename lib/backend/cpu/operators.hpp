@@ -150,6 +150,8 @@ class operators {
   kernels::activation_operands activated(const activations& up, const parts::activation& how,
                                          std::int64_t intermediate) const;
   void sum_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& by, const activations& out) const;
+  void sum_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& by,
+                   std::span<const parts::mlp<forms>> experts, std::int64_t first, const activations& out) const;
 
   const forward_context& context_;
   std::optional<std::span<const int>> outputs_;

@@ -131,7 +131,7 @@ std::optional<norm> weight_reader::norm(const models::norm_spec& spec, std::int6
   const auto vector_of = [&](const char* end) {
     return vector(std::array{weights::named_rows{spec.name + end, width}});
   };
-  auto weight = vector_of(".weight");
+  auto weight = spec.name.empty() ? std::vector<float>(static_cast<std::size_t>(width), 1) : vector_of(".weight");
   for (auto& each : weight) each *= spec.weight_scale;
   return cpu::norm(spec, std::move(weight), spec.bias ? vector_of(".bias") : std::vector<float>());
 }

@@ -49,8 +49,10 @@ void tensor_operators::add_experts(const at::Tensor& rows, const at::Tensor& sha
   const auto grouped = [this](const at::Tensor& weights) {
     return weights.defined() && is_aligned(weights) && multiplies_groups(weights);
   };
-  auto sum = grouped(by.up.weights) && grouped(by.down.weights) ? sum_of_chosen(rows, routed, by)
-                                                                : sum_of_all(rows, routed, by);
+  const auto read = by.how.latent ? product(rows, by.into_latent) : rows;
+  auto sum = grouped(by.up.weights) && grouped(by.down.weights) ? sum_of_chosen(read, routed, by)
+                                                                : sum_of_all(read, routed, by);
+  if (by.how.latent) sum = product(sum, by.out_of_latent);
   if (by.how.shared) sum.add_(feed_forward(rows, by.experts.back()) * shares.narrow(1, by.how.experts, 1));
   add_rows(sum, how, x);
 }

@@ -17,6 +17,7 @@ at::Tensor normed(const at::Tensor& x, const head_norm& how) {
   if (!how.by.weight.defined()) return x;
   auto each = how.by;
   each.weight = how.by.weight.view({-1, how.width});
+  if (how.by.bias.defined()) each.bias = how.by.bias.view({-1, how.width});
   return normed(x.unflatten(-1, {-1, how.width}), each).flatten(-2);
 }
 

@@ -46,5 +46,11 @@ FAMILIES = [
             moe_shared_expert_intermediate_size=13, n_routed_experts=6, num_experts_per_tok=2, norm_topk_prob=True,
             routed_scaling_factor=1.5, layers_block_type=["moe", "linear_attention", "moe", "full_attention"],
             **SHARED),
+        "nemotron_h_latent": dict(
+            vocab_size=48, hidden_size=20, intermediate_size=12, num_attention_heads=3, num_key_value_heads=1,
+            head_dim=5, layer_norm_epsilon=0.6, mamba_num_heads=2, mamba_head_dim=9, n_groups=1, ssm_state_size=5,
+            moe_latent_size=11, mlp_bias=True, moe_intermediate_size=9, moe_shared_expert_intermediate_size=10,
+            n_routed_experts=5, num_experts_per_tok=2, norm_topk_prob=True, routed_scaling_factor=1.5,
+            layers_block_type=["linear_attention", "moe", "full_attention", "moe"], **SHARED),
     }, draw=draw, neutrals=neutrals, publish=publish),
 ]

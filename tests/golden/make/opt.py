@@ -24,4 +24,8 @@ FAMILIES = [decoder(OPTForCausalLM, {
         dtype="bfloat16", vocab_size=98, max_position_embeddings=56, hidden_size=24, num_hidden_layers=2,
         num_attention_heads=3, ffn_dim=20, word_embed_proj_dim=18, do_layer_norm_before=False,
         tie_word_embeddings=True),
+    "opt_plain_norms": dict(
+        dtype="bfloat16", vocab_size=48, max_position_embeddings=56, hidden_size=20, num_hidden_layers=2,
+        num_attention_heads=2, ffn_dim=18, word_embed_proj_dim=14, layer_norm_elementwise_affine=False,
+        tie_word_embeddings=True),
 }, draw=draw, neutrals=neutrals)]

@@ -55,5 +55,10 @@ FAMILIES = [
             published=True, dtype="bfloat16", vocab_size=98, hidden_size=24, intermediate_size=30, num_hidden_layers=2,
             num_attention_heads=3, num_key_value_heads=3, layer_norm_eps=0.02, hidden_act="gelu_new",
             tie_word_embeddings=False, **rope(100.0, partial_rotary_factor=0.75)),
+        "phi_qk_norm": dict(  # texts stay within what a dynamic rotation does not change; an end beyond the vocabulary
+            dtype="bfloat16", vocab_size=48, hidden_size=20, intermediate_size=22, num_hidden_layers=2,
+            num_attention_heads=2, num_key_value_heads=1, layer_norm_eps=0.1, hidden_act="gelu_new", qk_layernorm=True,
+            eos_token_id=[2, 500], tie_word_embeddings=False, unseen=("factor",),
+            **rope(100.0, "dynamic", partial_rotary_factor=0.4, factor=3.0)),
     }, publish=publish),
 ]
