@@ -6,15 +6,26 @@ if(NOT CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX})
   endif()
 endif()
 
-function(cogen_require_compiler)
+# cogen_check_compiler(<variable>): what is wrong with the compiler; empty if nothing is.
+function(cogen_check_compiler problem)
+  set(${problem} "" PARENT_SCOPE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    message(FATAL_ERROR
+    string(CONCAT why
       "cogen needs clang >= 16 or GCC >= 13: GCC ${CMAKE_CXX_COMPILER_VERSION} miscompiles coroutines "
       "(temporaries in an expression that contains co_await are destroyed twice). "
       "Install clang-16 or pass -DCMAKE_CXX_COMPILER=clang++-16.")
+    set(${problem} "${why}" PARENT_SCOPE)
   elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 16)
-    message(FATAL_ERROR
+    string(CONCAT why
       "cogen needs clang >= 16 or GCC >= 13: clang ${CMAKE_CXX_COMPILER_VERSION} fails on Asio coroutines under sanitizers.")
+    set(${problem} "${why}" PARENT_SCOPE)
+  endif()
+endfunction()
+
+function(cogen_require_compiler)
+  cogen_check_compiler(problem)
+  if(problem)
+    message(FATAL_ERROR "${problem}")
   endif()
 endfunction()
 

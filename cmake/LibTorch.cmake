@@ -1,8 +1,7 @@
-# Imported targets for the LibTorch that scripts/bootstrap unpacked, or for one given by CMAKE_PREFIX_PATH / Torch_DIR.
+# Imported targets for the LibTorch in COGEN_TORCH_ROOT, or for one given by CMAKE_PREFIX_PATH / Torch_DIR; without one,
+# there are none. Read by the build and, in the installed package, by find_package(cogen).
 # find_package(Torch) is the fallback only: with a CUDA build of LibTorch it insists on a CUDA toolkit and changes global flags.
 # LibTorch's folder is searched after the system's, because it also holds a newer fmt than the one that is linked.
-set(COGEN_TORCH_ROOT "${COGEN_DEPS}/torch/torch" CACHE PATH "Folder with LibTorch's include/ and lib/")
-
 if(EXISTS "${COGEN_TORCH_ROOT}/lib/libtorch_cpu.so")
   add_library(cogen_c10 SHARED IMPORTED GLOBAL)
   set_target_properties(cogen_c10 PROPERTIES IMPORTED_LOCATION "${COGEN_TORCH_ROOT}/lib/libc10.so")
@@ -14,9 +13,7 @@ if(EXISTS "${COGEN_TORCH_ROOT}/lib/libtorch_cpu.so")
 else()
   find_package(Torch QUIET)
   if(NOT Torch_FOUND)
-    message(FATAL_ERROR
-      "LibTorch was not found in ${COGEN_TORCH_ROOT}. "
-      "Run scripts/bootstrap, or pass -DCOGEN_TORCH_ROOT=<folder with include/ and lib/>.")
+    return()
   endif()
   add_library(cogen_torch INTERFACE IMPORTED GLOBAL)
   target_link_libraries(cogen_torch INTERFACE ${TORCH_LIBRARIES})
@@ -33,10 +30,10 @@ if(NOT DEFINED COGEN_DELAYS_TORCH)
   endif()
 endif()
 add_library(cogen_delayed_torch INTERFACE IMPORTED GLOBAL)
-if(COGEN_DELAYS_TORCH)
+if(COGEN_DELAYS_TORCH AND TARGET cogen_c10)
   target_compile_options(cogen_delayed_torch INTERFACE "SHELL:-idirafter ${COGEN_TORCH_ROOT}/include")
   target_link_libraries(cogen_delayed_torch INTERFACE cogen_c10 ${CMAKE_DL_LIBS})
 else()
-  target_link_libraries(cogen_delayed_torch INTERFACE cogen_torch)
+  target_link_libraries(cogen_delayed_torch INTERFACE cogen_torch ${CMAKE_DL_LIBS})
 endif()
 add_library(cogen::delayed_torch ALIAS cogen_delayed_torch)

@@ -1,7 +1,29 @@
-# Installs what was built into an empty prefix, then builds a project that finds it there, and runs it.
+# Installs what was built into an empty prefix, moves that, then builds a project that finds it there, and runs it.
 include(${CMAKE_CURRENT_LIST_DIR}/steps.cmake)
 file(REMOVE_RECURSE ${FOLDER})
-run(${CMAKE_COMMAND} --install ${BUILT} --prefix ${FOLDER}/prefix)
-run(${CMAKE_COMMAND} ${CONFIGURATION} -DCMAKE_PREFIX_PATH=${FOLDER}/prefix -S ${CONSUMER} -B ${FOLDER}/build)
+run(${CMAKE_COMMAND} --install ${BUILT} --prefix ${FOLDER}/first)
+file(RENAME ${FOLDER}/first ${FOLDER}/prefix)
+
+# Nothing names the checkout, the build or the first prefix.
+file(GLOB_RECURSE package ${FOLDER}/prefix/*.cmake)
+list(FILTER package EXCLUDE REGEX "/cogen/torch/")
+foreach(file IN LISTS package)
+  file(READ ${file} text)
+  foreach(elsewhere IN ITEMS ${REPOSITORY} ${BUILT} ${FOLDER})
+    string(FIND "${text}" "${elsewhere}" place)
+    if(NOT place EQUAL -1)
+      message(FATAL_ERROR "${file} names ${elsewhere}")
+    endif()
+  endforeach()
+endforeach()
+
+# Configured a second time, as after a change of its CMakeLists.txt, it finds the same.
+set(project ${CMAKE_COMMAND} ${CONFIGURATION} -S ${CONSUMER} -B ${FOLDER}/build)
+run(${project} -DCMAKE_PREFIX_PATH=${FOLDER}/prefix)
+run(${project})
 run(${CMAKE_COMMAND} --build ${FOLDER}/build)
 run(${FOLDER}/build/consumer ${DEPS}/model/SmolLM2-135M-Instruct.Q4_1.gguf)
+
+# What is missing is an answer and no error, where the project asks so.
+run(${CMAKE_COMMAND} ${CONFIGURATION} -DCMAKE_PREFIX_PATH=${FOLDER}/prefix -DCOGEN_TORCH_ROOT=${FOLDER}/nowhere
+  -S ${CONSUMER}/../optional -B ${FOLDER}/optional)
