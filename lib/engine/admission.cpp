@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace cogen::detail {
@@ -23,8 +24,8 @@ diagnostics full(fmt::format_string<Values...> sentence, Values&&... values) noe
 
 }  // namespace
 
-admission::admission(int max_sequences, int max_waiting, std::function<void()> idle)
-    : max_sequences_(max_sequences), max_waiting_(max_waiting), idle_(std::move(idle)) {}
+admission::admission(int slots, int max_sequences, int max_waiting, std::function<void()> idle)
+    : slots_(slots), max_sequences_(max_sequences), max_waiting_(max_waiting), idle_(std::move(idle)) {}
 
 std::optional<diagnostics> admission::begin(admission_state& one, std::span<admission_state* const> others,
                                             bool accepted) noexcept {
@@ -44,12 +45,16 @@ std::optional<diagnostics> admission::refusal(admission_state of, int count, boo
         "the engine holds {} sequences, and {} of them wait for their first slot; {} more would exceed "
         "engine_options.limits.max_sequences, which is {}",
         counts_.sequences, counts_.waiting, count, max_sequences_);
-  if (!has_had_slot(of) && of != queued && counts_.waiting + count > max_waiting_)
+  if (!has_had_slot(of) && of != queued && counts_.waiting + count > max_waiting_ + slots_ - slots_taken())
     return full(
-        "{} sequences wait for their first slot; {} more would exceed engine_options.limits.max_waiting, which is {}",
-        counts_.waiting, count, max_waiting_);
+        "{} sequences wait for their first slot, and {} of {} slots are taken; {} more would exceed "
+        "engine_options.limits.max_waiting, which is {}",
+        counts_.waiting, slots_taken(), slots_, count, max_waiting_);
   return std::nullopt;
 }
+
+/// Idle sequences give theirs up.
+int admission::slots_taken() const { return std::min(slots_, counts_.at_work - counts_.waiting); }
 
 void admission::schedule(admission_state& one) noexcept {
   const std::lock_guard lock(mutex_);

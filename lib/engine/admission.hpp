@@ -1,5 +1,7 @@
 #pragma once
 
+#include "async/forkable_mutex.hpp"
+
 #include <cogen/error.hpp>
 
 #include <cstdint>
@@ -14,7 +16,7 @@ namespace cogen::detail {
 enum class admission_state : std::uint8_t {
   outside,  ///< not at all
   opened,   ///< toward max_sequences; it has had no slot, and has nothing to do
-  queued,   ///< toward max_sequences and max_waiting: it has work to do, and has had no slot yet
+  queued,   ///< toward max_sequences, and toward max_waiting beyond the free slots: it waits for its first slot
   idle,     ///< toward max_sequences; it has had a slot, and has nothing to do
   working,  ///< toward max_sequences; it has had a slot, and a generation or an operation is under way
 };
@@ -23,8 +25,8 @@ enum class admission_state : std::uint8_t {
 /// the engine's next round. Any thread.
 class admission {
  public:
-  /// Calls `idle` when the last work under way ends after drain(), on the thread that ends it.
-  admission(int max_sequences, int max_waiting, std::function<void()> idle);
+  /// `slots`: of the engine. Calls `idle` when the last work under way ends after drain(), on the thread that ends it.
+  admission(int slots, int max_sequences, int max_waiting, std::function<void()> idle);
 
   /// Begins work, also that of `others`, which count alike. If the engine is draining or full, returns the reason and
   /// changes nothing. One that has had a slot is refused only while the engine drains. Work that is `accepted`, a part
@@ -57,14 +59,16 @@ class admission {
 
  private:
   std::optional<diagnostics> refusal(admission_state of, int count, bool accepted) const;
+  int slots_taken() const;
   void enter(admission_state& one, admission_state next) noexcept;
   template <class Next>
   void end(admission_state& one, Next next) noexcept;
 
+  const int slots_;
   const int max_sequences_;
   const int max_waiting_;
   const std::function<void()> idle_;
-  mutable std::mutex mutex_;  // guards the counts and every admission_state
+  mutable async::forkable_mutex mutex_;  // guards the counts and every admission_state
   counts counts_;
 };
 

@@ -50,10 +50,11 @@ void begin(detail::engine_loop& loop, const std::shared_ptr<stream_state>& first
 }
 
 void check_number(std::string_view name, int of_streams, const detail::engine_loop& of) {
-  const int limit = of.options().limits.max_waiting;
-  if (of_streams < 1 || of_streams > limit)
-    throw std::invalid_argument(fmt::format(
-        "{} is {}; it must be between 1 and engine_options.limits.max_waiting, which is {}", name, of_streams, limit));
+  const int slots = of.parts().limits.slots, waiting = of.options().limits.max_waiting;
+  if (of_streams < 1 || of_streams > slots + waiting)
+    throw std::invalid_argument(
+        fmt::format("{} is {}; it must be between 1 and {}, the {} slots and engine_options.limits.max_waiting ({})",
+                    name, of_streams, slots + waiting, slots, waiting));
 }
 
 /// A copy of the request without what is read once for several generations.
@@ -154,6 +155,12 @@ engine& engine::operator=(engine&& other) noexcept {
 
 engine::~engine() {
   if (!loop_) return;
+  if (loop_->is_forked()) {
+    static_cast<void>(thread_.release());
+    auto& loop = *loop_;
+    loop.keep(std::move(loop_));
+    return;
+  }
   if (!thread_) loop_->end();
   thread_.reset();
 }
@@ -208,9 +215,13 @@ std::shared_ptr<detail::drain_face> engine::new_drain() const { return std::make
 
 engine::executor_type engine::get_executor() const { return loop_->executor(); }
 
-bool engine::poll_one() { return loop_->poll_one(); }
+bool engine::poll_one() {
+  if (loop_->is_forked()) throw generation_error(loop_->error());
+  return loop_->poll_one();
+}
 
 void engine::stop() noexcept {
+  if (loop_->is_forked()) return;
   loop_->request_stop();
   if (!thread_) loop_->end();
 }

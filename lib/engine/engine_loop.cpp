@@ -4,6 +4,7 @@
 #include "runner/diagnostics_of.hpp"
 
 #include <boost/asio/system_executor.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,6 +19,12 @@ constexpr std::chrono::hours longest_sleep(1);
 
 /// For which memory is kept that nothing needs: as long as a person may take to answer.
 constexpr std::chrono::seconds trim_delay(10);
+
+/// Threads of the parent's contexts, such as the system's, do not exist in a child.
+net::any_io_executor executor_of_child() {
+  static auto& pool = *new net::thread_pool(1);
+  return pool.get_executor();
+}
 
 diagnostics failed_step(const std::exception_ptr& why) noexcept try {
   return {error::device_failed, fmt::format("a step failed: {}", sentence_of(why))};
@@ -40,7 +47,8 @@ engine_loop::engine_loop(engine_parts parts, engine_options options)
       kv_events_(options_.kv, scheduler_, parts_.limits.all_slots(), log_),
       swap_completions_(2 * parts_.limits.all_slots(), parts_.limits.depth,  // slots, and prefixes that are read
                         [this] { wake(); }),
-      admission_(options_.limits.max_sequences, options_.limits.max_waiting, [this] { notify_idle(); }),
+      admission_(parts_.limits.slots, options_.limits.max_sequences, options_.limits.max_waiting,
+                 [this] { notify_idle(); }),
       seed_(std::random_device{}()) {
   if (!options_.kv.prefix_cache_directory.empty()) prefixes_ = std::make_unique<stored_prefixes>(*this);
   publish();
@@ -48,7 +56,10 @@ engine_loop::engine_loop(engine_parts parts, engine_options options)
 
 engine_loop::~engine_loop() = default;
 
+bool engine_loop::is_forked() const noexcept { return async::process_generation() != process_; }
+
 bool engine_loop::enqueue(std::shared_ptr<request_state> from) noexcept {
+  if (is_forked()) return false;
   const bool kept = inbox_.put(std::move(from));
   wake();
   return kept;
@@ -60,11 +71,14 @@ void engine_loop::request_stop() noexcept {
 }
 
 diagnostics engine_loop::error() const noexcept {
+  if (is_forked())
+    return {error::engine_stopped, "the engine belongs to the parent process; make another one after fork()"};
   std::lock_guard lock(mutex_);
   return error_;
 }
 
 net::any_io_executor engine_loop::default_executor() const {
+  if (is_forked()) return executor_of_child();
   return error() ? net::any_io_executor(net::system_executor()) : executor();
 }
 
@@ -449,7 +463,7 @@ void engine_loop::sleep(std::optional<clock::duration> limit) {
 }
 
 void engine_loop::wake() noexcept {
-  if (asleep_.load()) queue_->stop();
+  if (asleep_.load() && !is_forked()) queue_->stop();
 }
 
 void engine_loop::publish() {

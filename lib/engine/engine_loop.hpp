@@ -1,5 +1,6 @@
 #pragma once
 
+#include "async/forkable_mutex.hpp"
 #include "async/side_work.hpp"
 #include "engine/admission.hpp"
 #include "engine/engine_metrics.hpp"
@@ -29,6 +30,13 @@ class engine_loop {
   ~engine_loop();
 
   // Any thread.
+
+  /// Whether this process is a child of the one that made the engine, whose threads do not exist here. It has then
+  /// ended, as error() says, and must not be destroyed.
+  bool is_forked() const noexcept;
+
+  /// Prevents its destruction, which would wait for threads of the parent.
+  void keep(std::shared_ptr<engine_loop> self) noexcept { self_ = std::move(self); }
 
   /// Enqueues the request for `process()`. It never blocks. False once the engine has ended: then it is not enqueued.
   bool enqueue(std::shared_ptr<request_state> from) noexcept;
@@ -129,6 +137,7 @@ class engine_loop {
   template <class Waits>
   void wait_while(const Waits& waits);
 
+  const unsigned process_ = async::process_generation();  // that made it
   engine_parts parts_;
   engine_options options_;
   const int vocabulary_;
@@ -157,9 +166,10 @@ class engine_loop {
   std::atomic<bool> stop_requested_ = false;
   std::atomic<std::uint64_t> seed_;
   std::atomic<std::uint64_t> ids_ = 0;
+  std::shared_ptr<engine_loop> self_;  // in a forked child; otherwise null
   bool started_ = false;
   bool ended_ = false;
-  mutable std::mutex mutex_;  // guards everything below
+  mutable async::forkable_mutex mutex_;  // guards everything below
   diagnostics error_;
   engine_stats stats_;  // as last published
   std::vector<std::shared_ptr<request_state>> until_idle_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "async/forkable_mutex.hpp"
 #include "engine/request_state.hpp"
 
 #include <memory>
@@ -46,7 +47,7 @@ class inbox {
   }
 
  private:
-  mutable std::mutex mutex_;
+  mutable async::forkable_mutex mutex_;
   std::shared_ptr<request_state> first_;
   request_state* last_ = nullptr;
   bool closed_ = false;

@@ -15,6 +15,7 @@ request_state::request_state(std::shared_ptr<engine_loop> engine)
 request_state::~request_state() { leave_engine(); }
 
 std::optional<diagnostics> request_state::begin_work(std::span<admission_state* const> others, bool accepted) noexcept {
+  if (engine_->is_forked()) return engine_->error();
   auto refused = engine_->admissions().begin(admission_, others, accepted);
   if (!refused) return std::nullopt;
   if (auto ended = engine_->error()) return ended;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "async/forkable_mutex.hpp"
 #include "engine/admission.hpp"
 #include "metrics/request_timeline.hpp"
 #include "stream/constraint.hpp"
@@ -95,7 +96,7 @@ class request_state : public std::enable_shared_from_this<request_state> {
 
    private:
     request_state& state_;
-    std::unique_lock<std::mutex> lock_;
+    std::unique_lock<async::forkable_mutex> lock_;
   };
 
   /// Completes `operation`, under a completion_lock. If memory is short, its handler is posted in a later round.
@@ -127,7 +128,7 @@ class request_state : public std::enable_shared_from_this<request_state> {
   const std::shared_ptr<engine_loop> engine_;
   std::optional<scheduler::sequence_id> id_;  // the engine thread only
   admission_state admission_ = admission_state::outside;
-  mutable std::mutex mutex_;  // guards what the handle and the engine share
+  mutable async::forkable_mutex mutex_;  // guards what the handle and the engine share
 
  private:
   friend class timers;

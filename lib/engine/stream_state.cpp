@@ -85,7 +85,7 @@ void stream_state::start_next(std::shared_ptr<next_operation> wait, std::optiona
   next_limit_ = limit ? later(engine_->now(), *limit) : std::nullopt;
   if (channel_.empty()) channel_.request();
   serve_waiters();
-  const bool is_urgent = channel_.is_low() || (next_ && next_limit_);
+  const bool is_urgent = channel_.is_low() || (next_ && next_limit_) || engine_->is_forked();
   lock.unlock();
   if (is_urgent) notify_engine();
 }
@@ -124,7 +124,7 @@ void stream_state::start_progress(std::shared_ptr<progress_operation> wait) {
   next_progress_ = std::move(wait);
   serve_progress();
   if (next_progress_) channel_.request();
-  const bool is_urgent = channel_.is_low();
+  const bool is_urgent = channel_.is_low() || engine_->is_forked();
   lock.unlock();
   if (is_urgent) notify_engine();
 }

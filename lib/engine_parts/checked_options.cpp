@@ -7,8 +7,11 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace cogen::detail {
@@ -24,35 +27,79 @@ template <class... Args>
   throw std::invalid_argument("engine_options." + fmt::format(why, std::forward<Args>(args)...));
 }
 
+// Sums and products of what is allowed stay far from overflow.
+constexpr std::int64_t max_bytes = std::int64_t{1} << 60;
+constexpr int max_tokens = 1 << 20;    // of a step, a window or a rollback
+constexpr int max_slots = 1 << 16;     // the bookkeeping of a slot takes a few hundred bytes
+constexpr int max_requests = 1 << 24;  // that are held
+constexpr int max_threads = 1 << 10;
+constexpr std::chrono::hours max_time(24 * 365);
+
 template <class Number>
-void check_at_least(std::string_view name, Number value, Number least) {
+void check_range(std::string_view name, Number value, std::type_identity_t<Number> least,
+                 std::type_identity_t<Number> most) {
   if (value < least) refuse("{} is {}; it must be at least {}", name, value, least);
+  if (value > most) refuse("{} is {}; it must be at most {}", name, value, most);
+}
+
+template <class Number>
+void check_range(std::string_view name, const std::optional<Number>& value, std::type_identity_t<Number> least,
+                 std::type_identity_t<Number> most) {
+  if (value) check_range(name, *value, least, most);
+}
+
+/// In its own unit, which the message names.
+template <class Duration>
+void check_time(std::string_view name, Duration value, Duration least, std::string_view unit) {
+  const auto most = std::chrono::duration_cast<Duration>(max_time);
+  if (value < least) refuse("{} is {} {}; it must be at least {}", name, value.count(), unit, least.count());
+  if (value > most) refuse("{} is {} {}; it must be at most {}", name, value.count(), unit, most.count());
+}
+
+void check(const batching_options& batching) {
+  check_range("batching.slots", batching.slots, 1, max_slots);
+  check_range("batching.max_batched_tokens", batching.max_batched_tokens, 1, max_tokens);
+  if (batching.target_step_latency)
+    check_time("batching.target_step_latency", *batching.target_step_latency, std::chrono::microseconds(1), "µs");
+  check_time("batching.max_batch_delay", batching.max_batch_delay, std::chrono::microseconds(0), "µs");
 }
 
 void check(const kv_options& kv) {
-  constexpr int most_sinks = 64;
-  if (kv.bytes) check_at_least<std::int64_t>("kv.bytes", *kv.bytes, 1);
-  if (kv.checkpoint_bytes) check_at_least<std::int64_t>("kv.checkpoint_bytes", *kv.checkpoint_bytes, 0);
-  if (kv.checkpoint_interval) check_at_least("kv.checkpoint_interval", *kv.checkpoint_interval, 1);
-  check_at_least("kv.event_block_size", kv.event_block_size, 1);
-  check_at_least("kv.max_rollback_tokens", kv.max_rollback_tokens, 0);
+  constexpr int max_sinks = 64;
+  check_range("kv.bytes", kv.bytes, 1, max_bytes);
+  check_range("kv.checkpoint_bytes", kv.checkpoint_bytes, 0, max_bytes);
+  check_range("kv.checkpoint_interval", kv.checkpoint_interval, 1, max_tokens);
+  check_range("kv.event_block_size", kv.event_block_size, 1, max_tokens);
+  check_range("kv.max_rollback_tokens", kv.max_rollback_tokens, 0, max_tokens);
   if (kv.max_recurrent_drafts && (*kv.max_recurrent_drafts < 0 || *kv.max_recurrent_drafts > kv.max_rollback_tokens))
     refuse("kv.max_recurrent_drafts is {}; it may be 0 to kv.max_rollback_tokens ({})", *kv.max_recurrent_drafts,
            kv.max_rollback_tokens);
-  check_at_least<std::int64_t>("kv.prefix_cache_file_bytes", kv.prefix_cache_file_bytes, 0);
+  check_range("kv.max_recurrent_drafts", kv.max_recurrent_drafts, 0, step_draft_tokens);
+  check_range("kv.prefix_cache_file_bytes", kv.prefix_cache_file_bytes, 0, max_bytes);
+  if (kv.quantization) check_range("kv.quantization.residual", kv.quantization->residual, 0, max_tokens);
   if (kv.quantization && kv.sinks) refuse("kv.quantization and kv.sinks are both set; a cache has one or the other");
   if (!kv.sinks) return;
-  check_at_least("kv.sinks.window", kv.sinks->window, 1);
-  if (kv.sinks->sinks < 0 || kv.sinks->sinks > most_sinks)
-    refuse("kv.sinks.sinks is {}; it may be 0 to {}", kv.sinks->sinks, most_sinks);
+  check_range("kv.sinks.window", kv.sinks->window, 1, max_tokens);
+  if (kv.sinks->sinks < 0 || kv.sinks->sinks > max_sinks)
+    refuse("kv.sinks.sinks is {}; it may be 0 to {}", kv.sinks->sinks, max_sinks);
 }
 
 void check(const swap_options& swap) {
-  if (swap.bytes) check_at_least<std::int64_t>("swap.bytes", *swap.bytes, 0);
-  check_at_least<std::int64_t>("swap.file_bytes", swap.file_bytes, 0);
+  check_range("swap.bytes", swap.bytes, 0, max_bytes);
+  check_range("swap.file_bytes", swap.file_bytes, 0, max_bytes);
   if (swap.format != swap_format::exact && swap.format != swap_format::q8)
     refuse("swap.format is {}; it may be exact ({}) or q8 ({})", static_cast<int>(swap.format),
            static_cast<int>(swap_format::exact), static_cast<int>(swap_format::q8));
+}
+
+void check(const structured_output_options& output) {
+  const auto& limits = output.limits;
+  check_range("structured_output.limits.text_bytes", limits.text_bytes, 0, max_bytes);
+  check_range("structured_output.limits.states", limits.states, 0, max_bytes);
+  check_range("structured_output.limits.schemas", limits.schemas, 0, max_bytes);
+  check_range("structured_output.limits.bytes", limits.bytes, 0, max_bytes);
+  check_time("structured_output.limits.time", limits.time, std::chrono::milliseconds(1), "ms");
+  check_range("structured_output.cache_bytes", output.cache_bytes, 0, max_bytes);
 }
 
 void check_codecs(const cache::quantization& how, std::string_view device) {
@@ -64,18 +111,16 @@ void check_codecs(const cache::quantization& how, std::string_view device) {
 }  // namespace
 
 void check(const engine_options& options) {
-  const auto& batching = options.batching;
-  check_at_least("batching.slots", batching.slots, 1);
-  if (batching.max_batched_tokens) check_at_least("batching.max_batched_tokens", *batching.max_batched_tokens, 1);
-  if (batching.target_step_latency && batching.target_step_latency->count() < 1)
-    refuse("batching.target_step_latency is {} µs; it must be at least 1", batching.target_step_latency->count());
-  check_at_least<std::int64_t>("batching.max_batch_delay", batching.max_batch_delay.count(), 0);
-  check_at_least<std::int64_t>("policies.idle_timeout", options.policies.idle_timeout.count(), 0);
+  check(options.batching);
   check(options.kv);
   check(options.swap);
-  check_at_least("limits.max_sequences", options.limits.max_sequences, 1);
-  check_at_least("limits.max_waiting", options.limits.max_waiting, 1);
-  if (options.threads) check_at_least("threads", *options.threads, 1);
+  check(options.structured_output);
+  check_time("policies.idle_timeout", options.policies.idle_timeout, std::chrono::milliseconds(0), "ms");
+  check_range("limits.max_sequence_length", options.limits.max_sequence_length, 1, length_of_endless);
+  check_range("limits.max_encoder_length", options.limits.max_encoder_length, 1, length_of_endless);
+  check_range("limits.max_sequences", options.limits.max_sequences, 1, max_requests);
+  check_range("limits.max_waiting", options.limits.max_waiting, 0, max_requests);
+  check_range("threads", options.threads, 1, max_threads);
 }
 
 void check_on_cpu(const engine_options& options) {

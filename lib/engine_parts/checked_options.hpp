@@ -8,6 +8,9 @@
 
 namespace cogen::detail {
 
+/// Logits are computed after each draft token of a step, and kept until the step has sampled.
+inline constexpr int step_draft_tokens = 64;
+
 /// The default maximum length with a cache whose size does not grow with the sequence.
 inline constexpr int length_of_endless = 1 << 30;
 

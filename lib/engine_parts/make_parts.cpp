@@ -23,9 +23,6 @@ namespace detail {
 
 namespace {
 
-/// Logits are computed after each of them, and kept until the step has sampled.
-constexpr int step_draft_tokens = 64;
-
 std::int64_t swap_memory(const engine_options& options) { return options.swap.bytes.value_or(machine_memory() / 4); }
 
 /// Bytes for swapped-out slots, in memory and in the file together.

@@ -36,7 +36,7 @@ void check_places(engine& running, int places) {
 }
 
 BOOST_AUTO_TEST_CASE(a_full_queue_answers_before_any_step) {
-  toy_engine toy({}, few_wait(3));
+  toy_engine toy({.slots = 1}, few_wait(2));
   std::vector<token_stream> streams;
   for (int i = 0; i < 3; ++i) streams.push_back(ask(toy.running));
   const auto fourth = ask(toy.running);
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(a_full_queue_answers_before_any_step) {
 
 BOOST_AUTO_TEST_CASE(a_reader_gets_the_refusal_without_a_step) {
   net::io_context context;
-  toy_engine toy({}, few_wait(1));
+  toy_engine toy({.slots = 1}, few_wait(0));
   const auto first = ask(toy.running);
   auto second = ask(toy.running);
   error_code received;
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_reader_gets_the_refusal_without_a_step) {
 }
 
 BOOST_AUTO_TEST_CASE(a_handle_that_goes_gives_its_place_back_before_any_step) {
-  toy_engine toy({}, few_wait(2));
+  toy_engine toy({.slots = 1}, few_wait(1));
   std::optional first(ask(toy.running));
   const auto second = ask(toy.running);
   BOOST_TEST(refused(ask(toy.running)));
@@ -84,12 +84,12 @@ BOOST_AUTO_TEST_CASE(a_step_that_schedules_them_makes_room_in_the_queue) {
   toy.settle(context);
   BOOST_TEST(toy.running.stats().queued == 0);
   BOOST_TEST(toy.running.stats().sequences == 0);
-  check_places(toy.running, 3);
+  check_places(toy.running, 5);
 }
 
 BOOST_AUTO_TEST_CASE(every_way_to_end_gives_the_place_back) {
   net::io_context context;
-  toy_engine toy({.slots = 2}, few_wait(4));
+  toy_engine toy({.slots = 2}, few_wait(2));
   toy.control->poisoned[50] = true;
   { auto dropped = ask(toy.running); }
   check_places(toy.running, 4);
@@ -168,6 +168,23 @@ BOOST_AUTO_TEST_CASE(the_number_of_sequences_is_bounded_at_once_too) {
   BOOST_TEST(says(fourth.error(), "1 of them wait"));
 }
 
+BOOST_AUTO_TEST_CASE(only_what_finds_no_free_slot_waits) {
+  net::io_context context;
+  for (const int max_waiting : {0, 1, 3}) {
+    toy_engine toy({.slots = 4}, few_wait(max_waiting));
+    check_places(toy.running, 4 + max_waiting);
+    std::vector<token_stream> running;
+    for (int i = 0; i < 3; ++i)
+      running.push_back(toy.running.generate({.prompt = token_ids{1}, .max_buffered_tokens = 1}));
+    toy.running.poll_one();
+    BOOST_TEST(toy.running.stats().queued == 0);
+    check_places(toy.running, 1 + max_waiting);
+    running.pop_back();
+    toy.settle(context);
+    check_places(toy.running, 2 + max_waiting);
+  }
+}
+
 // Sequences under their owner's control.
 
 /// The result of a decode that was begun now, or nothing while it is pending.
@@ -183,7 +200,7 @@ struct wait {
 
 BOOST_AUTO_TEST_CASE(operations_of_sequences_wait_in_the_same_queue) {
   net::io_context context;
-  toy_engine toy({}, few_wait(1));
+  toy_engine toy({.slots = 1}, few_wait(0));
   auto one = toy.running.open();
   auto two = toy.running.open();
   BOOST_TEST(toy.running.stats().sequences == 0);
@@ -207,9 +224,29 @@ BOOST_AUTO_TEST_CASE(operations_of_sequences_wait_in_the_same_queue) {
   BOOST_TEST(!third.received->failed());
 }
 
+BOOST_AUTO_TEST_CASE(the_slots_of_idle_sequences_are_free) {
+  net::io_context context;
+  toy_engine toy({.slots = 2, .idle_timeout = std::chrono::milliseconds(1)}, few_wait(0));
+  std::vector<sequence> idle;
+  for (int i = 0; i < 2; ++i) {
+    idle.push_back(toy.running.open());
+    wait first(idle.back(), context);
+    toy.settle(context);
+  }
+  check_places(toy.running, 2);
+  auto one = ask(toy.running);
+  std::optional<completion> whole;
+  one.async_complete(net::bind_executor(context, [&](error_code, completion all) { whole = std::move(all); }));
+  toy.settle(context);
+  toy.time->advance(std::chrono::milliseconds(1));
+  toy.settle(context);
+  BOOST_REQUIRE(whole);
+  BOOST_TEST(whole->tokens.size() == 2u);
+}
+
 BOOST_AUTO_TEST_CASE(a_cancelled_operation_leaves_the_queue) {
   net::io_context context;
-  toy_engine toy({}, few_wait(1));
+  toy_engine toy({.slots = 1}, few_wait(0));
   auto one = toy.running.open();
   wait first(one, context);
   BOOST_TEST(toy.running.stats().queued == 1);
@@ -245,7 +282,7 @@ BOOST_AUTO_TEST_CASE(handles_of_sequences_give_places_back) {
 
 BOOST_AUTO_TEST_CASE(an_operation_whose_context_went_leaves_the_queue) {
   net::io_context context;
-  toy_engine toy({}, few_wait(1));
+  toy_engine toy({.slots = 1}, few_wait(0));
   auto one = toy.running.open();
   {
     net::io_context gone;
@@ -259,8 +296,8 @@ BOOST_AUTO_TEST_CASE(an_operation_whose_context_went_leaves_the_queue) {
 }
 
 BOOST_AUTO_TEST_CASE(limits_must_make_sense) {
-  BOOST_CHECK_EXCEPTION(toy_engine({}, few_wait(0)), std::invalid_argument, [](const auto& e) {
-    return std::string(e.what()).find("max_waiting is 0") != std::string::npos;
+  BOOST_CHECK_EXCEPTION(toy_engine({}, few_wait(-1)), std::invalid_argument, [](const auto& e) {
+    return std::string(e.what()).find("max_waiting is -1; it must be at least 0") != std::string::npos;
   });
   BOOST_CHECK_THROW(toy_engine({}, few_wait(1, 0)), std::invalid_argument);
 }

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 
 namespace cogen::test {
 namespace {
@@ -141,6 +142,45 @@ BOOST_AUTO_TEST_CASE(a_request_that_would_be_late_is_refused_with_the_reason) {
   BOOST_CHECK_EQUAL(line.error(0).code(), make_error_code(error::deadline_unreachable));
   BOOST_TEST(line.error(0).message().find("take 3.000 s") != std::string::npos, line.error(0).message());
   BOOST_TEST(toy.running.stats().sequences == 0);
+}
+
+/// The newest first, in the slot of whatever runs.
+class newest_first final : public scheduler::scheduling_policy {
+ public:
+  bool before(const scheduler::candidate& a, const scheduler::candidate& b) const override {
+    return a.arrival > b.arrival;
+  }
+  bool displaces(const scheduler::candidate&, const scheduler::candidate&) const override { return true; }
+};
+
+BOOST_AUTO_TEST_CASE(an_order_that_displaces_whatever_runs_serves_everyone) {
+  toy_engine toy({.slots = 2, .scheduling_policy = [] { return std::make_unique<newest_first>(); }});
+  finishing_line line(toy.running);
+  for (int name = 0; name < 6; ++name) {
+    line.enter(name, 4);
+    toy.running.poll_one();
+  }
+  line.settle();
+  for (std::size_t i = 0; i < 6; ++i) BOOST_CHECK(!line.error(i));
+  BOOST_TEST(toy.running.stats().preempted > 0);
+}
+
+class throwing_order final : public scheduler::scheduling_policy {
+ public:
+  bool before(const scheduler::candidate&, const scheduler::candidate&) const override {
+    throw std::runtime_error("no order today");
+  }
+};
+
+BOOST_AUTO_TEST_CASE(an_order_that_throws_ends_the_engine_with_what_it_threw) {
+  toy_engine toy({.scheduling_policy = [] { return std::make_unique<throwing_order>(); }});
+  finishing_line line(toy.running);
+  for (int name = 0; name < 3; ++name) line.enter(name, 4);
+  BOOST_TEST(line.settle().size() == 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    BOOST_CHECK_EQUAL(line.error(i).code(), make_error_code(error::device_failed));
+    BOOST_TEST(line.error(i).message() == "a step failed: scheduling_policy::before() threw: no order today");
+  }
 }
 
 BOOST_AUTO_TEST_CASE(an_engine_over_a_model_asks_its_options_for_an_order) {

@@ -98,16 +98,17 @@ BOOST_AUTO_TEST_CASE(one_that_is_dropped_does_not_end_the_others) {
 
 BOOST_AUTO_TEST_CASE(a_number_beyond_the_limits_throws) {
   engine_options options{.external_stepping = true};
-  options.limits.max_waiting = 5;
-  toy_engine toy({}, options);
+  options.limits.max_waiting = 4;
+  toy_engine toy({.slots = 1}, options);
   const auto says = [](std::string_view words) {
     return [=](const std::invalid_argument& error) {
       return std::string_view(error.what()).find(words) != std::string::npos;
     };
   };
   BOOST_CHECK_EXCEPTION(std::ignore = toy.running.generate_n(lively(7), 0), std::invalid_argument, says("n is 0"));
-  BOOST_CHECK_EXCEPTION(std::ignore = toy.running.generate_n(lively(7), 6), std::invalid_argument,
-                        says("engine_options.limits.max_waiting, which is 5"));
+  BOOST_CHECK_EXCEPTION(
+      std::ignore = toy.running.generate_n(lively(7), 6), std::invalid_argument,
+      says("n is 6; it must be between 1 and 5, the 1 slots and engine_options.limits.max_waiting (4)"));
   BOOST_TEST(toy.running.generate_n(lively(7), 5).size() == 5u);
 }
 
@@ -133,17 +134,17 @@ BOOST_AUTO_TEST_CASE(a_wrong_request_is_refused_for_all_of_them) {
 
 BOOST_AUTO_TEST_CASE(where_there_is_no_room_for_all_there_is_room_for_none) {
   engine_options options{.external_stepping = true};
-  options.limits.max_waiting = 4;
-  toy_engine toy({}, options);
+  options.limits.max_waiting = 3;
+  toy_engine toy({.slots = 1}, options);
   const auto two = toy.running.generate_n(lively(7), 2);
   check_refused(toy.running.generate_n(lively(7), 3), error::queue_full,
-                "2 sequences wait for their first slot; 3 more");
+                "2 sequences wait for their first slot, and 0 of 1 slots are taken; 3 more");
   BOOST_TEST(toy.running.stats().queued == 2);
   const auto others = toy.running.generate_n(lively(7), 2);
   for (const auto& each : others) BOOST_TEST(!each.ended());
 
   options.limits.max_sequences = 3;
-  toy_engine small({}, options);
+  toy_engine small({.slots = 1}, options);
   check_refused(small.running.generate_n(lively(7), 4), error::queue_full, "max_sequences, which is 3");
   BOOST_TEST(small.running.stats().queued == 0);
 }

@@ -53,7 +53,13 @@ void run_worker(const std::shared_ptr<const model>& model, const engine_options&
 /// Handlers run on their associated executor, by default the engine's, as if by post. Once the engine has ended, those
 /// without an executor of their own run on net::system_executor. A failed operation that is started without a
 /// completion token throws generation_error from `co_await`, with the sentence of `error()`; other tokens report the
-/// code. Asio's `as_default_on_t<token_stream>` is a stream with another default token, made from the one here.
+/// code.
+///
+/// In a child process after fork(), the parent's engines cannot be used: operations fail with error::engine_stopped,
+/// poll_one() throws generation_error, and handlers without an executor of their own run on a thread of the child. The
+/// child's destructors free nothing of the engine. A child may make engines of its own.
+///
+/// Asio's `as_default_on_t<token_stream>` is a stream with another default token, made from the one here.
 class engine {
  public:
   using executor_type = async::engine_executor;
@@ -72,12 +78,12 @@ class engine {
   /// returns, except for texts over 16 KiB and response formats, which another thread tokenizes and compiles.
   [[nodiscard]] token_stream generate(request request);
 
-  /// So many generations of one request, from 1 to engine_options.limits.max_waiting, each a sequence that counts
-  /// toward the limits. The first is what generate() would give; the others differ from it in their random numbers,
-  /// those of a branch of their own, which `sampling.seed` makes reproducible. The prompt is tokenized once. It is run
-  /// once, except for its last token, if the request and the engine cache prefixes and it has no encoder input. Only
-  /// the first stream reports prompt_logprobs. A request that is refused is refused for all of them. Throws
-  /// std::invalid_argument for another number.
+  /// So many generations of one request, from 1 to the slots and engine_options.limits.max_waiting together, each a
+  /// sequence that counts toward the limits. The first is what generate() would give; the others differ from it in
+  /// their random numbers, those of a branch of their own, which `sampling.seed` makes reproducible. The prompt is
+  /// tokenized once. It is run once, except for its last token, if the request and the engine cache prefixes and it has
+  /// no encoder input. Only the first stream reports prompt_logprobs. A request that is refused is refused for all of
+  /// them. Throws std::invalid_argument for another number.
   [[nodiscard]] std::vector<token_stream> generate_n(request request, int n);
 
   /// The streams of a strategy, such as beam_search(), for one request, which counts as so many generations; so do the

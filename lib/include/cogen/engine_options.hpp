@@ -125,11 +125,13 @@ struct limit_options {
   /// Sequences that the engine holds: running, idle and waiting. The next one fails with error::queue_full. A handle
   /// counts from its first operation. Forks are always accepted, and count.
   int max_sequences = 4096;
-  /// Of those, sequences that wait for their first slot: also all that arrive between two steps while slots are free.
+  /// Of those, sequences that may wait for their first slot while none is free: slots of idle sequences are free. 0:
+  /// what finds no free slot is refused.
   int max_waiting = 1024;
 };
 
-/// How an engine works. The defaults suit a server that has the machine to itself.
+/// How an engine works. The defaults suit a server that has the machine to itself. Numbers without a stated limit have
+/// one, too, far above what a machine can use: 65,536 slots, 2^20 tokens of a step or window, 1,024 threads, a year.
 ///
 ///     cogen::engine engine(model, {.batching = {.slots = 8}, .kv = {.quantization = cogen::cache::int8()}});
 struct engine_options {
