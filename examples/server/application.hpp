@@ -28,6 +28,7 @@ struct application {
   net::thread_pool workers{1};                      ///< for what would keep other clients waiting, such as large bodies
   std::shared_ptr<cogen::kv_event_sink> kv_events;  ///< of the one model; null: none are published
   model_table models;
+  bool draining = false;  ///< nothing more is begun
   std::int64_t started = api::unix_time();
 };
 

@@ -82,7 +82,7 @@ void add_model_options(po::options_description& all, command_line& into) {
 void add_engine_options(po::options_description& all, command_line& into) {
   po::options_description some("Requests and metrics");
   auto add = some.add_options();
-  add("queue", with_default(into.queue), "requests that may wait; more are refused with 429");
+  add("queue", with_default(into.queue), "requests that may wait while no slot is free; more are refused with 429");
   add("max-sequences", with_default(into.max_sequences), "sequences that a model holds: running, idle and waiting");
   add("generation-config", with_default(into.generation_config),
       "how requests generate that do not say: auto, as the model's generation_config.json or GGUF file says; none or "

@@ -46,8 +46,9 @@ http::transport_factory transport_of(const options& settings) {
 net::awaitable<void> end_at_a_signal(application& app, http::listener& listener) {
   net::signal_set signals(app.context, SIGINT, SIGTERM);
   co_await signals.async_wait(net::use_awaitable);
-  say("draining");
+  app.draining = true;
   listener.finish();
+  say("draining");
   net::steady_timer late(app.context);
   if (app.settings.drain.count() > 0) {
     late.expires_after(app.settings.drain);
@@ -59,7 +60,7 @@ net::awaitable<void> end_at_a_signal(application& app, http::listener& listener)
     if (!cancelled) app.context.stop();
   });
   net::steady_timer again(app.context);
-  while (listener.connections() > 0) {
+  while (!listener.is_finished()) {
     again.expires_after(std::chrono::milliseconds(10));
     co_await again.async_wait(net::use_awaitable);
   }

@@ -132,6 +132,26 @@ def check_tls():
             assert server.exit_code() == 0
 
 
+def check_draining():
+    """While a story that has begun comes to its end, everyone else is told to go elsewhere."""
+    with served() as server:
+        kept = http.client.HTTPConnection("127.0.0.1", server.port, timeout=300)
+        kept.request("GET", "/health")
+        assert Answer(kept.getresponse()).status == 200
+        story = server.send("/v1/completions", {"prompt": "Once", "max_tokens": 300, "ignore_eos": True, "stream": True})
+        begun = read_until(story, "data: ")
+        server.terminate()
+        kept.request("GET", "/health")
+        refused = [Answer(kept.getresponse()), server.get("/health"), server.get("/v1/health"), server.chat(),
+                   server.post("/tokenize", {"content": "x"})]
+        for answer in refused:
+            assert answer.status == 503 and answer.headers["retry-after"] == "1", answer.text
+            assert answer.headers["connection"] == "close" and "draining" in answer.text, answer.text
+        assert server.get("/metrics").status == 200 and server.get("/v1/models").status == 200
+        assert (begun + read_to_end(story)).rstrip().endswith("[DONE]\n\n\r\n0")
+        assert server.exit_code() == 0
+
+
 def check_signals():
     with served() as server:
         idle = server.connect()
@@ -149,4 +169,4 @@ def check_signals():
         assert server.exit_code() == 0
 
 
-check_all(shared=[check_errors, check_connections, check_leaving], own=[check_pings, check_tls, check_signals])
+check_all(shared=[check_errors, check_connections, check_leaving], own=[check_pings, check_tls, check_draining, check_signals])

@@ -242,12 +242,19 @@ BOOST_AUTO_TEST_CASE(finishing_waits_for_the_answer_that_has_begun) {
   idle.after(get);
   idle.connection->finish();
   idle.context.poll();
-  BOOST_TEST(idle.over);
+  BOOST_TEST(!idle.over);
+  BOOST_TEST(!idle.connection->is_awaited());
+  BOOST_TEST(idle.after(get).find("Connection: close\r\n") != std::string::npos);
+  BOOST_TEST(!idle.connection->is_awaited());
+  served fresh;
+  fresh.connection->finish();
+  BOOST_TEST(fresh.after(get).find("Connection: close\r\n") != std::string::npos);
   served busy;
   busy.after("GET /long HTTP/1.1\r\n\r\n");
   busy.connection->finish();
   busy.context.poll();
   BOOST_TEST(!busy.over);
+  BOOST_TEST(busy.connection->is_awaited());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -56,6 +56,8 @@ error invalid(std::string parameter, const std::string& sentence) {
   return {400, invalid_request, sentence, std::move(parameter)};
 }
 
+error draining() { return {503, unavailable, "the server is draining", "", "draining"}; }
+
 error error_of(const cogen::diagnostics& why) {
   using code = cogen::error;
   if (why.code().category() != cogen::category()) return {500, server_error, why.message()};

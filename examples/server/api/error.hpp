@@ -38,6 +38,9 @@ class error : public std::runtime_error {
 /// Status 400: a field is wrong.
 error invalid(std::string parameter, const std::string& sentence);
 
+/// Status 503: the server ends when what has begun is over.
+error draining();
+
 /// What went wrong: an `error` as it is, a failure of a generation by its code, anything else with status 500.
 error error_of(const std::exception_ptr& thrown);
 error error_of(const cogen::diagnostics& why);

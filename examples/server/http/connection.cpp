@@ -37,7 +37,10 @@ net::awaitable<void> connection::run() {
 net::awaitable<void> connection::serve() {
   expire_after(limits_.receive);
   co_await bytes_->handshake();
-  while (keep_alive_ && co_await read_request()) co_await answer();
+  do {
+    if (!co_await read_request()) break;
+    co_await answer();
+  } while (keep_alive_);
   co_await linger();
 }
 
@@ -196,7 +199,7 @@ net::awaitable<void> connection::linger() {
 
 void connection::finish() noexcept {
   keep_alive_ = false;
-  if (!answering_) close();
+  awaited_ = answering_;
 }
 
 void connection::close() noexcept { bytes_->close(); }

@@ -37,8 +37,10 @@ class connection final : public exchange, public std::enable_shared_from_this<co
 
   net::awaitable<void> run();  ///< to the connection's end; throws nothing
 
-  void finish() noexcept;  ///< ends after the answer that has begun, at once if there is none
-  void close() noexcept;   ///< ends at once
+  /// Ends after the answer that has begun, which is then awaited, or after the next one.
+  void finish() noexcept;
+  bool is_awaited() const noexcept { return awaited_; }
+  void close() noexcept;  ///< ends at once
 
   const http::request& request() const override { return request_; }
   net::awaitable<std::size_t> read_body(net::mutable_buffer into) override;
@@ -79,6 +81,7 @@ class connection final : public exchange, public std::enable_shared_from_this<co
   std::string received_;
   fields headers_;
   bool answering_ = false;
+  bool awaited_ = false;
   int status_ = 0;
   bool ended_ = false;
   bool keep_alive_ = true;

@@ -6,6 +6,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -57,12 +58,17 @@ void listener::serve(tcp::socket socket) {
   auto one =
       std::make_shared<connection>(wrap_(std::move(socket)), acceptor_.get_executor(), limits_, handler_, refuse_);
   open_.insert(one);
+  if (finishing_) one->finish();
   net::co_spawn(acceptor_.get_executor(), one->run(), [this, one](std::exception_ptr) { open_.erase(one); });
 }
 
 void listener::finish() {
-  acceptor_.close();
-  for (const auto& one : std::vector(open_.begin(), open_.end())) one->finish();
+  finishing_ = true;
+  for (const auto& one : open_) one->finish();
+}
+
+bool listener::is_finished() const {
+  return std::ranges::none_of(open_, [](const auto& one) { return one->is_awaited(); });
 }
 
 void listener::close() {

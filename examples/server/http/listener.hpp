@@ -26,11 +26,11 @@ class listener {
            connection_limits limits, transport_factory wrap, request_handler handler, refusal refuse);
 
   void start();   ///< begins to accept
-  void finish();  ///< accepts no more, and ends each connection after the answer that has begun
+  void finish();  ///< ends each connection, also those to come, after one answer: the one that has begun, if any
   void close();   ///< ends all connections at once
 
   unsigned short port() const;
-  std::size_t connections() const noexcept { return open_.size(); }
+  bool is_finished() const;  ///< after finish(): all answers that had begun by then have ended
 
  private:
   net::awaitable<void> accept();
@@ -44,6 +44,7 @@ class listener {
   request_handler handler_;
   refusal refuse_;
   std::set<std::shared_ptr<connection>> open_;
+  bool finishing_ = false;
 };
 
 }  // namespace server::http

@@ -32,6 +32,7 @@ json::object model_object(const served_model& one) {
 }  // namespace
 
 http::response health(call& client) {
+  if (client.app.draining) throw api::draining();
   if (!client.app.models.ready()) throw api::error(503, "unavailable_error", "Loading model", "", "loading");
   for (const auto& one : client.app.models.all())
     if (const auto why = one->engine->error())

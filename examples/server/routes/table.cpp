@@ -117,6 +117,7 @@ net::awaitable<void> answer(call& one) {
   const auto& found = route_of(one.request(), one.matched);
   one.errors = found.errors;
   if (found.who == access::with_key) one.tenant = tenant_of(one.request(), one.app.settings.api_keys);
+  if (one.app.draining && found.method != "GET") throw api::draining();
   co_await found.answer(one);
 }
 
