@@ -1,6 +1,7 @@
 // Decoding strategies of the library: a beam search, the best of several samples, and guidance by a second prompt. Each
 // gives streams like those of a single request, and runs in the same batch.
 #include "model_path.hpp"
+#include "rethrow.hpp"
 
 #include <cogen/decoding/beam_search.hpp>
 #include <cogen/decoding/best_of.hpp>
@@ -9,7 +10,6 @@
 #include <cogen/load_model.hpp>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <fmt/core.h>
 
@@ -87,9 +87,12 @@ asio::awaitable<void> run(cogen::engine& engine) {
   co_await vote(engine);
 }
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   cogen::engine engine(cogen::load_model(example::model_path(argc, argv)));
   asio::io_context context;
-  asio::co_spawn(context, run(engine), asio::detached);
+  asio::co_spawn(context, run(engine), example::rethrow);
   context.run();
+} catch (const std::exception& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
 }

@@ -74,10 +74,13 @@ bool remembers(const cogen::model& model, const kind& each) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const auto model = cogen::load_model(example::model_path(argc, argv));
   fmt::print("{} tokens, then 24 new ones\n", model->tokenizer().encode(prompt()).size());
   const auto all = kinds();
   const auto knowing = std::ranges::count_if(all, [&](const kind& each) { return remembers(*model, each); });
   fmt::print("{} of {} kinds remember the name\n", knowing, all.size());
+} catch (const std::exception& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
 }

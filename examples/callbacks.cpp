@@ -44,7 +44,10 @@ void both(cogen::engine& engine) {
 }
 //]
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   cogen::engine engine(cogen::load_model(example::model_path(argc, argv)));
   both(engine);
+} catch (const std::exception& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
 }

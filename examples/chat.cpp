@@ -1,11 +1,11 @@
 // A conversation in the terminal. Ctrl-D ends it.
 #include "model_path.hpp"
+#include "rethrow.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <fmt/core.h>
 
@@ -32,16 +32,12 @@ asio::awaitable<void> converse(cogen::engine& engine) {
 }
 //]
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   cogen::engine engine(cogen::load_model(example::model_path(argc, argv)), {.batching = {.slots = 1}});
   asio::io_context context;
-  std::exception_ptr failed;
-  asio::co_spawn(context, converse(engine), [&](std::exception_ptr error) { failed = error; });
+  asio::co_spawn(context, converse(engine), example::rethrow);
   context.run();
-  try {
-    if (failed) std::rethrow_exception(failed);
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "{}\n", e.what());
-    return 1;
-  }
+} catch (const std::exception& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
 }

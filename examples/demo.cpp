@@ -9,11 +9,13 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <boost/program_options.hpp>
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <clocale>
+#include <csignal>
 #include <optional>
 
 namespace asio = boost::asio;
@@ -175,22 +177,32 @@ int run(const settings& wanted) {
   std::vector<std::string> titles;
   for (std::size_t i = 0; i < static_cast<std::size_t>(wanted.requests); ++i)
     titles.push_back(questions[i % questions.size()]);
+  std::vector<record> records(titles.size());
   std::unique_ptr<example::panes> shown;
+  asio::io_context context;
+  int signal = 0;  // that ends it early: the cursor, which panes hide, has to come back
+  asio::signal_set signals(context, SIGINT, SIGTERM, SIGHUP);
+  signals.async_wait([&](const boost::system::error_code& cancelled, int received) {
+    if (cancelled) return;
+    signal = received;
+    context.stop();
+  });
   if (terminal)
     shown = std::make_unique<example::grid>(titles);
   else
     shown = std::make_unique<example::lines>(titles);
 
-  std::vector<record> records(titles.size());
-  asio::io_context context;
+  auto running = records.size();
   for (std::size_t i = 0; i < titles.size(); ++i)
-    asio::co_spawn(context, ask(engine, i, wanted, *shown, records[i]), [](std::exception_ptr error) {
+    asio::co_spawn(context, ask(engine, i, wanted, *shown, records[i]), [&](std::exception_ptr error) {
       if (error) std::rethrow_exception(error);
+      if (--running == 0) signals.cancel();
     });
   const auto begin = std::chrono::steady_clock::now();
   context.run();
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   shown.reset();
+  if (signal != 0) return 128 + signal;
   summarize(records, engine.stats(), taken.count());
   return std::any_of(records.begin(), records.end(), [](const record& each) { return !each.diagnostics.empty(); }) ? 1
                                                                                                                    : 0;

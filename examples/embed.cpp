@@ -34,19 +34,14 @@ net::awaitable<std::size_t> closest(cogen::engine& engine, const std::vector<std
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  if (argc < 2) {
-    fmt::print(stderr, "embed MODEL [QUESTION PASSAGE...]\n");
-    return 2;
-  }
-  try {
-    std::vector<std::string> texts(argv + 2, argv + argc);
-    if (texts.size() < 2) texts = {"how deep is the sea", "the sea is deep and blue", "a cat sat by the door"};
-    cogen::engine engine(cogen::load_model(argv[1]));
-    const auto best = net::co_spawn(engine.get_executor(), closest(engine, texts), net::use_future).get();
-    fmt::print("closest to \"{}\": \"{}\"\n", texts[0], texts[best]);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return 1;
-  }
+int main(int argc, char** argv) try {
+  if (argc < 2) throw std::invalid_argument("usage: embed MODEL [QUESTION PASSAGE...]");
+  std::vector<std::string> texts(argv + 2, argv + argc);
+  if (texts.size() < 2) texts = {"how deep is the sea", "the sea is deep and blue", "a cat sat by the door"};
+  cogen::engine engine(cogen::load_model(argv[1]));
+  const auto best = net::co_spawn(engine.get_executor(), closest(engine, texts), net::use_future).get();
+  fmt::print("closest to \"{}\": \"{}\"\n", texts[0], texts[best]);
+} catch (const std::exception& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
 }

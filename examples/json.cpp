@@ -1,11 +1,11 @@
 // A JSON answer that is valid by a schema, and one of some words.
 #include "model_path.hpp"
+#include "rethrow.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/json/parse.hpp>
 #include <fmt/core.h>
@@ -42,9 +42,12 @@ asio::awaitable<void> run(cogen::engine& engine) {
   fmt::print("The sky is {} blue\n", (co_await stream.async_complete()).text);
 }
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   cogen::engine engine(cogen::load_model(example::model_path(argc, argv)));
   asio::io_context context;
-  asio::co_spawn(context, run(engine), asio::detached);
+  asio::co_spawn(context, run(engine), example::rethrow);
   context.run();
+} catch (const std::exception& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
 }

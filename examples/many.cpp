@@ -1,11 +1,11 @@
 // Many requests at once on one thread: each is a coroutine, all share one batch.
 #include "model_path.hpp"
+#include "rethrow.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <fmt/core.h>
 
@@ -20,13 +20,16 @@ asio::awaitable<void> describe(cogen::engine& engine, std::string animal) {
 }
 //]
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   cogen::engine engine(cogen::load_model(example::model_path(argc, argv)), {.batching = {.slots = 8}});
   asio::io_context context;
   for (const auto* animal : {"otter", "owl", "whale", "bee", "fox", "heron", "lynx", "newt"})
-    asio::co_spawn(context, describe(engine, animal), asio::detached);
+    asio::co_spawn(context, describe(engine, animal), example::rethrow);
   context.run();
   const auto stats = engine.stats();
   fmt::print("{} steps, mean batch {:.1f}\n", stats.steps,
              static_cast<double>(stats.rows) / static_cast<double>(stats.steps));
+} catch (const std::exception& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
 }

@@ -58,9 +58,13 @@ bool repeats_itself(const cogen::model& model) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
+  if (argc < 2) throw std::invalid_argument("usage: other_models MODEL...");
   int same = 0;
   for (int i = 1; i < argc; ++i) same += repeats_itself(*cogen::load_model(argv[i])) ? 1 : 0;
   fmt::print("{} of {} models repeat themselves\n", same, argc - 1);
   return same == argc - 1 ? EXIT_SUCCESS : EXIT_FAILURE;
+} catch (const std::exception& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
 }

@@ -1,6 +1,7 @@
 // A cache kind of one's own, in the engine's batch: four requests at once, with the built-in cache, with a kind that
 // keeps everything, and with the same kind when it shows only a part of it.
 #include "model_path.hpp"
+#include "rethrow.hpp"
 
 #include <cogen/cache/layer.hpp>
 #include <cogen/engine.hpp>
@@ -9,7 +10,6 @@
 
 #include <ATen/ops/from_blob.h>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <fmt/core.h>
 
@@ -103,7 +103,7 @@ answers ask(const std::shared_ptr<const cogen::model>& model, const char* kind, 
   asio::io_context context;
   answers all;
   for (std::size_t i = 0; i < all.size(); ++i)
-    asio::co_spawn(context, describe(engine, animals[i], all[i]), asio::detached);
+    asio::co_spawn(context, describe(engine, animals[i], all[i]), example::rethrow);
   context.run();
   const auto stats = engine.stats();
   fmt::print("{}, mean batch {:.1f}\n", kind, static_cast<double>(stats.rows) / static_cast<double>(stats.steps));
@@ -113,7 +113,7 @@ answers ask(const std::shared_ptr<const cogen::model>& model, const char* kind, 
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const auto model = cogen::load_model(example::model_path(argc, argv));
   const auto built_in = ask(model, "built-in", {});
   const auto whole = ask(model, "own, all that it keeps", thinning(1 << 20));
@@ -121,4 +121,7 @@ int main(int argc, char** argv) {
   const auto same = std::ranges::mismatch(built_in, whole).in1 - built_in.begin();
   fmt::print("{} of {} answers are the built-in cache's\n", same, built_in.size());
   return built_in == whole ? EXIT_SUCCESS : EXIT_FAILURE;
+} catch (const std::exception& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
 }

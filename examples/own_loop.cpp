@@ -37,11 +37,14 @@ asio::awaitable<void> classify(cogen::engine& engine, const cogen::model& model,
 }
 //]
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const auto model = cogen::load_model(example::model_path(argc, argv));
   cogen::engine engine(model);
   // On the engine's own executor the loop is resumed between two steps, with no hop between threads.
   auto done =
       asio::co_spawn(engine.get_executor(), classify(engine, *model, "I loved every minute of it."), asio::use_future);
   done.get();
+} catch (const std::exception& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
 }

@@ -1,10 +1,11 @@
 // A model of one's own that owns its memory, in the engine's batch: no weights, no tensors, only a runner. It says what
 // came next where the text's end stood before, and so goes on with whatever rhymes with itself.
+#include "rethrow.hpp"
+
 #include <cogen/engine.hpp>
 #include <cogen/extend/runner.hpp>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <fmt/core.h>
 
@@ -66,7 +67,7 @@ asio::awaitable<void> go_on(cogen::engine& engine, std::string text) {
 
 }  // namespace
 
-int main() {
+int main() try {
   cogen::engine_parts parts;
   parts.runner = std::make_unique<echo>();
   parts.limits.slots = 4;
@@ -74,8 +75,11 @@ int main() {
   asio::io_context context;
   for (const auto* text : {"one potato, two potato, three potato, four, five pot", "do re mi fa sol la ti do re",
                            "The cat sat on the mat. The dog sat on the log. The c", "tick tock tick"})
-    asio::co_spawn(context, go_on(engine, text), asio::detached);
+    asio::co_spawn(context, go_on(engine, text), example::rethrow);
   context.run();
   const auto stats = engine.stats();
   fmt::print("mean batch {:.1f}\n", static_cast<double>(stats.rows) / static_cast<double>(stats.steps));
+} catch (const std::exception& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
 }

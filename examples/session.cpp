@@ -79,23 +79,21 @@ asio::awaitable<void> converse(cogen::engine& engine, const cogen::model& model,
 }
 //]
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   if (std::ranges::find(arguments, "--help") != arguments.end()) return fmt::print("{}", usage), 0;
   const bool forget = std::erase(arguments, "--forget") > 0;
   const std::string file = arguments.empty() ? "conversation.session" : arguments[0];
   if (forget) std::filesystem::remove(file);
-  try {
-    const auto model =
-        cogen::load_model(arguments.size() > 1 ? std::filesystem::path(arguments[1]) : example::default_model());
-    if (!model->chat()) throw std::runtime_error("the model brings no chat template");
-    cogen::engine engine(model, {.batching = {.slots = 1}});
-    asio::io_context context;
-    auto done = asio::co_spawn(context, converse(engine, *model, file), asio::use_future);
-    context.run();
-    done.get();
-  } catch (const std::exception& e) {
-    fmt::print(stderr, "{}\n", e.what());
-    return 1;
-  }
+  const auto model =
+      cogen::load_model(arguments.size() > 1 ? std::filesystem::path(arguments[1]) : example::default_model());
+  if (!model->chat()) throw std::runtime_error("the model brings no chat template");
+  cogen::engine engine(model, {.batching = {.slots = 1}});
+  asio::io_context context;
+  auto done = asio::co_spawn(context, converse(engine, *model, file), asio::use_future);
+  context.run();
+  done.get();
+} catch (const std::exception& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
 }

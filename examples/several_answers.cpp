@@ -1,11 +1,11 @@
 // Several answers to one question, whose prompt is run once, and how likely the model finds a text.
 #include "model_path.hpp"
+#include "rethrow.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <fmt/core.h>
 
@@ -46,9 +46,12 @@ asio::awaitable<void> run(cogen::engine& engine) {
   fmt::print("Paris surprises {} than porridge: {:.1f}, {:.1f}\n", usual < unusual ? "less" : "more", usual, unusual);
 }
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   cogen::engine engine(cogen::load_model(example::model_path(argc, argv)));
   asio::io_context context;
-  asio::co_spawn(context, run(engine), asio::detached);
+  asio::co_spawn(context, run(engine), example::rethrow);
   context.run();
+} catch (const std::exception& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
 }

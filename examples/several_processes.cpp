@@ -1,10 +1,11 @@
 // mpirun -n N several_processes MODEL N: one answer of a model that N processes share.
+#include "rethrow.hpp"
+
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <fmt/core.h>
 
@@ -19,6 +20,7 @@ asio::awaitable<void> answer(cogen::engine& engine) {
 }
 
 int main(int argc, char** argv) try {
+  if (argc < 2) throw std::invalid_argument("usage: several_processes MODEL [RANKS]");
   const int ranks = argc > 2 ? std::atoi(argv[2]) : 2;
   const cogen::engine_options options{.batching = {.slots = 4}};
   //[split
@@ -30,7 +32,7 @@ int main(int argc, char** argv) try {
   cogen::engine engine(model, options);
   //]
   asio::io_context context;
-  asio::co_spawn(context, answer(engine), asio::detached);
+  asio::co_spawn(context, answer(engine), example::rethrow);
   context.run();
   return 0;
 } catch (const std::exception& error) {

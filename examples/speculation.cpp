@@ -1,13 +1,13 @@
 // An answer that repeats much of its prompt, in fewer steps than it has tokens: draft tokens are guessed from what came
 // before, and verified while they are run. The tokens are the same.
 #include "model_path.hpp"
+#include "rethrow.hpp"
 
 #include <cogen/drafter.hpp>
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <fmt/core.h>
 
@@ -37,9 +37,12 @@ asio::awaitable<void> run(cogen::engine& engine) {
 }
 //]
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   cogen::engine engine(cogen::load_model(example::model_path(argc, argv)));
   asio::io_context context;
-  asio::co_spawn(context, run(engine), asio::detached);
+  asio::co_spawn(context, run(engine), example::rethrow);
   context.run();
+} catch (const std::exception& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
 }

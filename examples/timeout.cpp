@@ -1,11 +1,11 @@
 // Giving up on a token without losing it, and ending a generation early without losing what it produced.
 #include "model_path.hpp"
+#include "rethrow.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <fmt/core.h>
@@ -34,9 +34,12 @@ asio::awaitable<void> hurried(cogen::engine& engine) {
 }
 //]
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   cogen::engine engine(cogen::load_model(example::model_path(argc, argv)));
   asio::io_context context;
-  asio::co_spawn(context, hurried(engine), asio::detached);
+  asio::co_spawn(context, hurried(engine), example::rethrow);
   context.run();
+} catch (const std::exception& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
 }

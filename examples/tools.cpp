@@ -1,11 +1,11 @@
 // A function that the model calls: the call is read from what it writes, and the result goes back.
 #include "model_path.hpp"
+#include "rethrow.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
 
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/json/parse.hpp>
 #include <fmt/core.h>
@@ -49,9 +49,12 @@ asio::awaitable<void> answer(cogen::engine& engine) {
 }
 //]
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   cogen::engine engine(cogen::load_model(example::model_path(argc, argv)));
   asio::io_context context;
-  asio::co_spawn(context, answer(engine), asio::detached);
+  asio::co_spawn(context, answer(engine), example::rethrow);
   context.run();
+} catch (const std::exception& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return 1;
 }
