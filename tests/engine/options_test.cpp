@@ -42,19 +42,22 @@ constexpr std::int64_t bytes = std::int64_t{1} << 60;
 constexpr int tokens = 1 << 20, endless = 1 << 30, requests = 1 << 24;
 constexpr std::int64_t year_ms = std::int64_t{1000} * 3600 * 24 * 365;
 
-// clang-format off
 const option_range ranges[] = {
     {"batching.slots", 1, 1 << 16, [](auto& o, auto n) { return assign(o.batching.slots, n); }},
-    {"batching.max_batched_tokens", 1, tokens, [](auto& o, auto n) { return assign(o.batching.max_batched_tokens, n); }},
-    {"batching.target_step_latency", 1, 1000 * year_ms, [](auto& o, auto n) { return assign(o.batching.target_step_latency, n); }, " µs"},
-    {"batching.max_batch_delay", 0, 1000 * year_ms, [](auto& o, auto n) { return assign(o.batching.max_batch_delay, n); }, " µs"},
+    {"batching.max_batched_tokens", 1, tokens,
+     [](auto& o, auto n) { return assign(o.batching.max_batched_tokens, n); }},
+    {"batching.target_step_latency", 1, 1000 * year_ms,
+     [](auto& o, auto n) { return assign(o.batching.target_step_latency, n); }, " µs"},
+    {"batching.max_batch_delay", 0, 1000 * year_ms,
+     [](auto& o, auto n) { return assign(o.batching.max_batch_delay, n); }, " µs"},
     {"kv.bytes", 1, bytes, [](auto& o, auto n) { return assign(o.kv.bytes, n); }},
     {"kv.checkpoint_bytes", 0, bytes, [](auto& o, auto n) { return assign(o.kv.checkpoint_bytes, n); }},
     {"kv.checkpoint_interval", 1, tokens, [](auto& o, auto n) { return assign(o.kv.checkpoint_interval, n); }},
     {"kv.prefix_cache_file_bytes", 0, bytes, [](auto& o, auto n) { return assign(o.kv.prefix_cache_file_bytes, n); }},
     {"kv.event_block_size", 1, tokens, [](auto& o, auto n) { return assign(o.kv.event_block_size, n); }},
     {"kv.max_rollback_tokens", 0, tokens, [](auto& o, auto n) { return assign(o.kv.max_rollback_tokens, n); }},
-    {"kv.quantization.residual", 0, tokens, [](auto& o, auto n) { return assign(o.kv.quantization.emplace().residual, n); }},
+    {"kv.quantization.residual", 0, tokens,
+     [](auto& o, auto n) { return assign(o.kv.quantization.emplace().residual, n); }},
     {"kv.sinks.window", 1, tokens, [](auto& o, auto n) { return assign(o.kv.sinks.emplace().window, n); }},
     {"swap.bytes", 0, bytes, [](auto& o, auto n) { return assign(o.swap.bytes, n); }},
     {"swap.file_bytes", 0, bytes, [](auto& o, auto n) { return assign(o.swap.file_bytes, n); }},
@@ -63,19 +66,24 @@ const option_range ranges[] = {
     {"limits.max_encoder_length", 1, endless, [](auto& o, auto n) { return assign(o.limits.max_encoder_length, n); }},
     {"limits.max_sequences", 1, requests, [](auto& o, auto n) { return assign(o.limits.max_sequences, n); }},
     {"limits.max_waiting", 0, requests, [](auto& o, auto n) { return assign(o.limits.max_waiting, n); }},
-    {"structured_output.limits.time", 1, year_ms, [](auto& o, auto n) { return assign(o.structured_output.limits.time, n); }, " ms"},
+    {"structured_output.limits.time", 1, year_ms,
+     [](auto& o, auto n) { return assign(o.structured_output.limits.time, n); }, " ms"},
     {"threads", 1, 1 << 10, [](auto& o, auto n) { return assign(o.threads, n); }},
 };
 
 /// Sizes without a sign: what is negative is far above the limit.
 const option_range sizes[] = {
-    {"structured_output.limits.text_bytes", 0, bytes, [](auto& o, auto n) { return assign(o.structured_output.limits.text_bytes, n); }},
-    {"structured_output.limits.states", 0, bytes, [](auto& o, auto n) { return assign(o.structured_output.limits.states, n); }},
-    {"structured_output.limits.schemas", 0, bytes, [](auto& o, auto n) { return assign(o.structured_output.limits.schemas, n); }},
-    {"structured_output.limits.bytes", 0, bytes, [](auto& o, auto n) { return assign(o.structured_output.limits.bytes, n); }},
-    {"structured_output.cache_bytes", 0, bytes, [](auto& o, auto n) { return assign(o.structured_output.cache_bytes, n); }},
+    {"structured_output.limits.text_bytes", 0, bytes,
+     [](auto& o, auto n) { return assign(o.structured_output.limits.text_bytes, n); }},
+    {"structured_output.limits.states", 0, bytes,
+     [](auto& o, auto n) { return assign(o.structured_output.limits.states, n); }},
+    {"structured_output.limits.schemas", 0, bytes,
+     [](auto& o, auto n) { return assign(o.structured_output.limits.schemas, n); }},
+    {"structured_output.limits.bytes", 0, bytes,
+     [](auto& o, auto n) { return assign(o.structured_output.limits.bytes, n); }},
+    {"structured_output.cache_bytes", 0, bytes,
+     [](auto& o, auto n) { return assign(o.structured_output.cache_bytes, n); }},
 };
-// clang-format on
 
 /// What the constructor of an engine says of an option's value; empty: it is taken.
 std::string refusal(const option_range& of, std::int64_t& value) {
