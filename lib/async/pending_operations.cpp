@@ -164,6 +164,8 @@ pending_operation::~pending_operation() {
 
 void pending_operation::add_to_registry() { entry_ = registry_->add(weak_from_this()); }
 
+bool pending_operation::complete() noexcept { return std::exchange(completed_, true); }
+
 bool pending_operation::post_again() noexcept try {
   registry_->post(shared_from_this());
   return true;

@@ -1,12 +1,10 @@
 #include "embedding/text_state.hpp"
 
-#include "engine/engine_loop.hpp"
 #include "runner/diagnostics_of.hpp"
 
 #include <algorithm>
 #include <concepts>
 #include <exception>
-#include <mutex>
 #include <stdexcept>
 #include <utility>
 
@@ -41,20 +39,12 @@ text_queue& queue_of(detail::engine_loop& engine) {
 }  // namespace
 
 template <class Result>
-net::any_io_executor text_state<Result>::default_executor() const {
-  return engine_->default_executor();
-}
-
-template <class Result>
 void text_state<Result>::start(std::shared_ptr<text_operation> wait, std::vector<encoder_input> inputs) {
-  {
-    const std::lock_guard lock(mutex_);
-    wait_ = std::move(wait);
-  }
-  if (const auto refused = begin_work()) return fail(*refused);
+  this->begin_wait(std::move(wait));
+  if (const auto refused = this->begin_work()) return fail(*refused);
   if (!are_long(inputs)) return prepare(inputs);
-  const auto self = std::static_pointer_cast<text_state>(shared_from_this());
-  engine_->offload([self, all = std::move(inputs)] { self->prepare(all); });
+  const auto self = std::static_pointer_cast<text_state>(this->shared_from_this());
+  this->engine_->offload([self, inputs = std::move(inputs)] { self->prepare(inputs); });
 }
 
 template <class Result>
@@ -64,12 +54,12 @@ void text_state<Result>::prepare(const std::vector<encoder_input>& inputs) noexc
   } catch (...) {
     return fail(detail::diagnostics_of(std::current_exception()));
   }
-  if (!engine_->enqueue(shared_from_this())) fail(engine_->error());
+  if (!this->engine_->enqueue(this->shared_from_this())) fail(this->engine_->error());
 }
 
 template <class Result>
 void text_state<Result>::read(const std::vector<encoder_input>& inputs) {
-  const auto& encoder = engine_->parts().texts;
+  const auto& encoder = this->engine_->parts().texts;
   if (!encoder)
     throw std::invalid_argument("this model does not embed: its files do not say how hidden states are pooled");
   encoder->check_purpose(std::same_as<Result, float>);
@@ -80,14 +70,13 @@ void text_state<Result>::read(const std::vector<encoder_input>& inputs) {
 
 template <class Result>
 void text_state<Result>::process() {
-  post_again();
-  if (is_wanted()) queue_of(*engine_).add(std::static_pointer_cast<text_state>(shared_from_this()));
+  this->post_again();
+  if (is_wanted()) queue_of(*this->engine_).add(std::static_pointer_cast<text_state>(this->shared_from_this()));
 }
 
 template <class Result>
 bool text_state<Result>::is_wanted() const noexcept {
-  const std::lock_guard lock(mutex_);
-  return wait_ != nullptr;
+  return this->waits();
 }
 
 template <class Result>
@@ -99,29 +88,8 @@ void text_state<Result>::set_vector(std::size_t text, std::vector<float> vector)
 }
 
 template <class Result>
-void text_state<Result>::cancel() noexcept {
-  fail(net::error::operation_aborted);
-}
-
-template <class Result>
-void text_state<Result>::fail(const diagnostics& why) noexcept {
-  complete_wait(why, {});
-}
-
-template <class Result>
 void text_state<Result>::finish() noexcept {
-  complete_wait({}, std::move(results_));
-}
-
-template <class Result>
-void text_state<Result>::complete_wait(const diagnostics& why, std::vector<Result> results) noexcept {
-  const auto self = shared_from_this();
-  {
-    const completion_lock lock(*this);
-    if (!wait_) return;
-    complete(std::exchange(wait_, nullptr), why, std::move(results));
-  }
-  leave_engine();
+  this->complete_wait({}, std::move(results_));
 }
 
 template class text_state<std::vector<float>>;

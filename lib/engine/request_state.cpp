@@ -12,7 +12,7 @@ namespace cogen::detail {
 request_state::request_state(std::shared_ptr<engine_loop> engine)
     : engine_(std::move(engine)), timeline_(engine_->fresh_id(), engine_->now()) {}
 
-request_state::~request_state() { leave_engine(); }
+request_state::~request_state() { request_state::leave_engine(); }
 
 std::optional<diagnostics> request_state::begin_work(std::span<admission_state* const> others, bool accepted) noexcept {
   if (engine_->is_forked()) return engine_->error();
@@ -84,7 +84,7 @@ bool request_state::post_all(std::shared_ptr<async::pending_operation> completed
   return all;
 }
 
-/// The engine has ended: there is no later round.
+/// The engine has ended: there is no later round. Handlers that there is no memory for are destroyed.
 void request_state::retry() noexcept {
   constexpr int tries = 1000;
   for (int i = 0; i < tries; ++i) {
@@ -94,6 +94,10 @@ void request_state::retry() noexcept {
     if (post_all(std::move(completed))) return;
     std::this_thread::yield();
   }
+  std::unique_lock lock(mutex_);
+  auto lost = std::exchange(completed_, nullptr);
+  lock.unlock();
+  for (; lost; lost = std::move(lost->next)) lost->drop();
 }
 
 }  // namespace cogen::detail

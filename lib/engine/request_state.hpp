@@ -99,11 +99,24 @@ class request_state : public std::enable_shared_from_this<request_state> {
     std::unique_lock<async::forkable_mutex> lock_;
   };
 
-  /// Completes `operation`, under a completion_lock. If memory is short, its handler is posted in a later round.
+  /// Completes `operation`, if it is not, under a completion_lock. settle() sets its result. If memory is short, its
+  /// handler is posted in a later round.
+  void complete(std::shared_ptr<async::pending_operation> operation) noexcept {
+    if (!operation->complete()) keep(std::move(operation));
+  }
+
+  /// The same with a result, which replaces that of a completed operation.
   template <class Operation, class... Results>
   void complete(std::shared_ptr<Operation> operation, diagnostics why, Results&&... results) noexcept {
     operation->set_result(std::move(why), std::forward<Results>(results)...);
-    keep(std::move(operation));
+    complete(std::move(operation));
+  }
+
+  /// Completes `operation` with `why` and gives it up, if it waits. One that is completed keeps its result.
+  template <class Operation, class... Results>
+  void fail_wait(std::shared_ptr<Operation>& operation, const diagnostics& why, Results&&... results) noexcept {
+    if (operation && !operation->completed())
+      complete(std::exchange(operation, nullptr), why, std::forward<Results>(results)...);
   }
 
   // Admission. Any thread.
@@ -112,7 +125,7 @@ class request_state : public std::enable_shared_from_this<request_state> {
   /// reason. Work that is `accepted` belongs to a generation that has begun.
   std::optional<diagnostics> begin_work(std::span<admission_state* const> others = {}, bool accepted = false) noexcept;
   void end_work() noexcept;
-  void leave_engine() noexcept;
+  virtual void leave_engine() noexcept;
 
   /// Removes it from the batch and from the engine's counts.
   virtual void leave();

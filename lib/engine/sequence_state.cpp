@@ -81,6 +81,7 @@ void sequence_state::cancel_run(std::shared_ptr<Operation>& pending, const Opera
     if (pending.get() != &wait) return;
     withdraw();
     complete(std::exchange(pending, nullptr), net::error::operation_aborted, std::move(none));
+    awaits_client_ = false;
     end_work();
   }
   engine_->enqueue(shared_from_this());
@@ -94,6 +95,16 @@ void sequence_state::cancel_decode(const decode_operation& wait) noexcept {
 
 void sequence_state::cancel_draft(const draft_operation& wait) noexcept {
   cancel_run(draft_, wait, std::vector<sampled_token>());
+}
+
+void sequence_state::settle(async::pending_operation& called) noexcept {
+  const completion_lock lock(*this);
+  if (&called == opening_.get()) return std::exchange(opening_, nullptr)->set_result(error_code(), sequence(self()));
+  if (&called != forward_.get() && &called != decode_.get() && &called != draft_.get()) return;
+  held_ = sampling_.history.length();
+  forward_.reset();
+  decode_.reset();
+  draft_.reset();
 }
 
 std::shared_ptr<sequence_face> sequence_state::fork() {
@@ -233,11 +244,11 @@ void sequence_state::withdraw() noexcept {
 }
 
 void sequence_state::complete_waiter(const diagnostics& why) {
-  if (forward_) complete(std::exchange(forward_, nullptr), why, logits());
-  if (decode_) complete(std::exchange(decode_, nullptr), why, sampled_token());
-  if (draft_) complete(std::exchange(draft_, nullptr), why, std::vector<sampled_token>());
-  if (plain_) complete(std::exchange(plain_, nullptr), why);
-  if (opening_) complete(std::exchange(opening_, nullptr), why, sequence(self()));
+  fail_wait(forward_, why, logits());
+  fail_wait(decode_, why, sampled_token());
+  fail_wait(draft_, why, std::vector<sampled_token>());
+  fail_wait(plain_, why);
+  if (opening_ && !opening_->completed()) complete(std::exchange(opening_, nullptr), why, sequence(self()));
   end_work();
 }
 
@@ -365,9 +376,8 @@ void sequence_state::deliver(const scheduler::event& event, row_output& output) 
       const completion_lock lock(*this);
       if (!forward_ || undo_to_) return;
       result.keep_last(std::max(1, static_cast<int>(fed_)));  // tokens held before may have been recomputed
-      held_ = sampling_.history.length();
       awaits_client_ = true;
-      complete(std::exchange(forward_, nullptr), error_code(), std::move(result));
+      complete(forward_, error_code(), std::move(result));
       return end_work();
     }
     case scheduler::event::kind::token: {
@@ -377,10 +387,9 @@ void sequence_state::deliver(const scheduler::event& event, row_output& output) 
       sampling_.absorb(output);
       if (draft_) sampled_.push_back(std::move(output.chosen));
       if (event.more) return;
-      held_ = sampling_.history.length();
       awaits_client_ = true;
-      if (decode_) complete(std::exchange(decode_, nullptr), error_code(), std::move(output.chosen));
-      if (draft_) complete(std::exchange(draft_, nullptr), error_code(), std::exchange(sampled_, {}));
+      if (decode_) complete(decode_, error_code(), std::move(output.chosen));
+      if (draft_) complete(draft_, error_code(), std::exchange(sampled_, {}));
       return end_work();
     }
   }

@@ -38,6 +38,8 @@ class sequence_state final : public request_state, public sequence_face {
   void cancel_plain(const plain_operation& wait) noexcept override;
   void start_open(std::shared_ptr<open_operation> wait, std::filesystem::path path) override;
   void cancel_open(const open_operation& wait) noexcept override;
+  void settle(async::pending_operation& called) noexcept override;
+  void drop(async::pending_operation& dropped) noexcept override;
   std::shared_ptr<sequence_face> fork() override;
   void truncate(int length) override;
   void constrain(std::unique_ptr<guide> by) override;
@@ -153,7 +155,7 @@ class sequence_state final : public request_state, public sequence_face {
   std::optional<save_command> saving_;           // waits for swap_ended()
 
   // Under the lock.
-  std::size_t held_ = 0;  // tokens of the history, without those of a pending operation
+  std::size_t held_ = 0;  // tokens of the history, without those of an operation whose handler has not run
   std::size_t fed_ = 0;   // tokens, by the pending operation
   std::vector<command> commands_;
   std::shared_ptr<forward_operation> forward_;

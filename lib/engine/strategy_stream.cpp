@@ -78,21 +78,30 @@ std::optional<float> strategy_stream::score() const {
 
 void strategy_stream::start_ready(std::shared_ptr<async::operation<>> wait) {
   const completion_lock lock(*this);
-  if (credits_ > 0 || stage_ == stage::ended) return complete(std::move(wait), error_code());
   ready_ = std::move(wait);
+  if (credits_ > 0 || stage_ == stage::ended) complete(ready_, error_code());
 }
 
-void strategy_stream::cancel_ready() noexcept { complete_ready(net::error::operation_aborted); }
+void strategy_stream::cancel_ready() noexcept {
+  const completion_lock lock(*this);
+  if (ready_) complete(std::exchange(ready_, nullptr), net::error::operation_aborted);
+}
+
+void strategy_stream::settle(async::pending_operation& called) noexcept {
+  stream_state::settle(called);
+  const std::lock_guard lock(mutex_);
+  if (&called == ready_.get()) ready_.reset();
+}
 
 void strategy_stream::grant(int credits) {
   const completion_lock lock(*this);
   credits_ += credits;
-  if (credits_ > 0 && ready_) complete(std::exchange(ready_, nullptr), error_code());
+  if (credits_ > 0 && ready_) complete(ready_, error_code());
 }
 
-void strategy_stream::complete_ready(const diagnostics& why) noexcept {
+void strategy_stream::complete_ready() noexcept {
   const completion_lock lock(*this);
-  if (ready_) complete(std::exchange(ready_, nullptr), why);
+  if (ready_) complete(ready_, error_code());
 }
 
 // Its end

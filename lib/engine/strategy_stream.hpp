@@ -19,6 +19,7 @@ class strategy_stream final : public stream_state, public output_face {
 
   void start_ready(std::shared_ptr<async::operation<>> wait) override;
   void cancel_ready() noexcept override;
+  void settle(async::pending_operation& called) noexcept override;
   void write(sampled_token next) override;
   void close(finish_reason reason, std::optional<float> score) override;
   void close(const diagnostics& why) noexcept override;
@@ -29,7 +30,7 @@ class strategy_stream final : public stream_state, public output_face {
   void leave() override;
   strategy_input input();
   std::function<sequence(int)> opener() const;
-  void complete_ready(const diagnostics& why = {}) noexcept;
+  void complete_ready() noexcept;
 
   std::shared_ptr<strategy_run> run_;  // the engine thread only; null once it has left
 

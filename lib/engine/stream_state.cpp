@@ -85,7 +85,7 @@ void stream_state::start_next(std::shared_ptr<next_operation> wait, std::optiona
   next_limit_ = limit ? later(engine_->now(), *limit) : std::nullopt;
   if (channel_.empty()) channel_.request();
   serve_waiters();
-  const bool is_urgent = channel_.is_low() || (next_ && next_limit_) || engine_->is_forked();
+  const bool is_urgent = channel_.is_low() || waits_for_time() || engine_->is_forked();
   lock.unlock();
   if (is_urgent) notify_engine();
 }
@@ -112,7 +112,7 @@ void stream_state::cancel_complete(const complete_operation& wait, net::cancella
   if ((type & net::cancellation_type::terminal) != net::cancellation_type::none)
     complete(std::exchange(reading_all_, nullptr), net::error::operation_aborted, completion());
   else
-    complete_reading();
+    complete(reading_all_);
 }
 
 void stream_state::start_progress(std::shared_ptr<progress_operation> wait) {
@@ -123,7 +123,7 @@ void stream_state::start_progress(std::shared_ptr<progress_operation> wait) {
                     std::optional<prompt_progress>());
   next_progress_ = std::move(wait);
   serve_progress();
-  if (next_progress_) channel_.request();
+  if (!next_progress_->completed()) channel_.request();
   const bool is_urgent = channel_.is_low() || engine_->is_forked();
   lock.unlock();
   if (is_urgent) notify_engine();
@@ -149,10 +149,9 @@ void stream_state::abort() noexcept {
     const completion_lock lock(*this);
     wanted_end_ = wanted_end::abort;
     if (stage_ != stage::submitted) leave_engine();  // it will never be submitted
-    if (next_) complete(std::exchange(next_, nullptr), net::error::operation_aborted, std::optional<piece>());
-    if (reading_all_) complete(std::exchange(reading_all_, nullptr), net::error::operation_aborted, completion());
-    if (next_progress_)
-      complete(std::exchange(next_progress_, nullptr), net::error::operation_aborted, std::optional<prompt_progress>());
+    fail_wait(next_, net::error::operation_aborted, std::optional<piece>());
+    fail_wait(reading_all_, net::error::operation_aborted, completion());
+    fail_wait(next_progress_, net::error::operation_aborted, std::optional<prompt_progress>());
   }
   engine_->enqueue(shared_from_this());
 }
@@ -382,11 +381,11 @@ void stream_state::take_token(sampled_token&& chosen) {
     lock.unlock();
     return finish(finish_reason::stop_string);
   }
-  const bool returns_credit = !makes_piece || reading_all_;
-  if (makes_piece && reading_all_) channel_.return_credit();
+  const bool returns_credit = !makes_piece || gathers();
+  if (makes_piece && gathers()) channel_.return_credit();
   if (makes_piece) {
     serve_waiters();
-    channel_.await_reader(!reading_all_);
+    channel_.await_reader(!gathers());
   }
   lock.unlock();
   if (returns_credit) grant(1);
@@ -462,14 +461,14 @@ void stream_state::fail(const diagnostics& why) noexcept {
 std::optional<clock::time_point> stream_state::expire(clock::time_point now) {
   if (enforce_deadlines(now)) return std::nullopt;
   const completion_lock lock(*this);
-  if (next_ && next_limit_ && *next_limit_ <= now)
+  if (waits_for_time() && *next_limit_ <= now)
     complete(std::exchange(next_, nullptr), error::timed_out, std::optional<piece>());
   return next_timer();
 }
 
 std::optional<clock::time_point> stream_state::next_timer() const {
   if (stage_ == stage::ended) return std::nullopt;
-  return earlier(deadlines_.next(usage_.generated_tokens > 0), next_ ? next_limit_ : std::nullopt);
+  return earlier(deadlines_.next(usage_.generated_tokens > 0), waits_for_time() ? next_limit_ : std::nullopt);
 }
 
 bool stream_state::enforce_deadlines(clock::time_point now) {
@@ -524,12 +523,7 @@ diagnostics stream_state::conflict() const noexcept {
 }
 
 void stream_state::push_piece() {
-  if (busy() && next_ && channel_.empty()) {
-    channel_.pass();
-    complete(std::exchange(next_, nullptr), error_code(), std::move(next_piece_));
-  } else {
-    channel_.push(std::move(next_piece_));
-  }
+  channel_.push(std::move(next_piece_));
   next_piece_.text.clear();
   next_piece_.tokens.clear();
 }
@@ -562,37 +556,56 @@ bool stream_state::awaits_progress() {
   return next_progress_ != nullptr;
 }
 
+/// Each report is of its own step, also where its handler runs later.
 void stream_state::serve_progress() {
-  if (!awaits_progress()) return;
-  if (const auto news = reading_.take_news())
-    complete(std::exchange(next_progress_, nullptr), error_code(), news);
-  else if (reading_.is_over())
-    complete(std::exchange(next_progress_, nullptr), error_code(), std::optional<prompt_progress>());
+  if (!awaits_progress() || next_progress_->completed()) return;
+  const auto news = reading_.news();
+  if (news || reading_.is_over())
+    complete(next_progress_, error_code(), news);
   else if (stage_ == stage::ended)
-    complete(std::exchange(next_progress_, nullptr), diagnostics_, std::optional<prompt_progress>());
+    complete(next_progress_, diagnostics_, std::optional<prompt_progress>());
 }
 
 void stream_state::serve_waiters() {
   if (!busy()) return;
   const bool ended = stage_ == stage::ended;
-  if (next_ && !channel_.empty())
-    complete(std::exchange(next_, nullptr), error_code(), channel_.pop());
-  else if (next_ && ended)
-    complete(std::exchange(next_, nullptr), diagnostics_, std::optional<piece>());
-  else if (reading_all_ && ended && diagnostics_)
-    complete(std::exchange(reading_all_, nullptr), diagnostics_, completion());
-  else if (reading_all_ && ended)
-    complete_reading();
+  if (next_ && (ended || !channel_.empty())) complete(next_);
+  if (reading_all_ && ended) complete(reading_all_);
 }
 
-void stream_state::complete_reading() {
-  auto waiting = std::exchange(reading_all_, nullptr);
+// Results, taken as their handlers run
+
+void stream_state::settle(async::pending_operation& called) noexcept {
+  completion_lock lock(*this);
+  if (&called == next_.get()) settle_piece();
+  if (&called == reading_all_.get()) settle_completion();
+  if (&called == next_progress_.get()) settle_progress();
+  const bool is_urgent = channel_.is_low();
+  lock.unlock();
+  if (is_urgent) notify_engine();
+}
+
+void stream_state::settle_piece() {
+  const auto wait = std::exchange(next_, nullptr);
+  if (channel_.empty())
+    wait->set_result(diagnostics_, std::optional<piece>());
+  else
+    wait->set_result(error_code(), channel_.pop());
+}
+
+void stream_state::settle_completion() {
+  const auto wait = std::exchange(reading_all_, nullptr);
+  if (stage_ == stage::ended && diagnostics_) return wait->set_result(diagnostics_, completion());
   try {
-    auto all = gather_completion();
-    complete(std::move(waiting), error_code(), std::move(all));
+    wait->set_result(error_code(), gather_completion());
   } catch (...) {
-    complete(std::move(waiting), diagnostics_of(std::current_exception()), completion());
+    wait->set_result(diagnostics_of(std::current_exception()), completion());
   }
+}
+
+void stream_state::settle_progress() {
+  next_progress_.reset();
+  reading_.take_news();
 }
 
 }  // namespace cogen::detail

@@ -41,6 +41,7 @@ class stream_state : public request_state, public stream_face {
   void cancel_complete(const complete_operation& wait, net::cancellation_type type) noexcept override;
   void start_progress(std::shared_ptr<progress_operation> wait) override;
   void cancel_progress(const progress_operation& wait) noexcept override;
+  void settle(async::pending_operation& called) noexcept override;
   void stop() noexcept override;
   void abort() noexcept override;
   bool ended() const override;
@@ -104,7 +105,11 @@ class stream_state : public request_state, public stream_face {
   bool propose_forced();
   bool speculates() const;
   completion gather_completion();
-  void complete_reading();
+  void settle_piece();
+  void settle_completion();
+  void settle_progress();
+  bool gathers() const noexcept { return reading_all_ && !reading_all_->completed(); }
+  bool waits_for_time() const noexcept { return next_ && !next_->completed() && next_limit_; }
   void serve_waiters();
   void serve_progress();
   bool awaits_progress();
@@ -126,7 +131,7 @@ class stream_state : public request_state, public stream_face {
   std::optional<draft_proposals> drafts_;
   piece next_piece_;  // has the tokens that have completed no piece yet
 
-  // Under the lock.
+  // Under the lock. An operation that is completed stays here until its handler runs and takes its result.
   token_channel channel_;
   std::shared_ptr<next_operation> next_;
   std::shared_ptr<next_operation> last_next_;

@@ -146,10 +146,26 @@ session_limits sequence_state::limits() const {
           .longest_encoder_input = parts.encoder_inputs ? parts.encoder_inputs->longest : 0};
 }
 
+/// Nobody will have the sequence, also where it is open already.
 void sequence_state::cancel_open(const open_operation& wait) noexcept {
-  const completion_lock lock(*this);
-  if (opening_.get() == &wait)
-    complete(std::exchange(opening_, nullptr), net::error::operation_aborted, sequence(self()));
+  {
+    const completion_lock lock(*this);
+    if (opening_.get() != &wait) return;
+    aborted_ = true;
+    diagnostics_ = net::error::operation_aborted;
+    complete(std::exchange(opening_, nullptr), diagnostics_, sequence(self()));
+  }
+  engine_->enqueue(shared_from_this());
+}
+
+void sequence_state::drop(async::pending_operation& dropped) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (opening_.get() != &dropped) return;
+    opening_.reset();
+    aborted_ = true;
+  }
+  engine_->enqueue(shared_from_this());
 }
 
 void sequence_state::read(const std::filesystem::path& path) try {
@@ -161,7 +177,7 @@ void sequence_state::read(const std::filesystem::path& path) try {
 void sequence_state::finish_open(read_session found) {
   {
     const std::lock_guard lock(mutex_);
-    if (!opening_ || opening_->dropped()) return leave_engine();
+    if (!opening_) return leave_engine();
     read_ = std::move(found);
   }
   notify_engine();
@@ -182,7 +198,7 @@ void sequence_state::restore(read_session& what) try {
   sampling_.history = token_history(engine_->plans().tokens(*id_), saved.generated);
   held_ = sampling_.history.length();
   exact_ = saved.exact;
-  if (opening_) complete(std::exchange(opening_, nullptr), error_code(), sequence(self()));
+  if (opening_) complete(opening_);
   end_work();
 } catch (const std::length_error& e) {
   fail_opening(diagnostics(error::does_not_fit, e.what()));
@@ -190,7 +206,7 @@ void sequence_state::restore(read_session& what) try {
 
 void sequence_state::fail_opening(const diagnostics& why) {
   const completion_lock lock(*this);
-  if (!opening_) return;
+  if (!opening_ || opening_->completed()) return;
   ended_ = true;
   diagnostics_ = why;
   complete(std::exchange(opening_, nullptr), why, sequence(self()));

@@ -49,6 +49,7 @@ class stream_save final : public plain_face, public stream_task {
   net::any_io_executor default_executor() const override { return to_->get_executor(); }
   void start(std::shared_ptr<async::operation<>> wait) override;
   void cancel() noexcept override { cancel_task(); }
+  void settle(async::pending_operation&) noexcept override {}  // bytes that are written stay written
 
  private:
   net::awaitable<void> run() override;
@@ -73,6 +74,8 @@ class stream_open final : public open_face, public stream_task {
   net::any_io_executor default_executor() const override { return from_->get_executor(); }
   void start(std::shared_ptr<async::operation<sequence>> wait) override;
   void cancel() noexcept override { cancel_task(); }
+  void settle(async::pending_operation& called) noexcept override { made_->settle(called); }
+  void drop(async::pending_operation& dropped) noexcept override { made_->drop(dropped); }
 
  private:
   net::awaitable<void> run() override;

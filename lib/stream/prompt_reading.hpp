@@ -29,12 +29,14 @@ class prompt_reading {
   /// There is no prompt to report.
   void skip() noexcept { known_ = progress_.total; }
 
-  /// What the client does not know yet, and knows then.
-  std::optional<prompt_progress> take_news() noexcept {
-    if (progress_.processed <= known_ || progress_.total == 0) return std::nullopt;
-    known_ = progress_.processed;
-    return progress_;
+  /// What the client does not know yet. It knows it after take_news().
+  std::optional<prompt_progress> news() noexcept {
+    const bool any = progress_.processed > known_ && progress_.total > 0;
+    reported_ = any ? progress_.processed : known_;
+    return any ? std::optional(progress_) : std::nullopt;
   }
+
+  void take_news() noexcept { known_ = std::max(known_, reported_); }
 
   /// Whether the client knows that all has been read.
   bool is_over() const noexcept { return known_ >= progress_.total; }
@@ -43,6 +45,7 @@ class prompt_reading {
   prompt_progress progress_;
   clock::time_point begun_{};
   int known_ = -1;
+  int reported_ = -1;
 };
 
 }  // namespace cogen::detail

@@ -32,11 +32,6 @@ void token_channel::push(piece&& what) {
   pieces_.push_back(std::move(what));
 }
 
-void token_channel::pass() {
-  requested_ = false;
-  count_read();
-}
-
 int token_channel::take_credits() {
   const int credits = std::exchange(owed_, 0);
   if (credits > 0) awaits_reader_ = false;

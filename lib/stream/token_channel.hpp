@@ -40,9 +40,6 @@ class token_channel {
   /// Throws std::bad_alloc.
   void push(piece&& what);
 
-  /// A piece went directly to a waiting reader.
-  void pass();
-
   /// The piece pushed last returns its credit now, because a reader waits for all of them.
   void return_credit() noexcept { ++credited_; }
 

@@ -111,6 +111,7 @@ BOOST_AUTO_TEST_CASE(a_slow_reader_runs_without_computing_and_is_preempted_for_a
   check(slow.request_metrics().preempted, 5ms);
   net::io_context context;
   slow.async_next(net::bind_executor(context, [](error_code, std::optional<piece>) {}));
+  context.poll();  // it is read now
   all.toy.time->advance(4ms);
   all.toy.settle(context);  // 44 to 49: its prompt and its first token again, and the second one
   const auto times = slow.request_metrics();

@@ -7,4 +7,5 @@
 #include <cogen/metrics.hpp>
 #include <cogen/model.hpp>
 #include <cogen/policy.hpp>
+#include <cogen/redirect_diagnostics.hpp>
 #include <cogen/version.hpp>

@@ -51,9 +51,13 @@ void run_worker(const std::shared_ptr<const model>& model, const engine_options&
 /// error::operation_in_progress.
 ///
 /// Handlers run on their associated executor, by default the engine's, as if by post. Once the engine has ended, those
-/// without an executor of their own run on net::system_executor. A failed operation that is started without a
-/// completion token throws generation_error from `co_await`, with the sentence of `error()`; other tokens report the
-/// code.
+/// without an executor of their own run on net::system_executor. A failed operation throws generation_error, with the
+/// sentence, from `co_await` without a completion token, use_awaitable, use_future and use_coro. Other tokens report
+/// the code; redirect_diagnostics() adds the sentence to any.
+///
+/// An operation is pending until its handler runs: cancelled before that, it completes with operation_aborted and loses
+/// nothing, also where it was done. On a context that several threads run, cancellation needs a strand, as Asio's slots
+/// do.
 ///
 /// In a child process after fork(), the parent's engines cannot be used: operations fail with error::engine_stopped,
 /// poll_one() throws generation_error, and handlers without an executor of their own run on a thread of the child. The

@@ -23,7 +23,7 @@ enum class logits_of { last, all };
 namespace detail {
 
 /// What a sequence's handle and the engine share.
-class sequence_face {
+class sequence_face : public async::result_owner {
  public:
   using forward_operation = async::operation<logits>;
   using decode_operation = async::operation<sampled_token>;
@@ -31,7 +31,6 @@ class sequence_face {
   using plain_operation = async::operation<>;
   using open_operation = async::operation<sequence>;
 
-  virtual ~sequence_face() = default;
   virtual async::engine_executor executor() const = 0;
   virtual net::any_io_executor default_executor() const = 0;
   virtual void start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens, logits_of which) = 0;
@@ -59,9 +58,8 @@ class sequence_face {
 
 /// What an operation with a state of its own shares with the engine.
 template <class Operation, class... Args>
-class engine_face {
+class engine_face : public async::result_owner {
  public:
-  virtual ~engine_face() = default;
   virtual net::any_io_executor default_executor() const = 0;
   virtual void start(std::shared_ptr<Operation> wait, Args... args) = 0;
   virtual void cancel() noexcept = 0;
@@ -139,8 +137,8 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
   /// Gives up the slot, for example while a tool runs. Completes when the cache is in host memory; at once if nothing
   /// is cached. It also completes if engine_options.swap has no room, or the copy fails: the tokens are then computed
   /// again later. The next operation continues with the same bits, except with swap_format::q8. Signature:
-  /// void(error_code). After cancellation the slot is given up all the same. Works while the engine drains, which does
-  /// not wait for it.
+  /// void(error_code). After cancellation the slot is given up all the same; cancelled when it is done, it reports
+  /// success. Works while the engine drains, which does not wait for it.
   template <net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_suspend(Token&& completion = default_completion_token()) {
     return async::initiate<Token>(completion, this->shared(), &detail::sequence_face::start_suspend,
@@ -153,8 +151,8 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
   /// no snapshots, the file holds tokens alone, and they are computed again, to the same bits. The cache is written bit
   /// by bit; one swapped out with swap_format::q8 as it would be restored, and the file says that it is not exact.
   /// Signature: void(error_code). Fails with the system's error if the file cannot be written. The file replaces `path`
-  /// once it is complete and on the disk; after failure or cancellation the previous file is unchanged. Works while the
-  /// engine drains, which does not wait for it.
+  /// once it is complete and on the disk; after failure or cancellation the previous file is unchanged. Cancelled when
+  /// that is done, it reports success. Works while the engine drains, which does not wait for it.
   template <net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_save(std::filesystem::path path, Token&& completion = default_completion_token()) {
     return async::initiate<Token>(completion, this->shared(), &detail::sequence_face::start_save,

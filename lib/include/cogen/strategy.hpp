@@ -22,9 +22,8 @@ namespace cogen {
 namespace detail {
 
 /// What a strategy's output and the engine share.
-class output_face {
+class output_face : public async::result_owner {
  public:
-  virtual ~output_face() = default;
   virtual net::any_io_executor default_executor() const = 0;
   virtual void start_ready(std::shared_ptr<async::operation<>> wait) = 0;
   virtual void cancel_ready() noexcept = 0;

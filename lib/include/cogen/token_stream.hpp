@@ -43,13 +43,12 @@ struct completion {
 namespace detail {
 
 /// What a stream and the engine share: the part of `token_stream` that is not its handle.
-class stream_face {
+class stream_face : public async::result_owner {
  public:
   using next_operation = async::operation<std::optional<piece>>;
   using complete_operation = async::operation<completion>;
   using progress_operation = async::operation<std::optional<prompt_progress>>;
 
-  virtual ~stream_face() = default;
   virtual async::engine_executor executor() const = 0;
   virtual net::any_io_executor default_executor() const = 0;
   virtual std::shared_ptr<next_operation> last_next() noexcept = 0;  ///< the wait before, given away; may be null

@@ -39,7 +39,8 @@ constexpr const char* feature_names[] = {"step held",
                                          "stopped in a handler",
                                          "went with its executor",
                                          "won by a stream",
-                                         "won by a fork"};
+                                         "won by a fork",
+                                         "lost when ready"};
 
 template <class State, class Event>
 constexpr simulation::impossible never(State at, Event what, const char* why) {

@@ -91,6 +91,7 @@ enum class feature {
   went_with_its_executor,
   won_by_stream,
   won_by_fork,
+  lost_when_ready,
   count
 };
 

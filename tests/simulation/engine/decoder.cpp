@@ -141,6 +141,7 @@ net::awaitable<void> decoder::forward(random& chance) {
   const auto start = [this, which](auto handler) { sequence_->async_forward(fed_, which, std::move(handler)); };
   const auto heard = co_await wait_for<logits>(start);
   stage_.say("{}: hears {}, {} rows", name(), heard.code.message(), heard.value.rows());
+  require(heard.code || !cancelled(), "it was cancelled, and is given what it may lose");
   if (heard.code)
     hear_failure(heard.code, false);
   else
@@ -160,6 +161,7 @@ net::awaitable<void> decoder::decode(random& chance) {
   const auto start = [this, &how](auto handler) { sequence_->async_decode(fed_, how, std::move(handler)); };
   const auto heard = co_await wait_for<sampled_token>(start);
   stage_.say("{}: hears {} {}", name(), heard.code.message(), heard.value.id);
+  require(heard.code || !cancelled(), "it was cancelled, and is given what it may lose");
   if (heard.code) {
     hear_failure(heard.code, !expected);
   } else {
@@ -250,7 +252,7 @@ net::awaitable<void> decoder::open() {
   if (heard.code == net::error::operation_aborted) co_return require(cancelled(), "it was not cancelled");
   if ((heard.code && stage_.is_death(heard.code)) || !sequence_) co_return;
   if (heard.code == error::queue_full) co_return require(stage_.of().max_sequences < 100, "the queue was not full");
-  require(!heard.code, "it could not be opened: " + heard.code.message());
+  require(!heard.code && !cancelled(), "it could not be opened: " + heard.code.message());
   sequence_ = std::move(heard.value);
   held_ = saved_;
   opened_ = true;

@@ -35,6 +35,7 @@ constexpr kind kinds[] = {
     {"decoder", 30, make_decoder},
     {"race of streams", 6, stream_racer},
     {"race of forks", 6, fork_racer},
+    {"race with turns", 6, turn_racer},
 };
 
 /// Who decides what happens next.

@@ -136,11 +136,8 @@ class race_of_forks final : public racer {
     seq.held.history.append_generated(sampled);
   }
 
-  /// A branch that lost may have been given a token in that moment.
   net::awaitable<void> go_on(branch& seq) {
-    const auto tokens = seq.handle.tokens();
-    if (tokens.size() > seq.held.tokens.size()) take(seq, tokens.back(), seq.held.sampled(stage_.spoken(), {}, how_));
-    require(tokens == seq.held.tokens, "a branch holds other tokens than it should");
+    require(seq.handle.tokens() == seq.held.tokens, "a branch holds other tokens than it should");
     seq.left = 1;
     co_await run(seq);
   }
@@ -151,6 +148,71 @@ class race_of_forks final : public racer {
   sampling_params how_;
 };
 
+/// Reads and decodes against turns: a turn that comes first leaves what was generated to the next wait, also where that
+/// was ready.
+class race_with_turns final : public racer {
+ public:
+  race_with_turns(world& stage, std::string name, net::any_io_executor where, random& chance)
+      : racer(stage, std::move(name), std::move(where)),
+        what_(draw_reading(stage, chance)),
+        stream_(stage.running()->generate(what_.asked)),
+        gathers_(chance.chance(20)) {}
+
+ protected:
+  net::awaitable<void> live() override {
+    while (!over_) co_await (gathers_ ? gather() : next());
+  }
+
+ private:
+  net::awaitable<void> next() {
+    const auto first = co_await (stream_.async_next(net::as_tuple(net::use_awaitable)) || turn());
+    if (first.index() == 1) co_return lose_to_turn();
+    const auto& [code, heard] = std::get<0>(first);
+    if (!is_over(code, !heard)) take(heard->tokens);
+  }
+
+  /// Where it fails, what came before can still be read.
+  net::awaitable<void> gather() {
+    const auto first = co_await (stream_.async_complete(net::as_tuple(net::use_awaitable)) || turn());
+    if (first.index() == 1) co_return lose_to_turn();
+    const auto& [code, heard] = std::get<0>(first);
+    gathers_ = false;
+    if (code) co_return;
+    take(heard.tokens);
+    is_over(code, true);
+  }
+
+  void lose_to_turn() const {
+    if (stream_.usage().generated_tokens > static_cast<int>(read_.size()))
+      stage_.seen().visit(feature::lost_when_ready);
+  }
+
+  void take(std::span<const sampled_token> tokens) {
+    for (const auto& each : tokens) {
+      const auto& expected = what_.expected.tokens;
+      require(read_.size() < expected.size() && each.id == expected[read_.size()],
+              fmt::format("token {} is not what it would be alone", read_.size()));
+      read_.push_back(each.id);
+    }
+  }
+
+  bool is_over(error_code code, bool ended) {
+    over_ = ended || code;
+    const bool whole = read_ == what_.expected.tokens;
+    if (code)
+      lose(code, code == what_.expected.code && whole);
+    else
+      require(!ended || whole, "it ended before its time");
+    return over_;
+  }
+
+  const reading what_;
+  token_stream stream_;
+  bool gathers_;
+  std::vector<token> read_;
+  bool over_ = false;
+};
+
 }  // namespace
 
 std::shared_ptr<client> stream_racer(world& stage, std::string name, net::any_io_executor where, random& chance) {
@@ -159,6 +221,10 @@ std::shared_ptr<client> stream_racer(world& stage, std::string name, net::any_io
 
 std::shared_ptr<client> fork_racer(world& stage, std::string name, net::any_io_executor where, random& chance) {
   return std::make_shared<race_of_forks>(stage, std::move(name), std::move(where), chance);
+}
+
+std::shared_ptr<client> turn_racer(world& stage, std::string name, net::any_io_executor where, random& chance) {
+  return std::make_shared<race_with_turns>(stage, std::move(name), std::move(where), chance);
 }
 
 }  // namespace cogen::engine_simulation

@@ -10,4 +10,7 @@ std::shared_ptr<client> stream_racer(world& stage, std::string name, net::any_io
 /// The first of three branches of one sequence that has decoded enough wins; the others can still go on.
 std::shared_ptr<client> fork_racer(world& stage, std::string name, net::any_io_executor where, random& chance);
 
+/// Waits for a turn and for what is generated at once, again and again.
+std::shared_ptr<client> turn_racer(world& stage, std::string name, net::any_io_executor where, random& chance);
+
 }  // namespace cogen::engine_simulation

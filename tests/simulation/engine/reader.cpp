@@ -70,6 +70,7 @@ net::awaitable<void> reader::next(random& chance, std::optional<clock::duration>
   const bool leaves = chance.chance(2);
   limit_ = limit ? std::optional(stage_.now() + *limit) : std::nullopt;
   waited_at_ = at();
+  beside_second_ = seconds_ > 0;
   const auto start = [this, limit](auto handler) {
     if (limit)
       stream_->async_next_for(*limit, std::move(handler));
@@ -88,6 +89,7 @@ net::awaitable<void> reader::complete(random& chance) {
   stage_.say("{}: complete", name());
   const bool leaves = chance.chance(5);
   gathered_ = true;
+  beside_second_ = seconds_ > 0;
   const auto start = [this](auto handler) { stream_->async_complete(std::move(handler)); };
   const auto heard = co_await wait_for<completion>(start);
   hear(heard.code, heard.value);
@@ -174,6 +176,7 @@ void reader::hear(error_code code, const std::optional<piece>& heard) {
     heard_end_ = true;
     return hear_failure(code);
   }
+  require(!cancelled() || seconds_ > 0, "it was cancelled, and is given what it may lose");
   if (heard) return take(heard->tokens);
   heard_end_ = true;
   if (stream_) hear_end(*stream_->finish(), stream_->usage());
@@ -183,6 +186,7 @@ void reader::hear(error_code code, const completion& heard) {
   stage_.say("{}: hears {}, {} tokens, {}", name(), code.message(), heard.tokens.size(), to_string(heard.reason));
   if (is_excused(code)) return;
   if (code) return hear_failure(code);  // what came before is still there to be read
+  require(!cancelled(type::terminal), "it was cancelled, and is given what it may lose");
   take(heard.tokens);
   const bool part = heard.reason == finish_reason::aborted && (cancelled(type::partial) || cancelled(type::total));
   if (part) stage_.seen().visit(feature::part_of_a_completion);
@@ -196,6 +200,7 @@ void reader::hear(error_code code, const std::optional<prompt_progress>& heard) 
   stage_.say("{}: hears {}, {} tokens of its prompt are read", name(), code.message(), heard ? heard->processed : -1);
   if (is_excused(code)) return;
   if (code) return hear_failure(code);  // what came before is still there to be read
+  require(!cancelled(), "it was cancelled, and is given what it may lose");
   const int total = static_cast<int>(what_.parts.prompt.size());
   if (!heard) {
     const bool all = progress_ && progress_->processed == total;
@@ -271,7 +276,7 @@ bool reader::is_excused(error_code code) const {
   }
   if (code != error::operation_in_progress) return false;
   stage_.seen().visit(feature::in_progress);
-  require(seconds_ > 0, "another operation was not pending");
+  require(seconds_ > 0 || beside_second_, "another operation was not pending");
   return true;
 }
 

@@ -48,6 +48,7 @@ class reader final : public client {
   const std::uint64_t born_;
   stream_at waited_at_ = stream_at::queued;  // when the last wait with a limit began
   int seconds_ = 0;                          // second operations that are pending
+  bool beside_second_ = false;               // when the own operation began
   bool gathered_ = false;
   bool stop_asked_ = false;
   bool heard_end_ = false;

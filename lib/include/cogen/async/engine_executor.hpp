@@ -1,16 +1,23 @@
 #pragma once
 
+#include <cogen/async/start_coro.hpp>
 #include <cogen/error.hpp>
 #include <cogen/net.hpp>
 
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_executor.hpp>
 #include <boost/asio/associator.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/execution.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/use_future.hpp>
 
 #include <concepts>
 #include <exception>
@@ -47,35 +54,82 @@ template <class Handler, class... Results>
 concept takes_diagnostics =
     requires { typename Handler::takes_diagnostics; } && std::invocable<Handler, diagnostics, Results...>;
 
-/// Calls `handler` with `Form::of(diagnostics)` instead of diagnostics. Its associated executor, allocator and
-/// cancellation slot are those of `handler`.
+/// Has `form` call `handler` with diagnostics and results. Its associated executor, allocator and cancellation slot are
+/// those of `handler`.
 template <class Handler, class Form>
 class adapted_handler {
  public:
   using takes_diagnostics = void;
 
-  explicit adapted_handler(Handler handler) : handler_(std::move(handler)) {}  ///< takes over the handler
-  const Handler& get() const noexcept { return handler_; }                     ///< the handler
+  /// Takes over the handler.
+  explicit adapted_handler(Handler handler, Form form = {}) : handler_(std::move(handler)), form_(form) {}
+  const Handler& get() const noexcept { return handler_; }  ///< the handler
 
   /// Calls the handler.
   template <class... Results>
   void operator()(const diagnostics& why, Results&&... results) {
-    std::move(handler_)(Form::of(why), std::forward<Results>(results)...);
+    form_(std::move(handler_), why, std::forward<Results>(results)...);
   }
 
  private:
   Handler handler_;
+  [[no_unique_address]] Form form_;
 };
 
-/// The form of handlers for void(error_code, Results...).
+/// The form of handlers for void(error_code, Results...): the code alone.
 struct as_code {
-  static const error_code& of(const diagnostics& why) noexcept { return why.code(); }  ///< the code alone
+  /// Calls the handler.
+  template <class Handler, class... Results>
+  void operator()(Handler&& handler, const diagnostics& why, Results&&... results) const {
+    std::forward<Handler>(handler)(why.code(), std::forward<Results>(results)...);
+  }
 };
 
 /// The form of handlers for void(std::exception_ptr, Results...).
 struct as_exception {
   /// A generation_error, or std::bad_alloc if there is no memory for it. Null if nothing failed.
   static std::exception_ptr of(const diagnostics& why) noexcept;
+
+  /// Calls the handler.
+  template <class Handler, class... Results>
+  void operator()(Handler&& handler, const diagnostics& why, Results&&... results) const {
+    std::forward<Handler>(handler)(of(why), std::forward<Results>(results)...);
+  }
+};
+
+/// Starts what `initiation` starts, for a handler that `form` calls. Has the executor of `initiation`.
+template <class Initiation, class Form>
+class adapted_initiation {
+ public:
+  using executor_type = net::associated_executor_t<Initiation>;
+
+  /// Takes over the initiation.
+  explicit adapted_initiation(Initiation initiation, Form form = {})
+      : initiation_(std::move(initiation)), form_(form) {}
+
+  executor_type get_executor() const noexcept { return net::get_associated_executor(initiation_); }  ///< its executor
+
+  /// Starts it.
+  template <class Handler, class... Args>
+  void operator()(Handler&& handler, Args&&... args) && {
+    std::move(initiation_)(adapted(std::forward<Handler>(handler)), std::forward<Args>(args)...);
+  }
+
+  /// Starts a copy of it.
+  template <class Handler, class... Args>
+  void operator()(Handler&& handler, Args&&... args) const& {
+    auto copy = initiation_;
+    std::move(copy)(adapted(std::forward<Handler>(handler)), std::forward<Args>(args)...);
+  }
+
+ private:
+  template <class Handler>
+  auto adapted(Handler&& handler) const {
+    return adapted_handler<std::decay_t<Handler>, Form>(std::forward<Handler>(handler), form_);
+  }
+
+  Initiation initiation_;
+  [[no_unique_address]] Form form_;
 };
 
 /// The completion token of an operation that is started without one: as net::deferred, but `co_await` throws
@@ -85,6 +139,32 @@ struct as_exception {
 struct throwing_t {};
 
 inline constexpr throwing_t throwing;
+
+/// Whether the token throws the error of void(error_code, Results...), and gives the results alone.
+template <class Token>
+struct throws_error : std::false_type {};
+template <class Executor>
+struct throws_error<net::use_awaitable_t<Executor>> : std::true_type {};
+template <class Allocator>
+struct throws_error<net::use_future_t<Allocator>> : std::true_type {};
+template <class Allocator>
+struct throws_error<net::experimental::use_coro_t<Allocator>> : std::true_type {};
+template <class Token, class Executor>
+struct throws_error<net::executor_binder<Token, Executor>> : throws_error<Token> {};
+template <class Token, class Allocator>
+struct throws_error<net::allocator_binder<Token, Allocator>> : throws_error<Token> {};
+template <class Token, class Slot>
+struct throws_error<net::cancellation_slot_binder<Token, Slot>> : throws_error<Token> {};
+
+/// Where the handlers of an operation run that have no executor of their own. Its default token is that of the
+/// operation.
+class fallback_executor : public net::any_io_executor {
+ public:
+  using default_completion_token_type = throwing_t;
+
+  /// The same executor.
+  explicit fallback_executor(net::any_io_executor executor) noexcept : any_io_executor(std::move(executor)) {}
+};
 
 /// Runs handlers between decode steps, on the thread that drives the engine. They must not block. It may be used after
 /// the engine is gone; then it discards handlers. Thread-safe.
@@ -156,13 +236,9 @@ class boost::asio::async_result<cogen::async::throwing_t, void(cogen::error_code
  public:
   template <class Initiation, class... Args>
   static auto initiate(Initiation&& initiation, cogen::async::throwing_t, Args&&... args) {
+    using adapted = cogen::async::adapted_initiation<std::decay_t<Initiation>, cogen::async::as_exception>;
     return async_initiate<const deferred_t, void(std::exception_ptr, Results...)>(
-        [initiation = std::forward<Initiation>(initiation)]<class Handler, class... Passed>(
-            Handler&& handler, Passed&&... passed) mutable {
-          using adapted = cogen::async::adapted_handler<std::decay_t<Handler>, cogen::async::as_exception>;
-          std::move(initiation)(adapted(std::forward<Handler>(handler)), std::forward<Passed>(passed)...);
-        },
-        deferred, std::forward<Args>(args)...);
+        adapted(std::forward<Initiation>(initiation)), deferred, std::forward<Args>(args)...);
   }
 };
 /// @endcond

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/async/engine_executor.hpp>
+#include <cogen/async/start_coro.hpp>
 #include <cogen/error.hpp>
 #include <cogen/net.hpp>
 
@@ -27,7 +28,18 @@
 
 namespace cogen::async {
 
+class pending_operation;
 class pending_operations;
+
+/// Keeps what an operation hands over until its handler runs, so that a cancellation before that loses nothing.
+class result_owner {
+ public:
+  virtual ~result_owner() = default;
+  /// The handler of `called` runs now: sets its result, unless it has one, and gives up the operation.
+  virtual void settle(pending_operation& called) noexcept = 0;
+  /// The handler of `dropped` will never run.
+  virtual void drop(pending_operation& /*dropped*/) noexcept {}
+};
 
 /// An operation that waits on behalf of a handler of some execution context, with which it is registered.
 class pending_operation : public std::enable_shared_from_this<pending_operation> {
@@ -44,12 +56,19 @@ class pending_operation : public std::enable_shared_from_this<pending_operation>
   virtual void call(std::shared_ptr<pending_operation> self) = 0;
   /// Posts the handler of a completed operation. Returns false, and changes nothing, if there is no memory for that.
   bool post_again() noexcept;
-  std::shared_ptr<pending_operation> next;  ///< links operations that still have to be posted
+  /// Marks it as completed: its handler is posted, or soon will be. Returns whether it was before. Under its owner's
+  /// lock, as completed().
+  bool complete() noexcept;
+  bool completed() const noexcept { return completed_; }  ///< see complete()
+  std::shared_ptr<pending_operation> next;                ///< links operations that still have to be posted
 
  protected:
   explicit pending_operation(const net::any_io_executor& executor);  ///< belongs to the executor's context
   void add_to_registry();                                            ///< its context then drops it when it ends
   bool is_of_context(const net::any_io_executor& executor) const;    ///< whether it belongs to the executor's context
+
+  std::shared_ptr<result_owner> owner_;  ///< while it waits; null: the result is set when it is completed
+  bool completed_ = false;
 
  private:
   const net::execution_context* const context_;
@@ -63,8 +82,9 @@ class pending_operation : public std::enable_shared_from_this<pending_operation>
 /// The handler runs on its associated executor as if by post, never inside the call that completes it. The wait holds
 /// outstanding work on that executor. If its context is destroyed first, the handler is destroyed without being called.
 ///
-/// States: waiting -> completed (set_result()) -> posted (post_again()) -> called (spent) -> waiting (make() reuses
-/// it); from any of them -> dropped (the context is gone).
+/// States: waiting -> completed (complete()) -> posted (post_again()) -> called (spent) -> waiting (make() reuses it);
+/// from any of them -> dropped (the context is gone). Until it is called, its owner may still change the result, under
+/// the owner's lock; what is called asks the owner for it.
 template <class... Results>
 class operation final : public pending_operation {
  public:
@@ -72,6 +92,7 @@ class operation final : public pending_operation {
   /// it is not referenced elsewhere and has the same context.
   template <class Handler, class Cancel>
   static std::shared_ptr<operation> make(Handler handler, const net::any_io_executor& fallback, Cancel cancel,
+                                         std::shared_ptr<result_owner> owner = nullptr,
                                          std::shared_ptr<operation> spent = nullptr) {
     auto slot = net::get_associated_cancellation_slot(handler);
     const net::any_io_executor executor = net::get_associated_executor(handler, fallback);
@@ -79,6 +100,7 @@ class operation final : public pending_operation {
     auto made = again ? std::move(spent) : std::make_shared<operation>(executor);
     if (!again) made->add_to_registry();
     made->wait_.emplace(executor, for_diagnostics(std::move(handler)));
+    made->owner_ = std::move(owner);
     if (slot.is_connected()) {
       slot.assign([weak = std::weak_ptr(made), cancel = std::move(cancel)](net::cancellation_type type) {
         if (auto self = weak.lock()) cancel(type, self);
@@ -90,7 +112,7 @@ class operation final : public pending_operation {
 
   explicit operation(const net::any_io_executor& executor) : pending_operation(executor) {}  ///< call make() instead
 
-  /// Takes the result. `post_again()` then posts the handler.
+  /// Takes the result, or another one. `post_again()` posts the handler.
   template <class... Values>
   void set_result(diagnostics why, Values&&... results) noexcept {
     result_.emplace(std::move(why), std::forward<Values>(results)...);
@@ -101,6 +123,8 @@ class operation final : public pending_operation {
   void call(std::shared_ptr<pending_operation> self) override {
     if (slot_) slot_->clear();
     slot_.reset();
+    if (const auto owner = std::move(owner_)) owner->settle(*this);
+    completed_ = false;
     auto wait = std::move(*wait_);
     wait_.reset();
     auto result = std::move(*result_);
@@ -115,6 +139,7 @@ class operation final : public pending_operation {
   void drop() noexcept override {
     dropped_.store(true);
     slot_.reset();
+    if (const auto owner = std::move(owner_)) owner->drop(*this);
     auto gone = std::move(wait_);
     wait_.reset();
   }
@@ -161,31 +186,72 @@ class operation final : public pending_operation {
 template <class Shared, class Operation>
 concept keeps_last = requires(Shared& shared, std::shared_ptr<Operation>& last) { last = shared.last_next(); };
 
-/// Starts an operation with the signature `void(error_code, Results...)` on `shared`, which an engine and a handle
-/// share: calls its member `start` with a wait and `args`. Cancellation calls its member `cancel`, with the wait and
-/// the cancellation type if it takes them.
+/// Starts an operation on `shared`, which an engine and a handle share: calls its member `start` with a wait and the
+/// arguments. Cancellation calls its member `cancel`, with the wait and the cancellation type if it takes them. Its
+/// executor is that of handlers without an own one; tokens that need a timer make it there.
+template <class Shared, class Start, class Cancel, class... Results>
+class initiation {
+ public:
+  using executor_type = fallback_executor;
+
+  /// See initiate().
+  initiation(std::shared_ptr<Shared> shared, Start start, Cancel cancel)
+      : shared_(std::move(shared)), start_(start), cancel_(cancel) {}
+
+  executor_type get_executor() const noexcept { return executor_type(shared_->default_executor()); }  ///< the fallback
+
+  /// Starts it. By value: the handler may run, and end the coroutine that holds this and the arguments, before start()
+  /// returns.
+  template <class Handler, class... Args>
+  void operator()(Handler handler, Args... args) const {
+    using waiting = operation<Results...>;
+    const auto shared = shared_;
+    const auto start = start_;
+    std::shared_ptr<waiting> spent;
+    if constexpr (keeps_last<Shared, waiting>) spent = shared->last_next();
+    auto wait = waiting::make(std::move(handler), shared->default_executor(), cancellation(shared, cancel_), shared,
+                              std::move(spent));
+    (*shared.*start)(std::move(wait), std::move(args)...);
+  }
+
+ private:
+  static auto cancellation(std::weak_ptr<Shared> weak, Cancel cancel) {
+    return [weak = std::move(weak), cancel](net::cancellation_type type, const auto& wait) {
+      const auto shared = weak.lock();
+      if (!shared) return;
+      if constexpr (std::is_invocable_v<Cancel, Shared&, const operation<Results...>&, net::cancellation_type>)
+        (*shared.*cancel)(*wait, type);
+      else if constexpr (std::is_invocable_v<Cancel, Shared&, const operation<Results...>&>)
+        (*shared.*cancel)(*wait);
+      else
+        (*shared.*cancel)();
+    };
+  }
+
+  std::shared_ptr<Shared> shared_;
+  Start start_;
+  Cancel cancel_;
+};
+
+/// What a coroutine gets of an operation with at most one result.
+template <class... Results>
+using result_of = std::tuple_element_t<0, std::tuple<Results..., void>>;
+
+/// Starts an operation with the signature `void(error_code, Results...)`, as an `initiation` does. Tokens that throw
+/// the error throw generation_error, with the sentence.
 template <class Token, class... Results, class Shared, class Start, class Cancel, class... Args>
 auto initiate(Token& token, std::shared_ptr<Shared> shared, Start start, Cancel cancel, Args... args) {
-  // By value: the handler may run, and end the coroutine that holds the arguments, before this returns.
-  return net::async_initiate<Token, void(error_code, Results...)>(
-      [start, cancel](auto handler, std::shared_ptr<Shared> to, Args... passed) {
-        using waiting = operation<Results...>;
-        auto cancel_wait = [weak = std::weak_ptr(to), cancel](net::cancellation_type type, const auto& wait) {
-          const auto from = weak.lock();
-          if (!from) return;
-          if constexpr (std::is_invocable_v<Cancel, Shared&, const waiting&, net::cancellation_type>)
-            (*from.*cancel)(*wait, type);
-          else if constexpr (std::is_invocable_v<Cancel, Shared&, const waiting&>)
-            (*from.*cancel)(*wait);
-          else
-            (*from.*cancel)();
-        };
-        std::shared_ptr<waiting> spent;
-        if constexpr (keeps_last<Shared, waiting>) spent = to->last_next();
-        auto wait = waiting::make(std::move(handler), to->default_executor(), std::move(cancel_wait), std::move(spent));
-        (*to.*start)(std::move(wait), std::move(passed)...);
-      },
-      token, std::move(shared), std::move(args)...);
+  using starting = initiation<Shared, Start, Cancel, Results...>;
+  starting begin(std::move(shared), start, cancel);
+  using token_type = std::remove_cvref_t<Token>;
+  if constexpr (loses_results_of_coro && is_use_coro<token_type>::value)
+    return start_coro<result_of<Results...>, Results...>(adapted_initiation<starting, as_exception>(std::move(begin)),
+                                                         token.get_allocator(), std::move(args)...);
+  else if constexpr (throws_error<token_type>::value)
+    return net::async_initiate<Token, void(std::exception_ptr, Results...)>(
+        adapted_initiation<starting, as_exception>(std::move(begin)), token, std::move(args)...);
+  else
+    return net::async_initiate<Token, void(error_code, Results...)>(std::move(begin), token, std::move(args)...);
 }
 
 /// What handles have in common: a share of the engine's state, which they abort when they are destroyed or replaced.
