@@ -107,7 +107,9 @@ std::int64_t config_fields::integer(std::string_view key, integer_range range) c
 }
 
 std::int64_t config_fields::integer(std::string_view key, integer_range range, std::int64_t fallback) const {
-  return has(key) ? integer(key, range) : fallback;
+  if (has(key)) return integer(key, range);
+  if (fallback < range.lowest || fallback > range.highest) refuse_value(*values_, key, bounds(range));
+  return fallback;
 }
 
 double config_fields::real(std::string_view key, real_range range) const {
@@ -117,7 +119,9 @@ double config_fields::real(std::string_view key, real_range range) const {
 }
 
 double config_fields::real(std::string_view key, real_range range, double fallback) const {
-  return has(key) ? real(key, range) : fallback;
+  if (has(key)) return real(key, range);
+  if (!(fallback >= range.lowest && fallback <= range.highest)) refuse_value(*values_, key, bounds(range));
+  return fallback;
 }
 
 bool config_fields::boolean(std::string_view key, bool fallback) const {

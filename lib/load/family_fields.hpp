@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -30,10 +31,29 @@ struct gguf_traits {
   bool interleaved = false;            // rows of queries and keys that rotate together stand side by side
 };
 
+/// Sizes of a model whose file gives none. 0: it must.
+struct default_sizes {
+  std::int64_t vocabulary = 0;
+  std::int64_t hidden = 0;
+  std::int64_t layers = 0;
+  std::int64_t heads = 0;
+  std::int64_t intermediate = 0;
+};
+
+/// Special tokens of a model whose file names none. -1: it has none.
+struct default_tokens {
+  std::int64_t bos = -1;
+  std::int64_t pad = -1;
+  std::int64_t eos = -1;
+  std::array<std::int64_t, 2> other_eos = {-1, -1};
+};
+
 /// How one family's config.json is read: its own names, and what its configuration class in Transformers takes for a
 /// key that is left out.
 struct family_fields {
   std::string_view family = "";
+  default_sizes sizes = {};
+  default_tokens tokens = {};
   gguf_traits gguf = {};
   key_names keys = {};
   std::int64_t kv_heads = 0;  // 0: as many as heads
@@ -45,8 +65,10 @@ struct family_fields {
   double rope_theta = 10000;
   double partial_rotary = 1;              // fraction of a head that is rotated
   std::string_view rope_parameters = "";  // JSON, if "rope_parameters" and "rope_scaling" are left out
+  std::int64_t original_positions = 0;    // before scaling, if the file does not say; 0: max_positions
   std::int64_t intermediate_factor = 0;   // of hidden, if the inner width is not given; 0: it must be
   std::string_view activation = "silu";
+  bool attention_bias = false;
   bool tie_embeddings = false;
   bool rotary = true;                     // positions are encoded by rotations
   std::int64_t decoder_start_token = -1;  // -1: no encoder

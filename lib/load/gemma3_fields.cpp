@@ -30,9 +30,9 @@ std::vector<bool> slides_by_type(const config_fields& fields, const model_config
   return slides;
 }
 
-std::vector<bool> read_slides(const config_fields& fields, const model_config& config) {
+std::vector<bool> read_slides(const config_fields& fields, const model_config& config, std::int64_t pattern) {
   if (!config.layer_types.empty()) return slides_by_type(fields, config);
-  return slides_by_pattern(fields.integer("sliding_window_pattern", patterns, 6), config.layers);
+  return slides_by_pattern(fields.integer("sliding_window_pattern", patterns, pattern), config.layers);
 }
 
 // Today's spelling has an object for each type of layer; published checkpoints say rope_local_base_freq.
@@ -54,10 +54,10 @@ void check_window(const config_fields& fields, const model_config& config, const
 
 }  // namespace
 
-gemma3_fields read_gemma3_fields(const config_fields& fields, const model_config& config) {
+gemma3_fields read_gemma3_fields(const config_fields& fields, const model_config& config, std::int64_t pattern) {
   gemma3_fields gemma;
   gemma.causal = !fields.boolean("use_bidirectional_attention", false);
-  gemma.slides = read_slides(fields, config);
+  gemma.slides = read_slides(fields, config, pattern);
   gemma.local = read_local(fields, config);
   gemma.query_scalar = fields.real("query_pre_attn_scalar", query_scalars, 256);
   gemma.logit_cap = fields.has("final_logit_softcapping") ? fields.real("final_logit_softcapping", caps) : 0;

@@ -4,6 +4,7 @@
 
 #include <cogen/load/model_config.hpp>
 
+#include <cstdint>
 #include <vector>
 
 namespace cogen::load {
@@ -17,7 +18,7 @@ struct gemma3_fields {
   bool causal = true;       // if not, it embeds, and half of the window lies on either side of a token
 };
 
-/// Throws load_error.
-gemma3_fields read_gemma3_fields(const config_fields& fields, const model_config& config);
+/// Every `pattern`-th layer has no window if the file says nothing of that. Throws load_error.
+gemma3_fields read_gemma3_fields(const config_fields& fields, const model_config& config, std::int64_t pattern = 6);
 
 }  // namespace cogen::load

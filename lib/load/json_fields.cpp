@@ -99,13 +99,37 @@ boost::json::value parsed_object(std::string_view text, std::string_view name) {
   return root;
 }
 
-/// Keys that published files write otherwise.
+/// Keys that files write otherwise: as published, or by the name that most families share.
 struct other_spelling {
   std::string_view key;
-  std::string_view published;
+  std::string_view other;
+  std::string_view family = "";  // empty: any
 };
-constexpr std::array other_spellings{other_spelling{"hidden_size", "n_embed"},
-                                     other_spelling{"n_head", "num_attention_heads"}};
+constexpr std::array other_spellings{
+    other_spelling{"attention_head_dim", "head_dim"},
+    other_spelling{"conv_kernel", "mamba_d_conv"},
+    other_spelling{"d_kv", "head_dim"},
+    other_spelling{"d_model", "hidden_size"},
+    other_spelling{"encoder_attention_heads", "num_attention_heads"},
+    other_spelling{"encoder_layers", "num_hidden_layers"},
+    other_spelling{"hidden_size", "n_embed"},
+    other_spelling{"layer_types", "layers_block_type"},
+    other_spelling{"layers_block_type", "layer_types"},
+    other_spelling{"n_embd", "hidden_size"},
+    other_spelling{"n_groups", "mamba_n_groups"},
+    other_spelling{"n_head", "num_attention_heads"},
+    other_spelling{"n_heads", "num_attention_heads"},
+    other_spelling{"n_layer", "num_hidden_layers"},
+    other_spelling{"n_layers", "num_hidden_layers"},
+    other_spelling{"n_positions", "max_position_embeddings"},
+    other_spelling{"num_heads", "num_attention_heads"},
+    other_spelling{"num_layers", "num_hidden_layers"},
+    other_spelling{"num_nextn_predict_layers", "num_mtp_layers"},
+    other_spelling{"partial_rotary_factor", "rotary_pct"},
+    other_spelling{"qk_rope_head_dim", "head_dim", "glm4_moe_lite"},
+    other_spelling{"rope_theta", "rotary_emb_base"},
+    other_spelling{"use_conv_bias", "mamba_conv_bias"},
+};
 
 class json_lookup final : public config_fields::lookup {
  public:
@@ -157,14 +181,18 @@ class json_lookup final : public config_fields::lookup {
     owner["rope_parameters"] = json::parse(missing, "rope_parameters");
   }
 
-  bool is_wrapped(std::string_view key) const { return key != "model_type" && at_either(text_key(key)); }
+  // Whether embeddings are tied is said of the whole model.
+  bool is_wrapped(std::string_view key) const {
+    return key != "model_type" && key != "tie_word_embeddings" && at_either(text_key(key));
+  }
 
   std::optional<json::field> at(std::string_view key) const { return at_either(is_wrapped(key) ? text_key(key) : key); }
 
   std::optional<json::field> at_either(std::string_view key) const {
     auto found = at_exactly(key);
     for (const auto& other : other_spellings)
-      if (!found && key == other.key) found = at_exactly(other.published);
+      if (!found && key == other.key && (other.family.empty() || other.family == family()))
+        found = at_exactly(other.other);
     return found;
   }
 

@@ -53,6 +53,7 @@ struct mamba2_key_names {
   std::string_view heads, head_width, groups;
   mamba_names others;
   mamba2_fields defaults;
+  std::int64_t channels = 0;  // of a file that does not give them; 0: as many as it expands to
 };
 
 constexpr mamba2_key_names mamba2_keys{
@@ -68,6 +69,13 @@ constexpr mamba2_key_names granite_keys{
     .groups = "mamba_n_groups",
     .others = jamba_mixer_keys,
     .defaults = {.heads = 128, .head_width = 0, .groups = 1, .state = 256, .convolution = 4}};
+
+constexpr mamba2_key_names falcon_keys{.heads = granite_keys.heads,
+                                       .head_width = granite_keys.head_width,
+                                       .groups = granite_keys.groups,
+                                       .others = granite_keys.others,
+                                       .defaults = granite_keys.defaults,
+                                       .channels = 1024};
 
 constexpr mamba2_key_names nemotron_keys{
     .heads = "mamba_num_heads",
@@ -104,9 +112,17 @@ std::int64_t head_width(const config_fields& fields, const mamba2_key_names& key
 void check_channels(const config_fields& fields, const mamba2_key_names& keys, std::int64_t inner,
                     const mamba2_fields& read) {
   if (read.heads * read.head_width == inner) return;
-  const auto channels = fields.has("mamba_d_ssm") ? "mamba_d_ssm" : fmt::format("hidden_size * {}", keys.others.expand);
+  const bool is_given = fields.has("mamba_d_ssm") || keys.channels != 0;
+  const auto channels = is_given ? "mamba_d_ssm" : fmt::format("hidden_size * {}", keys.others.expand);
   fields.refuse(keys.heads,
                 fmt::format("times {} = {} it must be {} = {}", keys.head_width, read.head_width, channels, inner));
+}
+
+std::int64_t channels(const config_fields& fields, const mamba2_key_names& keys, const model_config& config) {
+  constexpr std::string_view key = "mamba_d_ssm";
+  if (fields.has(key)) return fields.integer(key, inner_widths);
+  if (keys.channels != 0 && !fields.is_null(key)) return keys.channels;
+  return expanded(fields, keys.others.expand, config.hidden);
 }
 
 void read_head_width(const config_fields& fields, const mamba2_key_names& keys, const model_config& config,
@@ -115,8 +131,7 @@ void read_head_width(const config_fields& fields, const mamba2_key_names& keys, 
     made.head_width = fields.integer(keys.head_width, inner_widths, keys.defaults.head_width);
     return;
   }
-  const auto inner = fields.has("mamba_d_ssm") ? fields.integer("mamba_d_ssm", inner_widths)
-                                               : expanded(fields, keys.others.expand, config.hidden);
+  const auto inner = channels(fields, keys, config);
   made.head_width = head_width(fields, keys, inner, made.heads);
   check_channels(fields, keys, inner, made);
 }
@@ -160,6 +175,10 @@ mamba2_fields read_granite_mamba2_fields(const config_fields& fields, const mode
   return read(fields, granite_keys, config);
 }
 
+mamba2_fields read_falcon_mamba2_fields(const config_fields& fields, const model_config& config) {
+  return read(fields, falcon_keys, config);
+}
+
 mamba2_fields read_nemotron_mamba2_fields(const config_fields& fields, const model_config& config) {
   return read(fields, nemotron_keys, config);
 }
@@ -176,7 +195,7 @@ jamba_fields read_jamba_fields(const config_fields& fields, const model_config& 
   jamba.expert_period = fields.integer("expert_layer_period", periods, 2);
   jamba.expert_offset = offset_within(fields, "expert_layer_offset", jamba.expert_period, 1);
   jamba.experts = fields.integer(experts_key(fields), expert_counts, 16);
-  jamba.experts_per_token = fields.integer("num_experts_per_tok", {1, jamba.experts}, 2);
+  if (jamba.experts > 1) jamba.experts_per_token = fields.integer("num_experts_per_tok", {1, jamba.experts}, 2);
   return jamba;
 }
 

@@ -35,8 +35,11 @@ struct mamba2_fields {
 /// A Mamba-2's. Throws load_error.
 mamba2_fields read_mamba2_fields(const config_fields& fields, const model_config& config);
 
-/// Those of a hybrid Granite, or of a Falcon-H1, which may have "mamba_d_ssm" channels. Throws load_error.
+/// Those of a hybrid Granite. Throws load_error.
 mamba2_fields read_granite_mamba2_fields(const config_fields& fields, const model_config& config);
+
+/// Those of a Falcon-H1, whose channels do not depend on the hidden size. Throws load_error.
+mamba2_fields read_falcon_mamba2_fields(const config_fields& fields, const model_config& config);
 
 /// Those of a Nemotron-H, whose channels do not depend on the hidden size. Throws load_error.
 mamba2_fields read_nemotron_mamba2_fields(const config_fields& fields, const model_config& config);
@@ -53,7 +56,7 @@ struct jamba_fields {
   std::int64_t expert_period = 0;
   std::int64_t expert_offset = 0;
   std::int64_t experts = 0;
-  std::int64_t experts_per_token = 0;  // at most experts
+  std::int64_t experts_per_token = 1;  // at most experts
 };
 
 /// A Jamba's (Lieber et al., arXiv:2403.19887). Throws load_error.

@@ -19,12 +19,16 @@ constexpr integer_range vocabularies{1, 1 << 24};
 constexpr integer_range any_integer{std::numeric_limits<std::int64_t>::min()};
 constexpr real_range epsilons{1e-30, 1};
 
-std::int64_t read_vocabulary(const config_fields& fields, const key_names& keys) {
+std::int64_t read_size(const config_fields& fields, std::string_view key, integer_range range, std::int64_t fallback) {
+  return fallback == 0 ? fields.integer(key, range) : fields.integer(key, range, fallback);
+}
+
+std::int64_t read_vocabulary(const config_fields& fields, const key_names& keys, std::int64_t fallback) {
   if (fields.is_gguf() && !fields.has(keys.vocabulary)) {
     const auto tokens = static_cast<std::int64_t>(fields.size("tokenizer.ggml.tokens"));
     if (tokens > 0) return tokens;
   }
-  return fields.integer(keys.vocabulary, vocabularies);
+  return read_size(fields, keys.vocabulary, vocabularies, fallback);
 }
 
 // Zero where the models have no such field. Of a list with a number for each layer, the largest.
@@ -32,7 +36,7 @@ std::int64_t read_intermediate(const config_fields& fields, std::string_view key
                                std::int64_t hidden) {
   if (key.empty()) return 0;
   if (fields.size(key) > 1) return std::ranges::max(fields.integers(key, inner_widths));
-  if (family.intermediate_factor == 0) return fields.integer(key, inner_widths);
+  if (family.intermediate_factor == 0) return read_size(fields, key, inner_widths, family.sizes.intermediate);
   return fields.integer(key, inner_widths, family.intermediate_factor * hidden);
 }
 
@@ -53,8 +57,8 @@ std::int64_t read_head_dim(const config_fields& fields, const key_names& keys, c
                            const model_config& config) {
   const bool is_given = !keys.head_dim.empty() && fields.has(keys.head_dim);
   if (is_given) return fields.integer(keys.head_dim, head_sizes);
-  if (family.head_dim != 0) return family.head_dim;
   const auto width = family.head_dim_factor * config.hidden;
+  if (family.head_dim != 0) return fields.is_null(keys.head_dim) ? width / config.heads : family.head_dim;
   if (width % config.heads != 0) {
     fields.refuse(keys.heads, fmt::format("{} = {} must be a multiple of it{}", keys.hidden, config.hidden,
                                           keys.head_dim.empty() ? "" : fmt::format(", or {} be given", keys.head_dim)));
@@ -64,7 +68,7 @@ std::int64_t read_head_dim(const config_fields& fields, const key_names& keys, c
 
 void read_heads(const config_fields& fields, const key_names& keys, const family_fields& family, model_config& config) {
   if (keys.heads.empty()) return;
-  config.heads = fields.integer(keys.heads, head_counts);
+  config.heads = read_size(fields, keys.heads, head_counts, family.sizes.heads);
   config.kv_heads = read_kv_heads(fields, keys.kv_heads, family.kv_heads, config.heads);
   if (config.heads % config.kv_heads != 0) {
     fields.refuse(keys.kv_heads, fmt::format("{} = {} must be a multiple of it", keys.heads, config.heads));
@@ -81,18 +85,18 @@ std::optional<std::int64_t> read_window(const config_fields& fields, std::string
 }
 
 // Files that name what each layer is need not count them.
-std::int64_t read_layers(const config_fields& fields, const key_names& keys) {
+std::int64_t read_layers(const config_fields& fields, const key_names& keys, std::int64_t fallback) {
   const bool is_other = !keys.layers_otherwise.empty() && !fields.has(keys.layers);
   const auto key = is_other ? keys.layers_otherwise : keys.layers;
-  const auto named = static_cast<std::int64_t>(fields.size("layers_block_type"));
-  if (named == 0) return fields.integer(key, layer_counts);
-  return fields.integer(key, layer_counts, std::min(named, layer_counts.highest));
+  const auto pattern = fields.string("hybrid_override_pattern", "").size();
+  const auto named = static_cast<std::int64_t>(std::max(fields.size("layers_block_type"), pattern));
+  return read_size(fields, key, layer_counts, named == 0 ? fallback : named);
 }
 
 void read_shape(const config_fields& fields, const key_names& keys, const family_fields& family, model_config& config) {
-  config.vocabulary = read_vocabulary(fields, keys);
-  config.hidden = fields.integer(keys.hidden, widths);
-  config.layers = read_layers(fields, keys);
+  config.vocabulary = read_vocabulary(fields, keys, family.sizes.vocabulary);
+  config.hidden = read_size(fields, keys.hidden, widths, family.sizes.hidden);
+  config.layers = read_layers(fields, keys, family.sizes.layers);
   config.intermediate = read_intermediate(fields, keys.intermediate, family, config.hidden);
   config.max_positions = keys.max_positions.empty()
                              ? family.max_positions
@@ -103,8 +107,16 @@ void read_shape(const config_fields& fields, const key_names& keys, const family
   read_heads(fields, keys, family, config);
 }
 
+// Older files name some types otherwise.
+std::string today_spelling(std::string type) {
+  if (type == "attention") return "full_attention";
+  if (type == "mamba") return "linear_attention";
+  return type;
+}
+
 void read_layer_types(const config_fields& fields, std::string_view layers_key, model_config& config) {
   config.layer_types = fields.strings("layer_types");
+  std::ranges::transform(config.layer_types, config.layer_types.begin(), today_spelling);
   const auto count = static_cast<std::int64_t>(config.layer_types.size());
   if (count != 0 && count != config.layers) {
     fields.refuse("layer_types", fmt::format("it must name {} = {} layers", layers_key, config.layers));
@@ -113,26 +125,31 @@ void read_layer_types(const config_fields& fields, std::string_view layers_key, 
 
 integer_range token_ids(const model_config& config) { return {0, config.vocabulary - 1}; }
 
-std::optional<token> read_token(const config_fields& fields, std::string_view key, integer_range range) {
-  if (!fields.has(key)) return std::nullopt;
-  return static_cast<token>(fields.integer(key, range));
+// Files name ids outside the vocabulary: -1 where there is none, or their family's. They are never sampled.
+bool is_within(std::int64_t id, integer_range range) { return id >= range.lowest && id <= range.highest; }
+
+std::optional<token> read_token(const config_fields& fields, std::string_view key, integer_range range,
+                                std::int64_t fallback = -1) {
+  if (fields.is_null(key)) return std::nullopt;
+  const auto id = fields.integer(key, any_integer, fallback);
+  return is_within(id, range) ? std::optional(static_cast<token>(id)) : std::nullopt;
 }
 
-bool is_in(integer_range range, std::int64_t id) { return id >= range.lowest && id <= range.highest; }
+std::vector<token> tokens_within(const std::vector<std::int64_t>& ids, integer_range range) {
+  std::vector<token> within;
+  for (const auto id : ids)
+    if (is_within(id, range) && std::ranges::find(within, id) == within.end()) within.push_back(static_cast<token>(id));
+  return within;
+}
 
-// Others are never sampled.
 std::vector<token> read_end_tokens(const config_fields& fields, std::string_view key, integer_range range) {
-  std::vector<token> ends;
-  for (const auto id : fields.integers(key, any_integer))
-    if (is_in(range, id) && std::ranges::find(ends, id) == ends.end()) ends.push_back(static_cast<token>(id));
-  return ends;
+  return tokens_within(fields.integers(key, any_integer), range);
 }
 
-// Checkpoints of the first Llama say -1 where there is no padding token, others the first id behind the vocabulary.
-std::optional<token> read_padding(const config_fields& fields, std::string_view key, integer_range range) {
-  if (!fields.has(key)) return std::nullopt;
-  const auto id = fields.integer(key, any_integer);
-  return is_in(range, id) ? std::optional(static_cast<token>(id)) : std::nullopt;
+std::vector<token> read_end_tokens(const config_fields& fields, integer_range range, const default_tokens& fallback) {
+  constexpr std::string_view key = "eos_token_id";
+  if (fields.has(key) || fields.is_null(key)) return read_end_tokens(fields, key, range);
+  return tokens_within({fallback.eos, fallback.other_eos.front(), fallback.other_eos.back()}, range);
 }
 
 std::string read_activation(const config_fields& fields, const family_fields& family) {
@@ -163,17 +180,19 @@ void read_hugging_face(const config_fields& fields, model_config& config) {
   const auto& family = fields_of(config.family);
   read_shape(fields, family.keys, family, config);
   config.activation = read_activation(fields, family);
-  config.attention_bias = fields.boolean("attention_bias", false);
+  config.attention_bias = fields.boolean("attention_bias", family.attention_bias);
   config.mlp_bias = fields.boolean("mlp_bias", false);
   config.tie_embeddings = fields.boolean("tie_word_embeddings", family.tie_embeddings);
   if (family.rotary)
-    config.rope =
-        read_rope_config(fields, config, {.theta = family.rope_theta, .partial_factor = family.partial_rotary});
+    config.rope = read_rope_config(fields, config,
+                                   {.theta = family.rope_theta,
+                                    .partial_factor = family.partial_rotary,
+                                    .original_positions = family.original_positions});
   read_layer_types(fields, family.keys.layers, config);
-  config.bos = read_token(fields, "bos_token_id", token_ids(config));
-  config.eos = read_end_tokens(fields, "eos_token_id", token_ids(config));
-  config.pad = family.first_position_follows_padding ? read_token(fields, "pad_token_id", token_ids(config))
-                                                     : read_padding(fields, "pad_token_id", token_ids(config));
+  const auto& tokens = family.tokens;
+  config.bos = read_token(fields, "bos_token_id", token_ids(config), tokens.bos);
+  config.eos = read_end_tokens(fields, token_ids(config), tokens);
+  config.pad = read_token(fields, "pad_token_id", token_ids(config), tokens.pad);
   if (family.first_position_follows_padding) leave_out_unused_positions(fields, family.keys.max_positions, config);
   config.decoder_start = read_decoder_start(fields, family.decoder_start_token, token_ids(config));
 }
@@ -207,7 +226,7 @@ void read_gguf(const config_fields& fields, model_config& config) {
   read_layer_types(fields, gguf_keys.layers, config);
   config.bos = read_token(fields, "tokenizer.ggml.bos_token_id", token_ids(config));
   config.eos = gguf_end_tokens(fields, token_ids(config));
-  config.pad = read_padding(fields, "tokenizer.ggml.padding_token_id", token_ids(config));
+  config.pad = read_token(fields, "tokenizer.ggml.padding_token_id", token_ids(config));
   config.decoder_start = read_decoder_start(fields, family.decoder_start_token, token_ids(config));
 }
 

@@ -71,11 +71,14 @@ class rope_reader {
                    "'default', 'linear', 'dynamic', 'llama3', 'yarn', 'longrope' and 'proportional' are known");
   }
 
-  bool has_original_positions() const { return fields_.has(length_key) || has_own(length_key); }
+  bool has_original_positions() const {
+    return defaults_.original_positions != 0 || (!object_.empty() && has_own(length_key));
+  }
 
-  // Transformers lets the one at the top level win.
+  // Where Transformers has a default for the one at the top level, that one wins.
   std::int64_t original_positions() const {
-    if (fields_.has(length_key)) return fields_.integer(length_key, position_counts);
+    if (defaults_.original_positions != 0)
+      return fields_.integer(length_key, position_counts, defaults_.original_positions);
     return fields_.integer(own(length_key), position_counts, shape_.max_positions);
   }
 

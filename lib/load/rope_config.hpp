@@ -12,6 +12,7 @@ namespace cogen::load {
 struct rope_defaults {
   double theta = 10000;
   double partial_factor = 1;
+  std::int64_t original_positions = 0;  // 0: max_positions, unless the object says
 };
 
 /// The rotary encoding in one object of config.json, such as "rope_parameters.sliding_attention", for families with

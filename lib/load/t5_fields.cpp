@@ -24,7 +24,7 @@ void read_feed_forward(const config_fields& fields, t5_fields& own) {
 }  // namespace
 
 t5_fields read_t5_fields(const config_fields& fields, const model_config& config) {
-  t5_fields own{.encoder_layers = fields.integer("num_layers", layer_counts),
+  t5_fields own{.encoder_layers = fields.integer("num_layers", layer_counts, 6),
                 .buckets = fields.integer("relative_attention_num_buckets", bucket_counts, 32),
                 .max_distance = fields.integer("relative_attention_max_distance", distances, 128),
                 .scaled_head = fields.boolean("scale_decoder_outputs", config.tie_embeddings)};

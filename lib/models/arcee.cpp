@@ -14,13 +14,16 @@ model_spec describe(const load::config_fields&, const load::model_config& config
 }  // namespace
 
 /// Arcee AI: feed-forwards without a gate.
-const family arcee{.title = "Arcee (AFM)",
-                   .fields = {.family = "arcee",
-                              .gguf = {.interleaved = true},
-                              .keys = no_window_keys,
-                              .max_positions = 4096,
-                              .rms_norm_eps = 1e-5,
-                              .activation = "relu2"},
-                   .describe = describe};
+const family arcee{
+    .title = "Arcee (AFM)",
+    .fields = {.family = "arcee",
+               .sizes = {.vocabulary = 32000, .hidden = 2560, .layers = 32, .heads = 32, .intermediate = 18432},
+               .tokens = {.bos = 128000, .eos = 128001},
+               .gguf = {.interleaved = true},
+               .keys = no_window_keys,
+               .max_positions = 4096,
+               .rms_norm_eps = 1e-5,
+               .activation = "relu2"},
+    .describe = describe};
 
 }  // namespace cogen::models

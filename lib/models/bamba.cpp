@@ -29,14 +29,17 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 
 /// IBM, Princeton, CMU and UIUC, 2024: Mamba-2 in most layers, Llama's attention, which rotates half of each head, in
 /// the others.
-const family bamba{.title = "Bamba",
-                   .fields = {.family = "bamba",
-                              .gguf = {.architecture = "granitehybrid"},
-                              .keys = no_window_keys,
-                              .kv_heads = 8,
-                              .max_positions = 262144,
-                              .rms_norm_eps = 1e-5,
-                              .partial_rotary = 0.5},
-                   .describe = describe};
+const family bamba{
+    .title = "Bamba",
+    .fields = {.family = "bamba",
+               .sizes = {.vocabulary = 128000, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 14336},
+               .tokens = {.bos = 1, .pad = 0, .eos = 2},
+               .gguf = {.architecture = "granitehybrid"},
+               .keys = no_window_keys,
+               .kv_heads = 8,
+               .max_positions = 262144,
+               .rms_norm_eps = 1e-5,
+               .partial_rotary = 0.5},
+    .describe = describe};
 
 }  // namespace cogen::models

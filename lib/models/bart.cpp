@@ -15,8 +15,12 @@ constexpr load::key_names keys{.hidden = "d_model",
                                .sliding_window = "",
                                .activation = "activation_function"};
 
-constexpr load::family_fields fields_of(std::string_view name, std::string_view activation, std::int64_t start) {
+constexpr load::family_fields fields_of(std::string_view name, std::int64_t vocabulary,
+                                        const load::default_tokens& tokens, std::string_view activation,
+                                        std::int64_t start) {
   return {.family = name,
+          .sizes = {.vocabulary = vocabulary, .hidden = 1024, .layers = 12, .heads = 16, .intermediate = 4096},
+          .tokens = tokens,
           .gguf = {.known = false},
           .keys = keys,
           .max_positions = 1024,
@@ -53,15 +57,20 @@ model_spec describe_m2m_100(const load::config_fields& fields, const load::model
 }  // namespace
 
 /// Lewis et al., arXiv:1910.13461.
-const family bart{.title = "BART", .fields = fields_of("bart", "gelu", 2), .describe = describe_bart};
+const family bart{.title = "BART",
+                  .fields = fields_of("bart", 50265, {.bos = 0, .pad = 1, .eos = 2}, "gelu", 2),
+                  .describe = describe_bart};
 
 /// Zhang et al., arXiv:1912.08777: BART with norms before each half of a layer, and sinusoids as positions. A file may
 /// hold them.
-const family pegasus{.title = "Pegasus", .fields = fields_of("pegasus", "gelu", 0), .describe = describe_pegasus};
+const family pegasus{.title = "Pegasus",
+                     .fields = fields_of("pegasus", 50265, {.pad = 0, .eos = 1}, "gelu", 0),
+                     .describe = describe_pegasus};
 
 /// Fan et al., arXiv:2010.11125: the same with sinusoids that no file holds, which begin behind the padding's row, and
 /// no bias of logits.
-const family m2m_100{
-    .title = "M2M-100, NLLB (dense)", .fields = fields_of("m2m_100", "relu", 2), .describe = describe_m2m_100};
+const family m2m_100{.title = "M2M-100, NLLB (dense)",
+                     .fields = fields_of("m2m_100", 128112, {.bos = 0, .pad = 1, .eos = 2}, "relu", 2),
+                     .describe = describe_m2m_100};
 
 }  // namespace cogen::models

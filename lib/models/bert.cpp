@@ -7,8 +7,11 @@
 namespace cogen::models {
 namespace {
 
-constexpr load::family_fields fields_of(std::string_view name, bool first_follows_padding) {
+constexpr load::family_fields fields_of(std::string_view name, std::int64_t vocabulary,
+                                        const load::default_tokens& tokens, bool first_follows_padding) {
   return {.family = name,
+          .sizes = {.vocabulary = vocabulary, .hidden = 768, .layers = 12, .heads = 12, .intermediate = 3072},
+          .tokens = tokens,
           .gguf = {.architecture = "bert"},
           .keys = {.kv_heads = "", .head_dim = "", .rms_norm_eps = "layer_norm_eps", .sliding_window = ""},
           .max_positions = 512,
@@ -20,12 +23,6 @@ constexpr load::family_fields fields_of(std::string_view name, bool first_follow
 }
 
 constexpr load::integer_range type_counts{1, 1 << 10};
-
-/// How the embedding finds a token's vectors.
-struct table_layout {
-  std::int64_t first_position = 0;  ///< its row in the table of positions
-  std::int64_t types = 1;           ///< rows of the table of token types, if the file does not say
-};
 
 attention_spec attention_of(const load::model_config& config) {
   auto attends = attention(config);
@@ -59,13 +56,13 @@ void check(const load::config_fields& fields) {
 }
 
 model_spec like_bert(const load::config_fields& fields, const load::model_config& config, const std::string& base,
-                     const table_layout& layout) {
+                     std::int64_t first_position) {
   check(fields);
   const auto embeddings = base + "embeddings.";
   const position_table_spec positions{.name = embeddings + "position_embeddings",
-                                      .offset = layout.first_position,
+                                      .offset = first_position,
                                       .types = embeddings + "token_type_embeddings",
-                                      .type_count = fields.integer("type_vocab_size", type_counts, layout.types)};
+                                      .type_count = fields.integer("type_vocab_size", type_counts, 2)};
   model_spec spec{.base = base,
                   .embedding = {.names = {embeddings + "word_embeddings"},
                                 .positions = positions,
@@ -78,7 +75,7 @@ model_spec like_bert(const load::config_fields& fields, const load::model_config
 }
 
 model_spec describe_bert(const load::config_fields& fields, const load::model_config& config) {
-  auto spec = like_bert(fields, config, "bert.", {.types = 2});
+  auto spec = like_bert(fields, config, "bert.", 0);
   const auto width = config.hidden;
   if (classifies(fields))
     spec.pooling = scoring(
@@ -89,7 +86,7 @@ model_spec describe_bert(const load::config_fields& fields, const load::model_co
 }
 
 model_spec describe_roberta(const load::config_fields& fields, const load::model_config& config) {
-  auto spec = like_bert(fields, config, "roberta.", {.first_position = config.pad.value_or(1) + 1});
+  auto spec = like_bert(fields, config, "roberta.", config.pad.value_or(1) + 1);
   const auto width = config.hidden;
   if (classifies(fields))
     spec.pooling = scoring(
@@ -103,13 +100,16 @@ model_spec describe_roberta(const load::config_fields& fields, const load::model
 
 /// Devlin et al., arXiv:1810.04805. A classifier reads what the pooler makes of the first token. GGUF files of all
 /// three are read as this one: their tables begin with the first position.
-const family bert{.title = "BERT", .fields = fields_of("bert", false), .describe = describe_bert};
+const family bert{.title = "BERT", .fields = fields_of("bert", 30522, {.pad = 0}, false), .describe = describe_bert};
 
 /// Liu et al., arXiv:1907.11692: positions begin behind the padding token's row.
-const family roberta{.title = "RoBERTa", .fields = fields_of("roberta", true), .describe = describe_roberta};
+const family roberta{.title = "RoBERTa",
+                     .fields = fields_of("roberta", 50265, {.bos = 0, .pad = 1, .eos = 2}, true),
+                     .describe = describe_roberta};
 
 /// Conneau et al., arXiv:1911.02116: RoBERTa in many languages.
-const family xlm_roberta{
-    .title = "XLM-RoBERTa", .fields = fields_of("xlm-roberta", true), .describe = describe_roberta};
+const family xlm_roberta{.title = "XLM-RoBERTa",
+                         .fields = fields_of("xlm-roberta", 30522, {.bos = 0, .pad = 1, .eos = 2}, true),
+                         .describe = describe_roberta};
 
 }  // namespace cogen::models

@@ -36,6 +36,8 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 /// BigScience, arXiv:2211.05100: linear biases of attention, and a norm of the embeddings.
 const family bloom{.title = "BLOOM",
                    .fields = {.family = "bloom",
+                              .sizes = {.vocabulary = 250880, .hidden = 64, .layers = 2, .heads = 8},
+                              .tokens = {.bos = 1, .eos = 2},
                               .keys = {.layers = "n_layer",
                                        .heads = "n_head",
                                        .kv_heads = "",

@@ -56,24 +56,30 @@ model_spec describe_cohere2(const load::config_fields& fields, const load::model
 }  // namespace
 
 /// Command R: Cohere For AI, c4ai-command-r-v01.
-const family cohere{.title = "Command R (Cohere)",
-                    .fields = {.family = "cohere",
-                               .gguf = {.architecture = "command-r"},
-                               .keys = no_window_layer_norm_keys,
-                               .max_positions = 8192,
-                               .rms_norm_eps = 1e-5,
-                               .rope_theta = 500000,
-                               .tie_embeddings = true},
-                    .describe = describe_cohere};
+const family cohere{
+    .title = "Command R (Cohere)",
+    .fields = {.family = "cohere",
+               .sizes = {.vocabulary = 256000, .hidden = 8192, .layers = 40, .heads = 64, .intermediate = 22528},
+               .tokens = {.bos = 5, .pad = 0, .eos = 255001},
+               .gguf = {.architecture = "command-r"},
+               .keys = no_window_layer_norm_keys,
+               .max_positions = 8192,
+               .rms_norm_eps = 1e-5,
+               .rope_theta = 500000,
+               .tie_embeddings = true},
+    .describe = describe_cohere};
 
 /// Command R7B: windows in three of four layers; the others do not rotate.
-const family cohere2{.title = "Command R7B (Cohere 2)",
-                     .fields = {.family = "cohere2",
-                                .keys = {.rms_norm_eps = "layer_norm_eps"},
-                                .max_positions = 8192,
-                                .sliding_window = 4096,
-                                .rms_norm_eps = 1e-5,
-                                .tie_embeddings = true},
-                     .describe = describe_cohere2};
+const family cohere2{
+    .title = "Command R7B (Cohere 2)",
+    .fields = {.family = "cohere2",
+               .sizes = {.vocabulary = 256000, .hidden = 8192, .layers = 40, .heads = 64, .intermediate = 22528},
+               .tokens = {.bos = 5, .pad = 0, .eos = 255001},
+               .keys = {.rms_norm_eps = "layer_norm_eps"},
+               .max_positions = 8192,
+               .sliding_window = 4096,
+               .rms_norm_eps = 1e-5,
+               .tie_embeddings = true},
+    .describe = describe_cohere2};
 
 }  // namespace cogen::models

@@ -1,3 +1,4 @@
+#include "load/field_ranges.hpp"
 #include "models/families.hpp"
 #include "models/like_llama.hpp"
 #include "models/mixture.hpp"
@@ -17,7 +18,7 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
     if (windows[static_cast<std::size_t>(layer)]) made.kv = sliding(config, *config.sliding_window);
     return made;
   });
-  const auto dense = fields.integer("first_k_dense_replace", {0, config.layers}, 0);
+  const auto dense = fields.integer("first_k_dense_replace", {0, load::layer_counts.highest}, 0);
   put_experts(spec, experts, "mlp.", [&](std::int64_t layer) { return layer >= dense; });
   return spec;
 }
@@ -27,6 +28,11 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 /// dots.llm1 (Huo et al., arXiv:2506.05767): Qwen 3's attention, a window from some layer on, and DeepSeek-V3's experts
 /// in all but the first layers.
 const family dots1{
-    .title = "dots.llm1", .fields = {.family = "dots1", .kv_heads = 32, .sliding_window = 4096}, .describe = describe};
+    .title = "dots.llm1",
+    .fields = {.family = "dots1",
+               .sizes = {.vocabulary = 152064, .hidden = 4608, .layers = 62, .heads = 32, .intermediate = 10944},
+               .kv_heads = 32,
+               .sliding_window = 4096},
+    .describe = describe};
 
 }  // namespace cogen::models

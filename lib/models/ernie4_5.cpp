@@ -19,15 +19,18 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 }  // namespace
 
 /// Baidu: rotates neighbors, and biases are everywhere or nowhere.
-const family ernie4_5{.title = "ERNIE 4.5",
-                      .fields = {.family = "ernie4_5",
-                                 .keys = no_window_keys,
-                                 .kv_heads = 2,
-                                 .head_dim = 128,
-                                 .max_positions = 131072,
-                                 .rms_norm_eps = 1e-5,
-                                 .rope_theta = 500000,
-                                 .tie_embeddings = true},
-                      .describe = describe};
+const family ernie4_5{
+    .title = "ERNIE 4.5",
+    .fields = {.family = "ernie4_5",
+               .sizes = {.vocabulary = 103424, .hidden = 1024, .layers = 18, .heads = 16, .intermediate = 3072},
+               .tokens = {.bos = 1, .pad = 0, .eos = 2},
+               .keys = no_window_keys,
+               .kv_heads = 2,
+               .head_dim = 128,
+               .max_positions = 131072,
+               .rms_norm_eps = 1e-5,
+               .rope_theta = 500000,
+               .tie_embeddings = true},
+    .describe = describe};
 
 }  // namespace cogen::models

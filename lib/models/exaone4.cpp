@@ -6,9 +6,10 @@ namespace {
 
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   constexpr std::string_view key = "sliding_window_pattern";
-  const auto pattern = fields.is(key, "LLLG") ? 4 : fields.integer(key, {1}, 4);  // three windows, then none
-  const auto windows = sliding_layers(
-      fields, config, [&](std::int64_t layer) { return config.sliding_window && (layer + 1) % pattern != 0; });
+  const auto pattern = fields.is(key, "LLLG") ? 4 : fields.integer(key, {0}, 4);  // three windows, then none
+  const auto windows = sliding_layers(fields, config, [&](std::int64_t layer) {
+    return config.sliding_window && pattern != 0 && (layer + 1) % pattern != 0;
+  });
   auto spec = decoder(config);
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     auto attends = attention(config);
@@ -26,8 +27,14 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 
 /// LG AI Research, arXiv:2507.11407: norms behind each half and of each head's queries and keys. Where layers have
 /// windows, the others do not rotate.
-const family exaone4{.title = "EXAONE 4",
-                     .fields = {.family = "exaone4", .kv_heads = 32, .sliding_window = 4096, .rms_norm_eps = 1e-5},
-                     .describe = describe};
+const family exaone4{
+    .title = "EXAONE 4",
+    .fields = {.family = "exaone4",
+               .sizes = {.vocabulary = 102400, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 16384},
+               .tokens = {.bos = 0, .eos = 2},
+               .kv_heads = 32,
+               .sliding_window = 4096,
+               .rms_norm_eps = 1e-5},
+    .describe = describe};
 
 }  // namespace cogen::models

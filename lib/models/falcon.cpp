@@ -49,6 +49,8 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 /// and sequential halves with linear biases of attention (RW).
 const family falcon{.title = "Falcon",
                     .fields = {.family = "falcon",
+                               .sizes = {.vocabulary = 65024, .hidden = 4544, .layers = 32, .heads = 71},
+                               .tokens = {.bos = 11, .eos = 11},
                                .keys = {.kv_heads = "",
                                         .head_dim = "",
                                         .intermediate = "ffn_hidden_size",

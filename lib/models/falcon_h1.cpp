@@ -35,10 +35,10 @@ attention_spec scaled_attention(const load::config_fields& fields, const load::m
 }
 
 mamba2_spec scaled_mixer(const load::config_fields& fields, const load::model_config& config) {
-  auto made = mamba2_mixer(fields, load::read_granite_mamba2_fields(fields, config), config);
+  auto made = mamba2_mixer(fields, load::read_falcon_mamba2_fields(fields, config), config);
   const auto in = multiplier(fields, "ssm_in_multiplier");
   if (in != 1 && made.bias) fields.refuse("mamba_proj_bias", "it is read without ssm_in_multiplier");
-  if (fields.boolean("projectors_bias", made.bias) != made.bias)
+  if (fields.boolean("projectors_bias", fields.is_gguf() && made.bias) != made.bias)
     fields.refuse("projectors_bias", "it must be mamba_proj_bias");
   const auto parts = multipliers(fields, "ssm_multipliers", made.scales.size());
   for (std::size_t part = 0; part < parts.size(); ++part) made.scales[part] = in * parts[part];
@@ -86,13 +86,16 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 
 /// Falcon LLM Team, arXiv:2507.22448: Mamba-2 and attention beside each other in every layer, and multipliers
 /// everywhere.
-const family falcon_h1{.title = "Falcon-H1",
-                       .fields = {.family = "falcon_h1",
-                                  .gguf = {.architecture = "falcon-h1"},
-                                  .keys = no_window_keys,
-                                  .kv_heads = 8,
-                                  .max_positions = 8192,
-                                  .rms_norm_eps = 1e-5},
-                       .describe = describe};
+const family falcon_h1{
+    .title = "Falcon-H1",
+    .fields = {.family = "falcon_h1",
+               .sizes = {.vocabulary = 128000, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 14336},
+               .tokens = {.bos = 1, .pad = 0, .eos = 2},
+               .gguf = {.architecture = "falcon-h1"},
+               .keys = no_window_keys,
+               .kv_heads = 8,
+               .max_positions = 8192,
+               .rms_norm_eps = 1e-5},
+    .describe = describe};
 
 }  // namespace cogen::models

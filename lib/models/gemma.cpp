@@ -25,10 +25,13 @@ float cap(const load::config_fields& fields, std::string_view key, double fallba
   return static_cast<float>(fields.has(key) ? fields.real(key, caps) : fallback);
 }
 
+/// The first files say "gelu" and mean its approximation.
 model_spec describe_gemma(const load::config_fields&, const load::model_config& config) {
   auto spec = gemma_decoder(config);
+  auto mlp = gated_mlp(config);
+  if (mlp.activation == kernels::activation::gelu) mlp.activation = kernels::activation::gelu_tanh;
   for (std::int64_t layer = 0; layer < config.layers; ++layer)
-    add_sandwich(spec, config, layer, attention(config), gated_mlp(config),
+    add_sandwich(spec, config, layer, attention(config), mlp,
                  {.after_attention = "", .before_mlp = "post_attention_layernorm", .after_mlp = ""}, norm_offset);
   return spec;
 }
@@ -70,41 +73,50 @@ model_spec describe_gemma3(const load::config_fields& fields, const load::model_
 }  // namespace
 
 /// Gemma Team, arXiv:2403.08295.
-const family gemma{.title = "Gemma",
-                   .fields = {.family = "gemma",
-                              .keys = {.sliding_window = "", .activation = "hidden_activation"},
-                              .kv_heads = 16,
-                              .head_dim = 256,
-                              .max_positions = 8192,
-                              .activation = "gelu_pytorch_tanh",
-                              .tie_embeddings = true},
-                   .describe = describe_gemma};
+const family gemma{
+    .title = "Gemma",
+    .fields = {.family = "gemma",
+               .sizes = {.vocabulary = 256000, .hidden = 3072, .layers = 28, .heads = 16, .intermediate = 24576},
+               .tokens = {.bos = 2, .pad = 0, .eos = 1},
+               .keys = no_window_keys,
+               .kv_heads = 16,
+               .head_dim = 256,
+               .max_positions = 8192,
+               .activation = "gelu_pytorch_tanh",
+               .tie_embeddings = true},
+    .describe = describe_gemma};
 
 /// Gemma Team, arXiv:2408.00118: norms before and after each half, a window in every other layer, capped scores.
-const family gemma2{.title = "Gemma 2",
-                    .fields = {.family = "gemma2",
-                               .keys = keys,
-                               .kv_heads = 4,
-                               .head_dim = 256,
-                               .max_positions = 8192,
-                               .sliding_window = 4096,
-                               .activation = "gelu_pytorch_tanh",
-                               .tie_embeddings = true},
-                    .describe = describe_gemma2};
+const family gemma2{
+    .title = "Gemma 2",
+    .fields = {.family = "gemma2",
+               .sizes = {.vocabulary = 256000, .hidden = 2304, .layers = 26, .heads = 8, .intermediate = 9216},
+               .tokens = {.bos = 2, .pad = 0, .eos = 1},
+               .keys = keys,
+               .kv_heads = 4,
+               .head_dim = 256,
+               .max_positions = 8192,
+               .sliding_window = 4096,
+               .activation = "gelu_pytorch_tanh",
+               .tie_embeddings = true},
+    .describe = describe_gemma2};
 
 /// Gemma Team, arXiv:2503.19786: norms of queries and keys, and windows in most layers, which rotate otherwise.
 /// Schechter Vera et al., arXiv:2509.20354: EmbeddingGemma is one that attends both ways.
-const family gemma3_text{.title = "Gemma 3 (text)",
-                         .fields = {.family = "gemma3_text",
-                                    .gguf = {.architecture = "gemma3", .also = "gemma-embedding"},
-                                    .keys = keys,
-                                    .kv_heads = 4,
-                                    .head_dim = 256,
-                                    .max_positions = 131072,
-                                    .sliding_window = 4096,
-                                    .rope_theta = 1e6,
-                                    .activation = "gelu_pytorch_tanh",
-                                    .tie_embeddings = true},
-                         .describe = describe_gemma3};
+const family gemma3_text{
+    .title = "Gemma 3 (text)",
+    .fields = {.family = "gemma3_text",
+               .sizes = {.vocabulary = 262208, .hidden = 2304, .layers = 26, .heads = 8, .intermediate = 9216},
+               .tokens = {.bos = 2, .pad = 0, .eos = 1},
+               .gguf = {.architecture = "gemma3", .also = "gemma-embedding"},
+               .keys = keys,
+               .kv_heads = 4,
+               .head_dim = 256,
+               .max_positions = 131072,
+               .sliding_window = 4096,
+               .rope_theta = 1e6,
+               .activation = "gelu_pytorch_tanh",
+               .tie_embeddings = true},
+    .describe = describe_gemma3};
 
 }  // namespace cogen::models

@@ -22,6 +22,8 @@ namespace {
 
 constexpr load::family_fields fields_of(std::string_view name, std::string_view architecture) {
   return {.family = name,
+          .sizes = {.vocabulary = 262400, .hidden = 2048, .layers = 35, .heads = 8, .intermediate = 16384},
+          .tokens = {.bos = 2, .pad = 0, .eos = 1},
           .gguf = {.architecture = architecture},
           .keys = {.activation = "hidden_activation"},
           .kv_heads = 2,
@@ -49,7 +51,7 @@ class gemma3n_layers {
   gemma3n_layers(const load::config_fields& fields, const load::model_config& config)
       : fields_(fields),
         config_(config),
-        own_(load::read_gemma3_fields(fields, config)),
+        own_(load::read_gemma3_fields(fields, config, 5)),
         first_shared_(config.layers - fields.integer("num_kv_shared_layers", {0, config.layers - 1}, 15)),
         shared_(shared_kv_layers(fields, own_.slides, first_shared_)),
         streams_(fields.integer("altup_num_inputs", {2, 64}, 4)),

@@ -20,6 +20,8 @@ namespace {
 
 constexpr load::family_fields fields_of(std::string_view name, std::string_view architecture) {
   return {.family = name,
+          .sizes = {.vocabulary = 262144, .hidden = 2304, .layers = 30, .heads = 8, .intermediate = 9216},
+          .tokens = {.bos = 2, .pad = 0, .eos = 1},
           .gguf = {.architecture = architecture},
           .keys = {.activation = "hidden_activation"},
           .kv_heads = 4,
@@ -75,6 +77,11 @@ class gemma4_layers {
       fields_.refuse("use_bidirectional_attention", "only causal models are read");
   }
 
+  load::rope_config rotation(std::string_view type, const load::model_config& shape) const {
+    const auto older = fmt::format("rope_scaling.{}", type), object = fmt::format("rope_parameters.{}", type);
+    return load::read_rope_config(fields_, fields_.has(older) ? older : object, shape);
+  }
+
   load::model_config windowed_shape() const {
     auto shape = config_;
     if (fields_.is_gguf()) {
@@ -84,7 +91,7 @@ class gemma4_layers {
                     .rotary_dim = fields_.integer("rope.dimension_count_swa", {2, shape.head_dim}, shape.head_dim)};
     } else {
       read_overrides(true, shape);
-      shape.rope = load::read_rope_config(fields_, "rope_parameters.sliding_attention", shape);
+      shape.rope = rotation("sliding_attention", shape);
     }
     return checked(shape);
   }
@@ -102,7 +109,7 @@ class gemma4_layers {
       if (fields_.boolean("attention_k_eq_v", false))
         shape.kv_heads = fields_.integer("num_global_key_value_heads", load::head_counts, config_.kv_heads);
     }
-    shape.rope = load::read_rope_config(fields_, "rope_parameters.full_attention", shape);
+    shape.rope = rotation("full_attention", shape);
     return checked(shape);
   }
 

@@ -1,3 +1,4 @@
+#include "load/field_ranges.hpp"
 #include "models/families.hpp"
 #include "models/like_llama.hpp"
 #include "models/mixture.hpp"
@@ -45,47 +46,57 @@ model_spec describe_glm4_moe(const load::config_fields& fields, const load::mode
     if (fields.boolean("use_qk_norm", false)) made.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps};
     return made;
   });
-  const auto dense = fields.integer("first_k_dense_replace", {0, config.layers}, 1);
+  const auto dense = fields.integer("first_k_dense_replace", {0, load::layer_counts.highest}, 1);
   put_experts(spec, experts, "mlp.", [&](std::int64_t layer) { return layer >= dense; });
-  add_mtp_layer(spec, experts, fields, config);
+  add_mtp_layer(spec, experts, fields, config, 1);
   return spec;
 }
 
 }  // namespace
 
 /// GLM-4-9B (GLM Team, arXiv:2406.12793): Llama that rotates neighbors in half of each head.
-const family glm{.title = "GLM-4-9B",
-                 .fields = {.family = "glm",
-                            .gguf = {.known = false},
-                            .keys = no_window_keys,
-                            .kv_heads = 2,
-                            .head_dim = 128,
-                            .max_positions = 131072,
-                            .rms_norm_eps = 1.5625e-07,
-                            .partial_rotary = 0.5},
-                 .describe = describe_glm};
+const family glm{
+    .title = "GLM-4-9B",
+    .fields = {.family = "glm",
+               .sizes = {.vocabulary = 151552, .hidden = 4096, .layers = 40, .heads = 32, .intermediate = 13696},
+               .tokens = {.pad = 151329, .eos = 151329, .other_eos = {151336, 151338}},
+               .gguf = {.known = false},
+               .keys = no_window_keys,
+               .kv_heads = 2,
+               .head_dim = 128,
+               .max_positions = 131072,
+               .rms_norm_eps = 1.5625e-07,
+               .partial_rotary = 0.5,
+               .attention_bias = true},
+    .describe = describe_glm};
 
 /// GLM-4-0414: the same with norms before and after each half.
-const family glm4{.title = "GLM-4-0414",
-                  .fields = {.family = "glm4",
-                             .keys = no_window_keys,
-                             .kv_heads = 2,
-                             .head_dim = 128,
-                             .max_positions = 131072,
-                             .rms_norm_eps = 1.5625e-07,
-                             .partial_rotary = 0.5},
-                  .describe = describe_glm4};
+const family glm4{
+    .title = "GLM-4-0414",
+    .fields = {.family = "glm4",
+               .sizes = {.vocabulary = 151552, .hidden = 4096, .layers = 40, .heads = 32, .intermediate = 13696},
+               .tokens = {.pad = 151329, .eos = 151329, .other_eos = {151336, 151338}},
+               .keys = no_window_keys,
+               .kv_heads = 2,
+               .head_dim = 128,
+               .max_positions = 131072,
+               .rms_norm_eps = 1.5625e-07,
+               .partial_rotary = 0.5,
+               .attention_bias = true},
+    .describe = describe_glm4};
 
 /// GLM-4.5 (GLM-4.5 Team, arXiv:2508.06471): Llama that rotates part of each head, with DeepSeek-V3's experts in all
 /// but the first layers. One layer more is for multi-token prediction.
-const family glm4_moe{.title = "GLM-4.5",
-                      .fields = {.family = "glm4_moe",
-                                 .gguf = {.architecture = "glm4moe"},
-                                 .keys = no_window_keys,
-                                 .kv_heads = 8,
-                                 .max_positions = 131072,
-                                 .rms_norm_eps = 1e-5,
-                                 .partial_rotary = 0.5},
-                      .describe = describe_glm4_moe};
+const family glm4_moe{
+    .title = "GLM-4.5",
+    .fields = {.family = "glm4_moe",
+               .sizes = {.vocabulary = 151552, .hidden = 4096, .layers = 46, .heads = 96, .intermediate = 10944},
+               .gguf = {.architecture = "glm4moe"},
+               .keys = no_window_keys,
+               .kv_heads = 8,
+               .max_positions = 131072,
+               .rms_norm_eps = 1e-5,
+               .partial_rotary = 0.5},
+    .describe = describe_glm4_moe};
 
 }  // namespace cogen::models

@@ -67,6 +67,8 @@ model_spec describe_gpt_bigcode(const load::config_fields& fields, const load::m
 /// Radford et al., 2019: learned positions, layer norms, biases everywhere; matrices are stored [inputs, outputs].
 const family gpt2{.title = "GPT-2",
                   .fields = {.family = "gpt2",
+                             .sizes = {.vocabulary = 50257, .hidden = 768, .layers = 12, .heads = 12},
+                             .tokens = {.bos = 50256, .eos = 50256},
                              .keys = gpt2_keys,
                              .max_positions = 1024,
                              .rms_norm_eps = 1e-5,
@@ -80,6 +82,8 @@ const family gpt2{.title = "GPT-2",
 /// matrices are stored [outputs, inputs].
 const family gpt_bigcode{.title = "StarCoder, SantaCoder",
                          .fields = {.family = "gpt_bigcode",
+                                    .sizes = {.vocabulary = 50257, .hidden = 768, .layers = 12, .heads = 12},
+                                    .tokens = {.bos = 50256, .eos = 50256},
                                     .gguf = {.architecture = "starcoder"},
                                     .keys = gpt2_keys,
                                     .max_positions = 1024,

@@ -14,11 +14,6 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
   attends.output = "dense";
   attends.grouped_qkv = true;
   attends.qkv_bias = attends.output_bias = fields.boolean("attention_bias", true);
-  auto& rope = attends.rope->config;
-  if (fields.has("rotary_pct"))
-    rope.rotary_dim =
-        static_cast<std::int64_t>(fields.real("rotary_pct", {0.01, 1}) * static_cast<double>(config.head_dim));
-  if (fields.has("rotary_emb_base")) rope.theta = fields.real("rotary_emb_base", {1, 1e15});
   auto mlp = plain_mlp(config, "dense_h_to_4h", "dense_4h_to_h");
   mlp.bias = true;
   const bool parallel = fields.boolean("use_parallel_residual", true);
@@ -42,6 +37,8 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 const family gpt_neox{
     .title = "GPT-NeoX (Pythia)",
     .fields = {.family = "gpt_neox",
+               .sizes = {.vocabulary = 50432, .hidden = 6144, .layers = 44, .heads = 64, .intermediate = 24576},
+               .tokens = {.bos = 0, .eos = 2},
                .gguf = {.architecture = "gptneox"},
                .keys = {.kv_heads = "", .head_dim = "", .rms_norm_eps = "layer_norm_eps", .sliding_window = ""},
                .rms_norm_eps = 1e-5,

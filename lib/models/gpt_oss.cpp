@@ -2,6 +2,8 @@
 #include "models/like_llama.hpp"
 #include "models/mixture.hpp"
 
+#include <string_view>
+
 namespace cogen::models {
 namespace {
 
@@ -36,21 +38,26 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
   return spec;
 }
 
+/// Of a file without rotary settings.
+constexpr std::string_view usual_rope = R"({"rope_type": "yarn", "factor": 32, "truncate": false,
+    "original_max_position_embeddings": 4096})";
+
 }  // namespace
 
 /// OpenAI, arXiv:2508.10925: a logit of a sink in each head's softmax, a window in every second layer, and experts with
 /// a SwiGLU of their own.
-const family gpt_oss{.title = "gpt-oss",
-                     .fields = {.family = "gpt_oss",
-                                .gguf = {.architecture = "gpt-oss"},
-                                .kv_heads = 8,
-                                .head_dim = 64,
-                                .max_positions = 131072,
-                                .sliding_window = 128,
-                                .rms_norm_eps = 1e-5,
-                                .rope_theta = 150000,
-                                .rope_parameters = R"({"rope_type": "yarn", "factor": 32, "beta_fast": 32,
-                                    "beta_slow": 1, "truncate": false, "original_max_position_embeddings": 4096})"},
-                     .describe = describe};
+const family gpt_oss{
+    .title = "gpt-oss",
+    .fields = {.family = "gpt_oss",
+               .sizes = {.vocabulary = 201088, .hidden = 2880, .layers = 36, .heads = 64, .intermediate = 2880},
+               .gguf = {.architecture = "gpt-oss"},
+               .kv_heads = 8,
+               .head_dim = 64,
+               .max_positions = 131072,
+               .sliding_window = 128,
+               .rms_norm_eps = 1e-5,
+               .rope_theta = 150000,
+               .rope_parameters = usual_rope},
+    .describe = describe};
 
 }  // namespace cogen::models

@@ -14,8 +14,7 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
   auto attends = attention(config);
   attends.output = "out_proj";
   attends.rope->interleaved = true;
-  attends.rope->config.rotary_dim =
-      fields.integer("rotary_dim", {2, config.head_dim}, std::min<std::int64_t>(64, config.head_dim));
+  attends.rope->config.rotary_dim = fields.integer("rotary_dim", {2, config.head_dim}, 64);
   auto mlp = plain_mlp(config, "fc_in", "fc_out");
   mlp.bias = true;
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
@@ -35,6 +34,8 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 /// rotary_dim dimensions of each head.
 const family gptj{.title = "GPT-J",
                   .fields = {.family = "gptj",
+                             .sizes = {.vocabulary = 50400, .hidden = 4096, .layers = 28, .heads = 16},
+                             .tokens = {.bos = 50256, .eos = 50256},
                              .gguf = {.known = false},
                              .keys = gpt2_keys,
                              .rms_norm_eps = 1e-5,

@@ -44,11 +44,9 @@ bool rotates(const load::config_fields& fields) {
                           : fields.is("position_embedding_type", "rope");
 }
 
-/// For each layer whether it attends. The types have two spellings; without any, none does.
+/// For each layer whether it attends; without types, none does.
 std::vector<bool> attending_layers(const load::config_fields& fields, const load::model_config& config) {
   if (config.layer_types.empty()) return std::vector<bool>(static_cast<std::size_t>(config.layers));
-  const auto& first = config.layer_types.front();
-  if (first == "mamba" || first == "attention") return layers_of_type(fields, config, "attention", "mamba");
   return layers_of_type(fields, config, "full_attention", "linear_attention");
 }
 
@@ -92,21 +90,34 @@ model_spec describe_granitemoe(const load::config_fields& fields, const load::mo
 }  // namespace
 
 /// Granite Team, IBM: Llama with four multipliers. Logits are divided by theirs.
-const family granite{.title = "Granite 3",
-                     .fields = {.family = "granite", .gguf = {.interleaved = true}, .keys = no_window_keys},
-                     .describe = describe_granite};
+const family granite{
+    .title = "Granite 3",
+    .fields = {.family = "granite",
+               .sizes = {.vocabulary = 32000, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 11008},
+               .tokens = {.bos = 1, .eos = 2},
+               .gguf = {.interleaved = true},
+               .keys = no_window_keys},
+    .describe = describe_granite};
 
 /// Granite Team, IBM: Mamba-2 in most layers, attention in the others, and Granite's multipliers. A feed-forward for
 /// all rows stands beside experts or alone.
-const family granitemoehybrid{.title = "Granite 4 hybrid",
-                              .fields = {.family = "granitemoehybrid",
-                                         .gguf = {.architecture = "granitehybrid", .interleaved = true},
-                                         .keys = no_window_keys},
-                              .describe = describe_granitemoehybrid};
+const family granitemoehybrid{
+    .title = "Granite 4 hybrid",
+    .fields = {.family = "granitemoehybrid",
+               .sizes = {.vocabulary = 32000, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 11008},
+               .tokens = {.bos = 1, .eos = 2},
+               .gguf = {.architecture = "granitehybrid", .interleaved = true},
+               .keys = no_window_keys},
+    .describe = describe_granitemoehybrid};
 
 /// Granite 3 with experts.
-const family granitemoe{.title = "Granite 3 with experts",
-                        .fields = {.family = "granitemoe", .gguf = {.interleaved = true}, .keys = no_window_keys},
-                        .describe = describe_granitemoe};
+const family granitemoe{
+    .title = "Granite 3 with experts",
+    .fields = {.family = "granitemoe",
+               .sizes = {.vocabulary = 32000, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 11008},
+               .tokens = {.bos = 1, .eos = 2},
+               .gguf = {.interleaved = true},
+               .keys = no_window_keys},
+    .describe = describe_granitemoe};
 
 }  // namespace cogen::models

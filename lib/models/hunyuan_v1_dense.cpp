@@ -16,11 +16,14 @@ model_spec describe(const load::config_fields&, const load::model_config& config
 }  // namespace
 
 /// Tencent: norms of each head's queries and keys come after their rotation.
-const family hunyuan_v1_dense{.title = "Hunyuan dense",
-                              .fields = {.family = "hunyuan_v1_dense",
-                                         .gguf = {.architecture = "hunyuan-dense"},
-                                         .keys = no_window_keys,
-                                         .rms_norm_eps = 1e-5},
-                              .describe = describe};
+const family hunyuan_v1_dense{
+    .title = "Hunyuan dense",
+    .fields = {.family = "hunyuan_v1_dense",
+               .sizes = {.vocabulary = 290943, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 11008},
+               .tokens = {.bos = 1, .pad = 0, .eos = 2},
+               .gguf = {.architecture = "hunyuan-dense"},
+               .keys = no_window_keys,
+               .rms_norm_eps = 1e-5},
+    .describe = describe};
 
 }  // namespace cogen::models

@@ -49,7 +49,13 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 /// of both.
 const family jamba{
     .title = "Jamba",
-    .fields = {.family = "jamba", .keys = no_window_keys, .kv_heads = 8, .max_positions = 262144, .rotary = false},
+    .fields = {.family = "jamba",
+               .sizes = {.vocabulary = 65536, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 14336},
+               .tokens = {.bos = 1, .pad = 0, .eos = 2},
+               .keys = no_window_keys,
+               .kv_heads = 8,
+               .max_positions = 262144,
+               .rotary = false},
     .describe = describe};
 
 }  // namespace cogen::models

@@ -11,7 +11,8 @@ layer_inputs_spec layer_inputs(const load::config_fields& fields, const load::mo
                                std::int64_t width) {
   layer_inputs_spec made{
       .table = "model.embed_tokens_per_layer",
-      .vocabulary = fields.integer("vocab_size_per_layer_input", {1, 1 << 24}, config.vocabulary),
+      .vocabulary =
+          fields.integer("vocab_size_per_layer_input", {1, 1 << 24}, fields.is_gguf() ? config.vocabulary : 262144),
       .width = width,
       .layers = config.layers,
       .table_scale = std::sqrt(static_cast<double>(width) / 2),

@@ -80,7 +80,7 @@ model_spec describe_lfm2_moe(const load::config_fields& fields, const load::mode
   router.added_to_sum = 1e-6;
   router.scale = fields.real("routed_scaling_factor", {1e-9, 1e9}, 1);
   auto spec = with_inner_width(config.intermediate, fields, config);
-  const auto dense = fields.integer("num_dense_layers", {0, config.layers}, std::min<std::int64_t>(2, config.layers));
+  const auto dense = fields.integer("num_dense_layers", {0, load::layer_counts.highest}, 2);
   put_experts(spec, experts, "feed_forward.", [&](std::int64_t layer) { return layer >= dense; });
   return spec;
 }
@@ -90,6 +90,8 @@ model_spec describe_lfm2_moe(const load::config_fields& fields, const load::mode
 /// Liquid AI, arXiv:2511.23404: short convolutions in most layers, attention in the others.
 const family lfm2{.title = "LFM 2",
                   .fields = {.family = "lfm2",
+                             .sizes = {.vocabulary = 65536, .hidden = 2560, .layers = 32, .heads = 32},
+                             .tokens = {.bos = 1, .pad = 0, .eos = 2},
                              .keys = {.intermediate = "", .rms_norm_eps = "norm_eps", .sliding_window = ""},
                              .kv_heads = 8,
                              .max_positions = 128000,
@@ -99,15 +101,18 @@ const family lfm2{.title = "LFM 2",
                   .describe = describe_lfm2};
 
 /// The same with experts in all but the first layers.
-const family lfm2_moe{.title = "LFM 2 with experts",
-                      .fields = {.family = "lfm2_moe",
-                                 .gguf = {.architecture = "lfm2moe"},
-                                 .keys = no_window_norm_eps_keys,
-                                 .kv_heads = 8,
-                                 .max_positions = 128000,
-                                 .rms_norm_eps = 1e-5,
-                                 .rope_theta = 1e6,
-                                 .tie_embeddings = true},
-                      .describe = describe_lfm2_moe};
+const family lfm2_moe{
+    .title = "LFM 2 with experts",
+    .fields = {.family = "lfm2_moe",
+               .sizes = {.vocabulary = 65536, .hidden = 2048, .layers = 32, .heads = 32, .intermediate = 7168},
+               .tokens = {.bos = 1, .pad = 0, .eos = 2},
+               .gguf = {.architecture = "lfm2moe"},
+               .keys = no_window_norm_eps_keys,
+               .kv_heads = 8,
+               .max_positions = 128000,
+               .rms_norm_eps = 1e-5,
+               .rope_theta = 1e6,
+               .tie_embeddings = true},
+    .describe = describe_lfm2_moe};
 
 }  // namespace cogen::models

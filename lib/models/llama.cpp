@@ -13,8 +13,12 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 
 /// Llama 1 to 3 and the many models of the same shape: Touvron et al., arXiv:2302.13971 and arXiv:2307.09288. GGUF
 /// files of Mixtral have its name, and experts.
-const family llama{.title = "Llama (SmolLM, Yi and others of its shape)",
-                   .fields = {.family = "llama", .gguf = {.architecture = "llama", .interleaved = true}},
-                   .describe = describe};
+const family llama{
+    .title = "Llama (SmolLM, Yi and others of its shape)",
+    .fields = {.family = "llama",
+               .sizes = {.vocabulary = 32000, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 11008},
+               .tokens = {.bos = 1, .eos = 2},
+               .gguf = {.architecture = "llama", .interleaved = true}},
+    .describe = describe};
 
 }  // namespace cogen::models

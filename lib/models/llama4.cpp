@@ -13,6 +13,8 @@ namespace {
 
 constexpr load::family_fields fields_of(std::string_view name, std::string_view architecture) {
   return {.family = name,
+          .sizes = {.vocabulary = 202048, .hidden = 5120, .layers = 48, .heads = 40, .intermediate = 8192},
+          .tokens = {.bos = 1, .eos = 2},
           .gguf = {.architecture = architecture},
           .keys = no_window_keys,
           .kv_heads = 8,

@@ -41,6 +41,8 @@ model_spec describe_mamba2(const load::config_fields& fields, const load::model_
 /// Gu and Dao, arXiv:2312.00752; weights named as in Transformers' modeling_mamba.py.
 const family mamba{.title = "Mamba",
                    .fields = {.family = "mamba",
+                              .sizes = {.vocabulary = 50280, .hidden = 768, .layers = 32},
+                              .tokens = {.bos = 0, .pad = 0, .eos = 0},
                               .keys = keys,
                               .max_positions = load::unlimited_positions,
                               .rms_norm_eps = 1e-5,
@@ -51,6 +53,8 @@ const family mamba{.title = "Mamba",
 /// Dao and Gu, arXiv:2405.21060; weights named as in Transformers' modeling_mamba2.py.
 const family mamba2{.title = "Mamba-2",
                     .fields = {.family = "mamba2",
+                               .sizes = {.vocabulary = 32768, .hidden = 4096, .layers = 64},
+                               .tokens = {.bos = 0, .pad = 1, .eos = 2},
                                .keys = keys,
                                .max_positions = load::unlimited_positions,
                                .rms_norm_eps = 1e-5,

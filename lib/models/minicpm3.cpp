@@ -26,13 +26,16 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 
 /// MiniCPM 3 (Hu et al., arXiv:2404.06395): latent attention in which halves are rotated, and three multipliers. GGUF
 /// files have the published ones, which are the defaults.
-const family minicpm3{.title = "MiniCPM 3",
-                      .fields = {.family = "minicpm3",
-                                 .keys = latent_keys,
-                                 .head_dim = 32,
-                                 .max_positions = 32768,
-                                 .rms_norm_eps = 1e-5,
-                                 .tie_embeddings = true},
-                      .describe = describe};
+const family minicpm3{
+    .title = "MiniCPM 3",
+    .fields = {.family = "minicpm3",
+               .sizes = {.vocabulary = 73448, .hidden = 2560, .layers = 62, .heads = 40, .intermediate = 6400},
+               .tokens = {.bos = 1, .eos = 2},
+               .keys = latent_keys,
+               .head_dim = 32,
+               .max_positions = 32768,
+               .rms_norm_eps = 1e-5,
+               .tie_embeddings = true},
+    .describe = describe};
 
 }  // namespace cogen::models

@@ -40,14 +40,17 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 
 /// MiniMax: Llama with norms of queries and keys over all heads together, which rotates part of each head, and experts
 /// that sigmoids and a bias choose.
-const family minimax_m2{.title = "MiniMax M2",
-                        .fields = {.family = "minimax_m2",
-                                   .gguf = {.architecture = "minimax-m2"},
-                                   .keys = no_window_keys,
-                                   .kv_heads = 8,
-                                   .head_dim = 128,
-                                   .max_positions = 196608,
-                                   .rope_theta = 5e6},
-                        .describe = describe};
+const family minimax_m2{
+    .title = "MiniMax M2",
+    .fields = {.family = "minimax_m2",
+               .sizes = {.vocabulary = 200064, .hidden = 3072, .layers = 62, .heads = 48, .intermediate = 1536},
+               .tokens = {.bos = 200034, .eos = 200020},
+               .gguf = {.architecture = "minimax-m2"},
+               .keys = no_window_keys,
+               .kv_heads = 8,
+               .head_dim = 128,
+               .max_positions = 196608,
+               .rope_theta = 5e6},
+    .describe = describe};
 
 }  // namespace cogen::models

@@ -15,8 +15,14 @@ model_spec describe(const load::config_fields&, const load::model_config& config
 }  // namespace
 
 /// Jiang et al., arXiv:2310.06825: Llama with a window in every layer.
-const family mistral{.title = "Mistral",
-                     .fields = {.family = "mistral", .kv_heads = 8, .max_positions = 131072, .sliding_window = 4096},
-                     .describe = describe};
+const family mistral{
+    .title = "Mistral",
+    .fields = {.family = "mistral",
+               .sizes = {.vocabulary = 32000, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 14336},
+               .tokens = {.bos = 1, .eos = 2},
+               .kv_heads = 8,
+               .max_positions = 131072,
+               .sliding_window = 4096},
+    .describe = describe};
 
 }  // namespace cogen::models

@@ -19,13 +19,16 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 }  // namespace
 
 /// Jiang et al., arXiv:2401.04088: Mistral with experts. Their shares are a softmax over the chosen ones.
-const family mixtral{.title = "Mixtral",
-                     .fields = {.family = "mixtral",
-                                .gguf = {.architecture = "llama"},
-                                .kv_heads = 8,
-                                .max_positions = 131072,
-                                .rms_norm_eps = 1e-5,
-                                .rope_theta = 1e6},
-                     .describe = describe};
+const family mixtral{
+    .title = "Mixtral",
+    .fields = {.family = "mixtral",
+               .sizes = {.vocabulary = 32000, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 14336},
+               .tokens = {.bos = 1, .eos = 2},
+               .gguf = {.architecture = "llama"},
+               .kv_heads = 8,
+               .max_positions = 131072,
+               .rms_norm_eps = 1e-5,
+               .rope_theta = 1e6},
+    .describe = describe};
 
 }  // namespace cogen::models

@@ -22,10 +22,10 @@ std::string_view experts_key(const load::config_fields& fields) {
 }
 
 /// Experts of groups of one size, of which the best groups hold enough.
-void read_groups(const load::config_fields& fields, moe_spec& mixture) {
+void read_groups(const load::config_fields& fields, const mixture_defaults& missing, moe_spec& mixture) {
   auto& router = mixture.router;
-  router.groups = fields.integer("n_group", {1, mixture.experts}, 1);
-  router.top_groups = fields.integer("topk_group", {1, router.groups}, 1);
+  router.groups = fields.integer("n_group", {1, mixture.experts}, missing.groups);
+  router.top_groups = fields.integer("topk_group", {1, router.groups}, missing.top_groups);
   if (mixture.experts % router.groups != 0)
     fields.refuse("n_group", fmt::format("{} experts must be a multiple of it", mixture.experts));
   if (const auto most = mixture.experts / router.groups * router.top_groups; mixture.top_k > most)
@@ -53,23 +53,23 @@ moe_spec mixture(const load::config_fields& fields, const load::model_config& co
   moe_spec made{.expert = gated_mlp(config, fields.integer("moe_intermediate_size", widths, width), ""),
                 .experts = fields.integer(experts_key(fields), expert_counts, missing.experts)};
   const load::integer_range chosen{1, made.experts};
-  made.top_k = missing.top_k == 0
-                   ? fields.integer("num_experts_per_tok", chosen)
-                   : fields.integer("num_experts_per_tok", chosen, std::min(missing.top_k, made.experts));
+  const auto usual = fields.is_gguf() ? std::min(missing.top_k, made.experts) : missing.top_k;
+  made.top_k = missing.top_k == 0 ? fields.integer("num_experts_per_tok", chosen)
+                                  : fields.integer("num_experts_per_tok", chosen, usual);
   made.expert.bias = false;
   made.router.name = "gate";
   return made;
 }
 
 moe_spec sigmoid_mixture(const load::config_fields& fields, const load::model_config& config,
-                         const mixture_defaults& missing, double scale) {
+                         const mixture_defaults& missing) {
   auto made = mixture(fields, config, missing);
   made.router.scores = router_spec::scoring::sigmoid;
   made.router.choice_bias = "gate.e_score_correction_bias";
-  made.router.scale = fields.real("routed_scaling_factor", scales, scale);
-  read_groups(fields, made);
+  made.router.scale = fields.real("routed_scaling_factor", scales, missing.scale);
+  read_groups(fields, missing, made);
   made.router.groups_by = router_spec::group_scoring::two_best;
-  share(fields, config, 1, made);
+  share(fields, config, missing.shared, made);
   return made;
 }
 
@@ -77,8 +77,8 @@ moe_spec softmax_mixture(const load::config_fields& fields, const load::model_co
                          const mixture_defaults& missing, bool grouped) {
   auto made = mixture(fields, config, missing);
   made.router.scale = fields.real("routed_scaling_factor", scales, 1);
-  if (grouped) read_groups(fields, made);
-  share(fields, config, 2, made);
+  if (grouped) read_groups(fields, missing, made);
+  share(fields, config, missing.shared, made);
   return made;
 }
 

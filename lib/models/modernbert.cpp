@@ -74,20 +74,23 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 }  // namespace
 
 /// Warner et al., arXiv:2412.13663. The first layer's attention reads the normed embedding.
-const family modernbert{.title = "ModernBERT",
-                        .fields = {.family = "modernbert",
-                                   .gguf = {.architecture = "modern-bert"},
-                                   .keys = {.kv_heads = "",
-                                            .head_dim = "",
-                                            .rms_norm_eps = "norm_eps",
-                                            .sliding_window = "local_attention",
-                                            .activation = "hidden_activation"},
-                                   .max_positions = 8192,
-                                   .sliding_window = 128,
-                                   .rms_norm_eps = 1e-5,
-                                   .rope_theta = 160000,
-                                   .activation = "gelu",
-                                   .tie_embeddings = true},
-                        .describe = describe};
+const family modernbert{
+    .title = "ModernBERT",
+    .fields = {.family = "modernbert",
+               .sizes = {.vocabulary = 50368, .hidden = 768, .layers = 22, .heads = 12, .intermediate = 1152},
+               .tokens = {.bos = 50281, .pad = 50283, .eos = 50282},
+               .gguf = {.architecture = "modern-bert"},
+               .keys = {.kv_heads = "",
+                        .head_dim = "",
+                        .rms_norm_eps = "norm_eps",
+                        .sliding_window = "local_attention",
+                        .activation = "hidden_activation"},
+               .max_positions = 8192,
+               .sliding_window = 128,
+               .rms_norm_eps = 1e-5,
+               .rope_theta = 160000,
+               .activation = "gelu",
+               .tie_embeddings = true},
+    .describe = describe};
 
 }  // namespace cogen::models

@@ -52,6 +52,7 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 /// MosaicML, 2023: linear biases of attention, layer norms without biases.
 const family mpt{.title = "MPT",
                  .fields = {.family = "mpt",
+                            .sizes = {.vocabulary = 50368, .hidden = 2048, .layers = 24, .heads = 16},
                             .keys = {.hidden = "d_model",
                                      .layers = "n_layers",
                                      .heads = "n_heads",

@@ -5,17 +5,19 @@
 namespace cogen::models {
 namespace {
 
-bool predicts_tokens(const load::config_fields& fields) {
-  return fields.integer(fields.is_gguf() ? "nextn_predict_layers" : "num_nextn_predict_layers", {0, 1 << 8}, 0) > 0;
+bool predicts_tokens(const load::config_fields& fields, std::int64_t usual) {
+  constexpr load::integer_range counts{0, 1 << 8};
+  return fields.is_gguf() ? fields.integer("nextn_predict_layers", counts, 0) > 0
+                          : fields.integer("num_nextn_predict_layers", counts, usual) > 0;
 }
 
 }  // namespace
 
 void add_mtp_layer(model_spec& spec, const moe_spec& experts, const load::config_fields& fields,
-                   const load::model_config& config) {
+                   const load::model_config& config, std::int64_t usual) {
   const auto prefix = layer_prefix(config.layers);
   spec.unread.push_back(prefix + "*");
-  if (!predicts_tokens(fields)) return;
+  if (!predicts_tokens(fields, usual)) return;
   const auto norm = [&](const char* name) { return rms_norm(config, prefix + name); };
   spec.mtp = {.embedding_norm = norm("enorm"),
               .hidden_norm = norm("hnorm"),

@@ -16,13 +16,16 @@ model_spec describe(const load::config_fields&, const load::model_config& config
 }  // namespace
 
 /// NVIDIA, arXiv:2402.16819: norms' weights count from 1.
-const family nemotron{.title = "Nemotron",
-                      .fields = {.family = "nemotron",
-                                 .keys = no_window_norm_eps_keys,
-                                 .max_positions = 4096,
-                                 .rms_norm_eps = 1e-5,
-                                 .partial_rotary = 0.5,
-                                 .activation = "relu2"},
-                      .describe = describe};
+const family nemotron{
+    .title = "Nemotron",
+    .fields = {.family = "nemotron",
+               .sizes = {.vocabulary = 256000, .hidden = 6144, .layers = 32, .heads = 48, .intermediate = 24576},
+               .tokens = {.bos = 2, .eos = 3},
+               .keys = no_window_norm_eps_keys,
+               .max_positions = 4096,
+               .rms_norm_eps = 1e-5,
+               .partial_rotary = 0.5,
+               .activation = "relu2"},
+    .describe = describe};
 
 }  // namespace cogen::models

@@ -29,7 +29,7 @@ constexpr std::array kinds{
 /// A letter for each layer.
 std::string pattern_of(const load::config_fields& fields, const load::model_config& config) {
   const auto* key = fields.has("layers_block_type") ? "layers_block_type" : "hybrid_override_pattern";
-  std::string pattern = fields.has("layers_block_type") ? "" : fields.string(key);
+  std::string pattern = fields.has("layers_block_type") ? "" : fields.string(key, "ME*-");
   for (const auto& type : fields.strings("layers_block_type")) {
     const auto* const found = std::ranges::find_if(
         kinds, [&](const layer_kind& kind) { return kind.name == type || kind.older_name == type; });
@@ -98,6 +98,8 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 /// feed-forward or experts. Time steps of prompts are not raised to "time_step_min", as those of later tokens are not.
 const family nemotron_h{.title = "Nemotron-H, Nemotron 3",
                         .fields = {.family = "nemotron_h",
+                                   .sizes = {.vocabulary = 131072, .hidden = 4096, .layers = 4, .heads = 32},
+                                   .tokens = {.bos = 1, .pad = 0, .eos = 2},
                                    .gguf = {.architecture = "nemotron_h", .also = "nemotron_h_moe"},
                                    .keys = {.intermediate = "",
                                             .rms_norm_eps = "layer_norm_epsilon",

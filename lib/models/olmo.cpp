@@ -60,19 +60,35 @@ model_spec describe_olmoe(const load::config_fields& fields, const load::model_c
 }  // namespace
 
 /// OLMo Team, arXiv:2501.00656. GGUF files of OLMo 3 have its name, and a window.
-const family olmo2{.title = "OLMo 2",
-                   .fields = {.family = "olmo2", .keys = no_window_keys, .rms_norm_eps = 1e-5},
-                   .describe = describe_olmo2};
+const family olmo2{
+    .title = "OLMo 2",
+    .fields = {.family = "olmo2",
+               .sizes = {.vocabulary = 50304, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 11008},
+               .tokens = {.pad = 1, .eos = 50279},
+               .keys = no_window_keys,
+               .rms_norm_eps = 1e-5},
+    .describe = describe_olmo2};
 
 /// The same with a window in three of four layers. Only layers of full attention scale their rotations.
 const family olmo3{
     .title = "OLMo 3",
-    .fields = {.family = "olmo3", .sliding_window = 4096, .rms_norm_eps = 1e-5, .rope_theta = usual_theta},
+    .fields = {.family = "olmo3",
+               .sizes = {.vocabulary = 50304, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 11008},
+               .tokens = {.pad = 1, .eos = 50279},
+               .sliding_window = 4096,
+               .rms_norm_eps = 1e-5,
+               .rope_theta = usual_theta},
     .describe = describe_olmo3};
 
 /// Muennighoff et al., arXiv:2409.02060: Llama with OLMo 2's norm of queries and keys, and experts.
-const family olmoe{.title = "OLMoE",
-                   .fields = {.family = "olmoe", .keys = no_window_keys, .max_positions = 4096, .rms_norm_eps = 1e-5},
-                   .describe = describe_olmoe};
+const family olmoe{
+    .title = "OLMoE",
+    .fields = {.family = "olmoe",
+               .sizes = {.vocabulary = 50304, .hidden = 2048, .layers = 16, .heads = 16, .intermediate = 2048},
+               .tokens = {.pad = 1, .eos = 50279},
+               .keys = no_window_keys,
+               .max_positions = 4096,
+               .rms_norm_eps = 1e-5},
+    .describe = describe_olmoe};
 
 }  // namespace cogen::models

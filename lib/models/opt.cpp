@@ -47,19 +47,22 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 
 /// Zhang et al., arXiv:2205.01068: learned positions that begin at row 2. The 350M model has its norms behind each
 /// half, and narrower embeddings.
-const family opt{.title = "OPT",
-                 .fields = {.family = "opt",
-                            .gguf = {.known = false},
-                            .keys = {.kv_heads = "",
-                                     .head_dim = "",
-                                     .intermediate = "ffn_dim",
-                                     .rms_norm_eps = "",
-                                     .sliding_window = "",
-                                     .activation = "activation_function"},
-                            .rms_norm_eps = 1e-5,
-                            .activation = "relu",
-                            .tie_embeddings = true,
-                            .rotary = false},
-                 .describe = describe};
+const family opt{
+    .title = "OPT",
+    .fields = {.family = "opt",
+               .sizes = {.vocabulary = 50272, .hidden = 768, .layers = 12, .heads = 12, .intermediate = 3072},
+               .tokens = {.bos = 2, .pad = 1, .eos = 2},
+               .gguf = {.known = false},
+               .keys = {.kv_heads = "",
+                        .head_dim = "",
+                        .intermediate = "ffn_dim",
+                        .rms_norm_eps = "",
+                        .sliding_window = "",
+                        .activation = "activation_function"},
+               .rms_norm_eps = 1e-5,
+               .activation = "relu",
+               .tie_embeddings = true,
+               .rotary = false},
+    .describe = describe};
 
 }  // namespace cogen::models

@@ -27,13 +27,16 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 
 /// Phi-1 to Phi-2 (Li et al., arXiv:2309.05463): attention and feed-forward read one layer norm, and biases are
 /// everywhere.
-const family phi{.title = "Phi-1 to Phi-2",
-                 .fields = {.family = "phi",
-                            .gguf = {.architecture = "phi2"},
-                            .keys = no_window_layer_norm_keys,
-                            .rms_norm_eps = 1e-5,
-                            .partial_rotary = 0.5,
-                            .activation = "gelu_new"},
-                 .describe = describe};
+const family phi{
+    .title = "Phi-1 to Phi-2",
+    .fields = {.family = "phi",
+               .sizes = {.vocabulary = 51200, .hidden = 2048, .layers = 24, .heads = 32, .intermediate = 8192},
+               .tokens = {.bos = 1, .eos = 2},
+               .gguf = {.architecture = "phi2"},
+               .keys = no_window_layer_norm_keys,
+               .rms_norm_eps = 1e-5,
+               .partial_rotary = 0.5,
+               .activation = "gelu_new"},
+    .describe = describe};
 
 }  // namespace cogen::models

@@ -18,8 +18,14 @@ model_spec describe(const load::config_fields&, const load::model_config& config
 }  // namespace
 
 /// Abdin et al., arXiv:2404.14219: Llama with q | k | v and gate | up as one matrix each.
-const family phi3{.title = "Phi-3, Phi-4",
-                  .fields = {.family = "phi3", .max_positions = 4096, .rms_norm_eps = 1e-5},
-                  .describe = describe};
+const family phi3{
+    .title = "Phi-3, Phi-4",
+    .fields = {.family = "phi3",
+               .sizes = {.vocabulary = 32064, .hidden = 3072, .layers = 32, .heads = 32, .intermediate = 8192},
+               .tokens = {.bos = 1, .pad = 32000, .eos = 32000},
+               .max_positions = 4096,
+               .rms_norm_eps = 1e-5,
+               .original_positions = 4096},
+    .describe = describe};
 
 }  // namespace cogen::models

@@ -37,7 +37,13 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 /// Abdin et al., arXiv:2404.14219: Phi-3.5 with experts, layer norms, and biases outside of the experts.
 const family phimoe{
     .title = "Phi-3.5 with experts",
-    .fields = {.family = "phimoe", .kv_heads = 8, .max_positions = 131072, .rms_norm_eps = 1e-5, .rope_theta = 1e6},
+    .fields = {.family = "phimoe",
+               .sizes = {.vocabulary = 32064, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 6400},
+               .tokens = {.bos = 1, .eos = 2},
+               .kv_heads = 8,
+               .max_positions = 131072,
+               .rms_norm_eps = 1e-5,
+               .rope_theta = 1e6},
     .describe = describe};
 
 }  // namespace cogen::models

@@ -41,15 +41,25 @@ model_spec describe_qwen3(const load::config_fields& fields, const load::model_c
 }  // namespace
 
 /// Yang et al., arXiv:2407.10671: Llama with biases of queries, keys and values.
-const family qwen2{.title = "Qwen 2, Qwen 2.5",
-                   .fields = {.family = "qwen2", .kv_heads = 32, .max_positions = 32768, .sliding_window = 4096},
-                   .describe = describe_qwen2};
+const family qwen2{
+    .title = "Qwen 2, Qwen 2.5",
+    .fields = {.family = "qwen2",
+               .sizes = {.vocabulary = 151936, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 22016},
+               .kv_heads = 32,
+               .max_positions = 32768,
+               .sliding_window = 4096},
+    .describe = describe_qwen2};
 
 //[qwen3-family
 /// Yang et al., arXiv:2505.09388: Llama with a norm of each head's queries and keys.
 const family qwen3{
     .title = "Qwen 3",
-    .fields = {.family = "qwen3", .kv_heads = 32, .head_dim = 128, .max_positions = 32768, .sliding_window = 4096},
+    .fields = {.family = "qwen3",
+               .sizes = {.vocabulary = 151936, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 22016},
+               .kv_heads = 32,
+               .head_dim = 128,
+               .max_positions = 32768,
+               .sliding_window = 4096},
     .describe = describe_qwen3};
 //]
 

@@ -91,10 +91,10 @@ model_spec describe_qwen3_5(const load::config_fields& fields, const load::model
 /// Qwen Team: gated delta nets in most layers, attention with gated outputs in the others. Weights of all norms but the
 /// delta nets' count from 1.
 const family qwen3_5_text{.title = "Qwen 3.5 dense (text)",
-                          .fields = qwen3_5_fields("qwen3_5_text", "qwen35", 4),
+                          .fields = qwen3_5_fields("qwen3_5_text", "qwen35", qwen3_5_sizes, 4),
                           .describe = describe_qwen3_5_text};
 
 const family qwen3_5{
-    .title = "Qwen 3.5 dense", .fields = qwen3_5_fields("qwen3_5", "", 4), .describe = describe_qwen3_5};
+    .title = "Qwen 3.5 dense", .fields = qwen3_5_fields("qwen3_5", "", qwen3_5_sizes, 4), .describe = describe_qwen3_5};
 
 }  // namespace cogen::models

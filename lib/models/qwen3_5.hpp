@@ -8,12 +8,17 @@
 
 namespace cogen::models {
 
+inline constexpr load::default_sizes qwen3_5_sizes{
+    .vocabulary = 248320, .hidden = 4096, .layers = 32, .heads = 16, .intermediate = 12288};
+inline constexpr load::default_sizes qwen3_5_moe_sizes{.vocabulary = 248320, .hidden = 2048, .layers = 40, .heads = 16};
 inline constexpr load::key_names qwen3_5_moe_keys{.intermediate = "", .sliding_window = ""};
 
 /// What the families with Qwen 3.5's mixers have in common.
 constexpr load::family_fields qwen3_5_fields(std::string_view name, std::string_view architecture,
-                                             std::int64_t kv_heads, const load::key_names& keys = no_window_keys) {
+                                             const load::default_sizes& sizes, std::int64_t kv_heads,
+                                             const load::key_names& keys = no_window_keys) {
   return {.family = name,
+          .sizes = sizes,
           .gguf = {.architecture = architecture},
           .keys = keys,
           .kv_heads = kv_heads,

@@ -98,34 +98,42 @@ model_spec describe_qwen3_5_moe(const load::config_fields& fields, const load::m
 }  // namespace
 
 /// Yang et al., arXiv:2407.10671: Qwen 2 with experts, of which one is for all rows.
-const family qwen2_moe{.title = "Qwen 1.5 and 2 with experts",
-                       .fields = {.family = "qwen2_moe",
-                                  .gguf = {.architecture = "qwen2moe"},
-                                  .kv_heads = 16,
-                                  .max_positions = 32768,
-                                  .sliding_window = 4096},
-                       .describe = describe_qwen2_moe};
+const family qwen2_moe{
+    .title = "Qwen 1.5 and 2 with experts",
+    .fields = {.family = "qwen2_moe",
+               .sizes = {.vocabulary = 151936, .hidden = 2048, .layers = 24, .heads = 16, .intermediate = 5632},
+               .gguf = {.architecture = "qwen2moe"},
+               .kv_heads = 16,
+               .max_positions = 32768,
+               .sliding_window = 4096},
+    .describe = describe_qwen2_moe};
 
 /// Yang et al., arXiv:2505.09388: Qwen 3 with experts. GGUF files do not say that shares are renormalized.
-const family qwen3_moe{.title = "Qwen 3 with experts",
-                       .fields = {.family = "qwen3_moe",
-                                  .gguf = {.architecture = "qwen3moe"},
-                                  .kv_heads = 4,
-                                  .max_positions = 32768,
-                                  .sliding_window = 4096},
-                       .describe = describe_qwen3_moe};
+const family qwen3_moe{
+    .title = "Qwen 3 with experts",
+    .fields = {.family = "qwen3_moe",
+               .sizes = {.vocabulary = 151936, .hidden = 2048, .layers = 24, .heads = 32, .intermediate = 6144},
+               .gguf = {.architecture = "qwen3moe"},
+               .kv_heads = 4,
+               .max_positions = 32768,
+               .sliding_window = 4096},
+    .describe = describe_qwen3_moe};
 
 /// Qwen Team: Qwen 3.5's mixers, with experts in most layers.
-const family qwen3_next{
-    .title = "Qwen 3-Next", .fields = qwen3_5_fields("qwen3_next", "qwen3next", 2), .describe = describe_qwen3_next};
+const family qwen3_next{.title = "Qwen 3-Next",
+                        .fields = qwen3_5_fields(
+                            "qwen3_next", "qwen3next",
+                            {.vocabulary = 151936, .hidden = 2048, .layers = 48, .heads = 16, .intermediate = 5632}, 2),
+                        .describe = describe_qwen3_next};
 
 /// The same mixers, with experts in all layers.
-const family qwen3_5_moe_text{.title = "Qwen 3.5 with experts (text)",
-                              .fields = qwen3_5_fields("qwen3_5_moe_text", "qwen35moe", 2, qwen3_5_moe_keys),
-                              .describe = describe_qwen3_5_moe_text};
+const family qwen3_5_moe_text{
+    .title = "Qwen 3.5 with experts (text)",
+    .fields = qwen3_5_fields("qwen3_5_moe_text", "qwen35moe", qwen3_5_moe_sizes, 2, qwen3_5_moe_keys),
+    .describe = describe_qwen3_5_moe_text};
 
 const family qwen3_5_moe{.title = "Qwen 3.5 with experts",
-                         .fields = qwen3_5_fields("qwen3_5_moe", "", 2, qwen3_5_moe_keys),
+                         .fields = qwen3_5_fields("qwen3_5_moe", "", qwen3_5_moe_sizes, 2, qwen3_5_moe_keys),
                          .describe = describe_qwen3_5_moe};
 
 }  // namespace cogen::models

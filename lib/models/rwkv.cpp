@@ -48,6 +48,8 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 /// Peng et al., arXiv:2305.13048, its fourth version; weights named as in Transformers' modeling_rwkv.py.
 const family rwkv{.title = "RWKV 4",
                   .fields = {.family = "rwkv",
+                             .sizes = {.vocabulary = 50277, .hidden = 4096, .layers = 32},
+                             .tokens = {.bos = 0, .eos = 0},
                              .gguf = {.known = false},
                              .keys = keys,
                              .max_positions = load::unlimited_positions,

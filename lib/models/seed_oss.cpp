@@ -18,7 +18,13 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 /// ByteDance Seed Team: biases of queries, keys and values, and of the output, are told apart.
 const family seed_oss{
     .title = "Seed-OSS",
-    .fields = {.family = "seed_oss", .keys = no_window_keys, .kv_heads = 8, .head_dim = 128, .max_positions = 524288},
+    .fields = {.family = "seed_oss",
+               .sizes = {.vocabulary = 155136, .hidden = 4096, .layers = 64, .heads = 80, .intermediate = 27648},
+               .tokens = {.bos = 0, .pad = 1, .eos = 2},
+               .keys = no_window_keys,
+               .kv_heads = 8,
+               .head_dim = 128,
+               .max_positions = 524288},
     .describe = describe};
 
 }  // namespace cogen::models

@@ -22,13 +22,16 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 
 /// SmolLM3: Llama with layers that do not rotate, every fourth unless the file lists them (Yang et al.,
 /// arXiv:2501.18795).
-const family smollm3{.title = "SmolLM 3",
-                     .fields = {.family = "smollm3",
-                                .gguf = {.interleaved = true},
-                                .kv_heads = 4,
-                                .max_positions = 32768,
-                                .rope_theta = 2e6,
-                                .tie_embeddings = true},
-                     .describe = describe};
+const family smollm3{
+    .title = "SmolLM 3",
+    .fields = {.family = "smollm3",
+               .sizes = {.vocabulary = 128256, .hidden = 2048, .layers = 36, .heads = 16, .intermediate = 11008},
+               .tokens = {.bos = 128000, .pad = 128004, .eos = 128001},
+               .gguf = {.interleaved = true},
+               .kv_heads = 4,
+               .max_positions = 32768,
+               .rope_theta = 2e6,
+               .tie_embeddings = true},
+    .describe = describe};
 
 }  // namespace cogen::models

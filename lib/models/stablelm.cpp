@@ -29,13 +29,16 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 }  // namespace
 
 /// Stability AI, arXiv:2402.17834.
-const family stablelm{.title = "StableLM",
-                      .fields = {.family = "stablelm",
-                                 .keys = no_window_layer_norm_keys,
-                                 .kv_heads = 32,
-                                 .max_positions = 4096,
-                                 .rms_norm_eps = 1e-5,
-                                 .partial_rotary = 0.25},
-                      .describe = describe};
+const family stablelm{
+    .title = "StableLM",
+    .fields = {.family = "stablelm",
+               .sizes = {.vocabulary = 50304, .hidden = 2560, .layers = 32, .heads = 32, .intermediate = 6912},
+               .tokens = {.bos = 0, .eos = 0},
+               .keys = no_window_layer_norm_keys,
+               .kv_heads = 32,
+               .max_positions = 4096,
+               .rms_norm_eps = 1e-5,
+               .partial_rotary = 0.25},
+    .describe = describe};
 
 }  // namespace cogen::models

@@ -18,14 +18,17 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 }  // namespace
 
 /// Lozhkov et al., arXiv:2402.19173.
-const family starcoder2{.title = "StarCoder 2",
-                        .fields = {.family = "starcoder2",
-                                   .keys = {.rms_norm_eps = "norm_epsilon"},
-                                   .kv_heads = 2,
-                                   .max_positions = 4096,
-                                   .rms_norm_eps = 1e-5,
-                                   .activation = "gelu_pytorch_tanh",
-                                   .tie_embeddings = true},
-                        .describe = describe};
+const family starcoder2{
+    .title = "StarCoder 2",
+    .fields = {.family = "starcoder2",
+               .sizes = {.vocabulary = 49152, .hidden = 3072, .layers = 30, .heads = 24, .intermediate = 12288},
+               .tokens = {.bos = 50256, .eos = 50256},
+               .keys = {.rms_norm_eps = "norm_epsilon"},
+               .kv_heads = 2,
+               .max_positions = 4096,
+               .rms_norm_eps = 1e-5,
+               .activation = "gelu_pytorch_tanh",
+               .tie_embeddings = true},
+    .describe = describe};
 
 }  // namespace cogen::models

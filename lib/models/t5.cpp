@@ -100,6 +100,8 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 /// Raffel et al., arXiv:1910.10683; with gates as version 1.1 (Shazeer, arXiv:2002.05202).
 const family t5{.title = "T5, Flan-T5",
                 .fields = {.family = "t5",
+                           .sizes = {.vocabulary = 32128, .hidden = 512, .layers = 6, .heads = 8, .intermediate = 2048},
+                           .tokens = {.pad = 0, .eos = 1},
                            .keys = {.hidden = "d_model",
                                     .layers = "num_decoder_layers",
                                     .layers_otherwise = "num_layers",

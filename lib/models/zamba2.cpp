@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <string>
@@ -16,10 +18,17 @@
 namespace cogen::models {
 namespace {
 
+/// Where a file does not say what its layers are.
+constexpr std::int64_t usual_layers = 54;
+constexpr std::array<std::int64_t, 9> usual_hybrid_layers{6, 12, 18, 24, 30, 36, 42, 47, 51};
+
 /// For each layer whether shared blocks add to what its mixer reads.
 std::vector<bool> hybrid_layers_of(const load::config_fields& fields, const load::model_config& config) {
   constexpr std::string_view key = "layers_block_type";
   std::vector<bool> hybrid;
+  if (!fields.has(key))
+    for (std::int64_t layer = 0; layer < usual_layers; ++layer)
+      hybrid.push_back(std::ranges::find(usual_hybrid_layers, layer) != usual_hybrid_layers.end());
   for (const auto& type : fields.strings(key)) {
     if (type != "hybrid" && type != "linear_attention" && type != "mamba")
       fields.refuse(key, "'hybrid', 'linear_attention' and 'mamba' are known");
@@ -121,6 +130,8 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 /// "time_step_min", as those of later tokens are not.
 const family zamba2{.title = "Zamba 2",
                     .fields = {.family = "zamba2",
+                               .sizes = {.vocabulary = 32000, .hidden = 2560, .layers = 54, .heads = 32},
+                               .tokens = {.bos = 1, .pad = 0, .eos = 2},
                                .gguf = {.known = false},
                                .keys = {.head_dim = "attention_head_dim", .sliding_window = ""},
                                .head_dim_factor = 2,

@@ -290,9 +290,9 @@ BOOST_AUTO_TEST_CASE(a_hugging_face_folder_is_read) {
 BOOST_AUTO_TEST_CASE(a_family_is_known_where_its_configuration_is_not) {
   const temporary_folder folder;
   write_hugging_face_model(folder);
-  folder.write("config.json", R"({"model_type":"mamba"})");
+  folder.write("config.json", R"({"model_type":"kimi_k2"})");
   const checkpoint files(folder.path());
-  BOOST_TEST(files.family() == "mamba");
+  BOOST_TEST(files.family() == "kimi_k2");
   BOOST_TEST(says(refusal([&] { files.config(); }), "vocab_size is missing"));
 }
 

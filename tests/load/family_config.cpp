@@ -297,7 +297,8 @@ BOOST_AUTO_TEST_CASE(what_a_bart_cannot_be_is_refused) {
       read_bart_fields(fields, read_model_config(fields));
     });
   };
-  BOOST_TEST(says(refusal_with({{"d_model", ""}}), "d_model is missing"));
+  BOOST_TEST(says(refusal_with({{"d_model", ""}, {"decoder_attention_heads", "5"}}),
+                  "decoder_attention_heads is 5; d_model = 1024 must be a multiple of it"));
   BOOST_TEST(says(refusal_with({{"decoder_layers", "1000000000"}}), "decoder_layers is 1000000000; an integer from 1"));
   BOOST_TEST(says(refusal_with({{"encoder_layers", "0"}}), "encoder_layers is 0"));
   BOOST_TEST(says(refusal_with({{"decoder_attention_heads", "5"}}),

@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(delta_nets_that_their_configuration_does_not_fit) {
   refused("linear_conv_kernel_dim", 1, {"linear_conv_kernel_dim is 1; an integer from 2"});
   refused("linear_key_head_dim", 0, {"linear_key_head_dim is 0; an integer from 1"});
   refused("num_attention_heads", 6, {"self_attn.q_proj.weight", "[96, 24]", "[192, 24]"});
-  refused("layer_types", {"linear_attention", "mamba", "mamba", "mamba"},
+  refused("layer_types", {"linear_attention", "conv", "conv", "conv"},
           {"layer_types", "'full_attention' and 'linear_attention' are known"});
   refused("hidden_act", "gelu", {"hidden_act", "gelu", "silu"});
 }
@@ -240,7 +240,8 @@ BOOST_AUTO_TEST_CASE(hybrid_granites_that_their_configuration_does_not_fit) {
   refused("num_local_experts", 4, {"num_experts_per_tok is 0; an integer from 1 to 4"});
   refused("mamba_n_groups", 3, {"mamba_n_groups is 3; mamba_n_heads = 4 must be a multiple of it"});
   refused("mamba_d_head", 11, {"mamba_n_heads is 4; times mamba_d_head = 11", "hidden_size * mamba_expand = 48"});
-  refused("layer_types", {"mamba", "attention", "conv"}, {"layer_types", "'attention' and 'mamba' are known"});
+  refused("layer_types", {"mamba", "attention", "conv"},
+          {"layer_types", "'full_attention' and 'linear_attention' are known"});
   refused("layer_types", {"mamba", "mamba", "mamba"}, {"model.layers.1.mamba.in_proj.weight"});
   refused("shared_intermediate_size", 21, {"shared_mlp.input_linear.weight", "[44, 24]", "[42, 24]"});
 }
@@ -296,7 +297,7 @@ BOOST_AUTO_TEST_CASE(a_zamba2_that_its_configuration_does_not_fit) {
   refused("num_key_value_heads", 1, {"num_key_value_heads is 1; with use_shared_attention_adapter it must be"});
   refused("layers_block_type", {"mamba", "hybrid", "attention", "hybrid"},
           {"'hybrid', 'linear_attention' and 'mamba' are known"});
-  refused("layers_block_type", {"mamba", "hybrid", "hybrid"}, {"it must name 4 layers"});
+  refused("layers_block_type", {"mamba", "hybrid", "hybrid"}, {"it must name num_hidden_layers = 4 layers"});
   refused("layers_block_type", {"mamba", "mamba", "hybrid", "hybrid"}, {"model.layers.1.mamba.in_proj.weight"});
   refused("num_mem_blocks", 3, {"model.layers.3.shared_transformer.self_attn.q_proj.weight", "is missing"});
   refused("adapter_rank", 4, {"linear_q_adapter_list.0.0.weight", "[3, 48]", "[4, 48]"});

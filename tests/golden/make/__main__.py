@@ -5,6 +5,7 @@
   ref/bin/python tests/golden/make tiny NAME...        tests/golden/NAME/: small random models and their outputs
   ref/bin/python tests/golden/make check [NAME...]     loads folders afresh and compares with what is written there
   ref/bin/python tests/golden/make beams [NAME...]     tests/decoding/beam_searches.json: what beam searches find
+  ref/bin/python tests/golden/make variants            tests/golden/config_variants.json: other spellings of config.json
   ref/bin/python tests/golden/make guided              tests/decoding/guided.json: continuations with guidance
   ref/bin/python tests/golden/make default MODEL.gguf  tests/golden/default_model.json: what a real model continues
 
@@ -22,6 +23,7 @@ import bamba
 import bart
 import beam_searches
 import cohere
+import config_variants
 import default_model
 import embedder
 import exaone4
@@ -87,6 +89,7 @@ def main():
     commands.add_parser("tiny").add_argument("names", nargs="+", choices=tiny, metavar="NAME")
     commands.add_parser("check").add_argument("names", nargs="*", metavar="NAME")
     commands.add_parser("beams").add_argument("names", nargs="*", metavar="NAME")
+    commands.add_parser("variants")
     commands.add_parser("guided")
     commands.add_parser("default").add_argument("model", type=pathlib.Path)
     arguments = parser.parse_args()
@@ -97,6 +100,8 @@ def main():
         default_model.make(arguments.model, arguments.into / "default_model.json")
     elif arguments.command == "beams":
         beam_searches.make(FAMILIES, arguments.names or list(FAMILIES), arguments.into, DECODING / "beam_searches.json")
+    elif arguments.command == "variants":
+        config_variants.make(arguments.into, HERE.parent.parent / "lib/models/families.def")
     elif arguments.command == "guided":
         guided.make(FAMILIES, arguments.into, DECODING / "guided.json")
     elif arguments.command == "tiny":
