@@ -1,6 +1,7 @@
 #include "engine/checked_request.hpp"
 
 #include "engine/checked_encoder_input.hpp"
+#include "response/history_ids.hpp"
 #include "text/chat_prompt.hpp"
 #include "text/prompt_checkpoints.hpp"
 
@@ -40,30 +41,37 @@ void check_no_chat(const request& what) {
     throw std::invalid_argument("tool_choice and reasoning_budget are for a chat, and the prompt is none");
 }
 
-text::encoded_chat encode_messages(const chat_messages& messages, const request& what, const engine_parts& parts) {
+text::encoded_chat encode_messages(const chat_messages& messages, const request& what, const engine_parts& parts,
+                                   const response::response_syntax& syntax) {
   const bool continued = what.continue_final_message;
   if (continued && (messages.empty() || messages.back().role != "assistant"))
     throw std::invalid_argument(
         fmt::format("continue_final_message is set, and the last message is {}; it must be from assistant",
                     messages.empty() ? "missing" : "from " + messages.back().role));
-  return text::encode_chat(messages, text::template_variables(what.tools, what.chat_template_kwargs), *parts.chat,
-                           *parts.tokenizer, continued);
+  const auto encode = [&](const chat_messages& chat) {
+    return text::encode_chat(chat, text::template_variables(what.tools, what.chat_template_kwargs), *parts.chat,
+                             *parts.tokenizer, continued);
+  };
+  const bool insists_on_ids = syntax.calls && syntax.calls->id.length > 0;
+  return insists_on_ids ? encode(response::with_call_ids(messages, syntax.calls->id)) : encode(messages);
 }
 
-text::encoded_chat encode_prompt(const request& what, const engine_parts& parts) {
+text::encoded_chat encode_prompt(const request& what, const engine_parts& parts,
+                                 const response::response_syntax& syntax) {
   const auto* messages = std::get_if<chat_messages>(&what.prompt);
   if (!messages) check_no_chat(what);
   if (const auto* ids = std::get_if<token_ids>(&what.prompt)) return {*ids, {}};
   if (messages && !parts.chat) throw std::invalid_argument(no_chat(parts.chat_error));
   if (!parts.tokenizer) throw std::invalid_argument("the prompt is text, and this engine has no tokenizer");
   if (!messages) return {parts.tokenizer->encode(std::get<std::string>(what.prompt), {.add_special = true}), {}};
-  return encode_messages(*messages, what, parts);
+  return encode_messages(*messages, what, parts, syntax);
 }
 
 /// The decoder's prompt for a model with an encoder. It begins with the start token, once.
-std::vector<token> decoder_tokens(const request& what, const engine_parts& parts) {
+std::vector<token> decoder_tokens(const request& what, const engine_parts& parts,
+                                  const response::response_syntax& syntax) {
   const auto* text = std::get_if<std::string>(&what.prompt);
-  auto begun = text && parts.tokenizer ? parts.tokenizer->encode(*text) : encode_prompt(what, parts).tokens;
+  auto begun = text && parts.tokenizer ? parts.tokenizer->encode(*text) : encode_prompt(what, parts, syntax).tokens;
   if (begun.empty() || begun.front() != parts.encoder_inputs->start)
     begun.insert(begun.begin(), parts.encoder_inputs->start);
   return begun;
@@ -73,20 +81,21 @@ struct guide_finder {
   const engine_parts& parts;
   grammar::compiler& formats;
 
-  std::shared_ptr<const guide> operator()(const response_format& format) const {
-    return formats.compile(format)->start();
+  grammar::guided_response operator()(const response_format& format) const {
+    const auto compiled = formats.compile(format);
+    return {compiled->start(), {compiled->loosened().begin(), compiled->loosened().end()}};
   }
 
-  std::shared_ptr<const guide> operator()(const compiled_format& format) const {
+  grammar::guided_response operator()(const compiled_format& format) const {
     if (!format) throw std::invalid_argument("the response format is a compiled_format that holds nothing");
     if (&format.tokens() != parts.tokenizer.get())
       throw std::invalid_argument("the response format was compiled for another model");
-    return format.start();
+    return {format.start(), {format.loosened().begin(), format.loosened().end()}};
   }
 
-  std::shared_ptr<const guide> operator()(const std::shared_ptr<const guide>& own) const {
+  grammar::guided_response operator()(const std::shared_ptr<const guide>& own) const {
     if (!own) throw std::invalid_argument("the response format is a guide that is null");
-    return own;
+    return {own, {}};
   }
 };
 
@@ -132,7 +141,8 @@ void check_parameters(const request& what, int vocabulary) {
           fmt::format("stop token {} does not exist; the vocabulary ends at {}", id, vocabulary - 1));
 }
 
-read_request read(const request& what, const engine_parts& parts, int vocabulary) {
+read_request read(const request& what, const engine_parts& parts, const response::response_syntax& syntax,
+                  int vocabulary) {
   if (what.speculative.drafter && what.speculative.drafter->reads_predictions() && !parts.predicts_tokens)
     throw std::invalid_argument(
         "the drafter reads predictions, as mtp() does, and the model was loaded without "
@@ -140,9 +150,9 @@ read_request read(const request& what, const engine_parts& parts, int vocabulary
   read_request all;
   all.encoder_input = checked_encoder_input(encoder_tokens(what, parts), parts, vocabulary);
   if (parts.encoder_inputs) {
-    all.prompt = decoder_tokens(what, parts);
+    all.prompt = decoder_tokens(what, parts, syntax);
   } else {
-    auto prompt = encode_prompt(what, parts);
+    auto prompt = encode_prompt(what, parts, syntax);
     all.prompt = std::move(prompt.tokens);
     if (std::holds_alternative<chat_messages>(what.prompt)) all.chat_ending = std::move(prompt.ending);
   }
@@ -172,11 +182,13 @@ int new_tokens_after(int prompt, const request& what, const scheduler::limits& l
   return wanted;
 }
 
-std::shared_ptr<const guide> guide_of(const request& what, const read_request& inputs, const engine_parts& parts,
-                                      grammar::compiler& formats, const grammar::model_responses& responses) {
-  const auto answer = what.response_format ? std::visit(guide_finder{parts, formats}, *what.response_format) : nullptr;
+grammar::guided_response guide_of(const request& what, const read_request& inputs, const engine_parts& parts,
+                                  grammar::compiler& formats, const grammar::model_responses& responses) {
+  grammar::guided_response answer;
+  if (what.response_format) answer = std::visit(guide_finder{parts, formats}, *what.response_format);
   if (!inputs.chat_ending) return answer;
-  return responses.guide_of({what.tools, what.tool_choice, what.reasoning_budget, *inputs.chat_ending, answer.get()},
+  return responses.guide_of({what.tools, what.tool_choice, what.parallel_tool_calls, what.reasoning_budget,
+                             *inputs.chat_ending, std::move(answer)},
                             formats);
 }
 

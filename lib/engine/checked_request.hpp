@@ -24,18 +24,19 @@ struct read_request {
 void check_parameters(const request& what, int vocabulary);
 
 /// Tokenizes prompt and encoder input. Throws std::invalid_argument if a required one is empty, too long for the
-/// encoder, or has an unknown token. Likewise if the engine lacks the tokenizer, chat template or encoder for it.
-read_request read(const request& what, const engine_parts& parts, int vocabulary);
+/// encoder, or has an unknown token. Likewise if the engine lacks the tokenizer, chat template or encoder for it. A
+/// chat has its calls as `syntax` writes them.
+read_request read(const request& what, const engine_parts& parts, const response::response_syntax& syntax,
+                  int vocabulary);
 
 /// The most tokens that the request and the engine allow after a prompt of `prompt` tokens. Throws error::does_not_fit
 /// (as system_error) if that is none, or if the cache of all tokens would exceed the engine's memory budget.
 int new_tokens_after(int prompt, const request& what, const scheduler::limits& limits);
 
-/// The guide that constrains the generation, at the beginning of its text; null if none does. Compiles a format, and
-/// the schemas of tools. Throws std::invalid_argument for what cannot be compiled, and for what is of another model or
-/// null.
-std::shared_ptr<const guide> guide_of(const request& what, const read_request& inputs, const engine_parts& parts,
-                                      grammar::compiler& formats, const grammar::model_responses& responses);
+/// What constrains the generation. Compiles a format, and the schemas of tools. Throws std::invalid_argument for what
+/// cannot be compiled, and for what is of another model or null.
+grammar::guided_response guide_of(const request& what, const read_request& inputs, const engine_parts& parts,
+                                  grammar::compiler& formats, const grammar::model_responses& responses);
 
 /// The tokens that end the generation: the model's, unless the request ignores them, and the request's stop tokens.
 std::vector<token> end_tokens_of(const request& what, const engine_parts& parts);

@@ -17,7 +17,7 @@ request_estimate engine::estimate(const request& what) const {
   };
   try {
     detail::check_parameters(what, loop_->vocabulary());
-    const auto read = detail::read(what, parts, loop_->vocabulary());
+    const auto read = detail::read(what, parts, loop_->responses().syntax(), loop_->vocabulary());
     result.prompt_tokens = static_cast<int>(read.prompt.size());
     if (read.encoder_input) result.encoder_tokens = static_cast<int>(read.encoder_input->size());
     may_hold(result.prompt_tokens + 1);

@@ -45,7 +45,7 @@ bool stream_state::admit(siblings others) noexcept try {
 }
 
 void stream_state::prepare(siblings others) noexcept try {
-  auto what = read(request_, engine_->parts(), engine_->vocabulary());
+  auto what = read(request_, engine_->parts(), engine_->responses().syntax(), engine_->vocabulary());
   const auto by = guide_of(request_, what, engine_->parts(), engine_->formats(), engine_->responses());
   for (const auto& each : others) each->take(what, by, true);
   take(std::move(what), by, !others.empty());
@@ -191,6 +191,11 @@ std::optional<sampled_token> stream_state::end_token() const {
   return end_token_;
 }
 
+std::vector<loosened_keyword> stream_state::loosened() const {
+  const std::lock_guard lock(mutex_);
+  return loosened_;
+}
+
 request_metrics stream_state::request_metrics() const { return timeline().times(engine_->now()); }
 
 void stream_state::notify_engine() {
@@ -199,17 +204,18 @@ void stream_state::notify_engine() {
 
 // From request to sequence
 
-void stream_state::take(read_request what, const std::shared_ptr<const guide>& by, bool shares_prompt) {
+void stream_state::take(read_request what, const grammar::guided_response& by, bool shares_prompt) {
   const auto length = static_cast<int>(what.prompt.size());
   {
     const completion_lock lock(*this);
     usage_.prompt_tokens = length;
+    loosened_ = by.loosened;
   }
   new_tokens_ = new_tokens_after(length, request_, engine_->parts().limits);
   encoder_input_ = std::move(what.encoder_input);
   end_tokens_ = end_tokens_of(request_, engine_->parts());
   sampling_.parameters.emplace(request_.sampling, engine_->vocabulary(), end_tokens_);
-  if (by) constrain(by->clone(), what.prompt.size());
+  if (by.start) constrain(by.start->clone(), what.prompt.size());
   text_.emplace(engine_->parts().tokenizer.get(), request_.stop,
                 what.chat_ending ? parts_after(*what.chat_ending) : response_parts());
   drafts_.emplace(request_.speculative, draft_target{engine_->parts().tokenizer, engine_->vocabulary()});
@@ -237,7 +243,9 @@ response_parts stream_state::parts_after(std::string_view prompt_ending) const {
   return {.syntax = &syntax,
           .control_tokens = responses.control_tokens(),
           .types = response::parameter_types(request_.tools),
-          .how = {.in_reasoning = response::ends_in_reasoning(syntax, prompt_ending), .reads_calls = reads_calls}};
+          .how = {.in_reasoning = response::ends_in_reasoning(syntax, prompt_ending),
+                  .reads_calls = reads_calls,
+                  .parallel_calls = request_.parallel_tool_calls}};
 }
 
 void stream_state::submit() {
@@ -370,16 +378,17 @@ void stream_state::take_end(sampled_token&& chosen) {
 }
 
 void stream_state::take_token(sampled_token&& chosen) {
-  const bool stopped = text_->push(chosen.id, next_piece_);
+  using ending = response_text::ending;
+  const auto end = text_->push(chosen.id, next_piece_);
   next_piece_.tokens.push_back(std::move(chosen));
-  const bool makes_piece = stopped || !is_empty(next_piece_) || !engine_->parts().tokenizer;
+  const bool makes_piece = end != ending::none || !is_empty(next_piece_) || !engine_->parts().tokenizer;
   completion_lock lock(*this);
   ++usage_.generated_tokens;
   usage_.time_to_first_token = timeline().record_result();
   if (makes_piece) push_piece();
-  if (stopped) {
+  if (end != ending::none) {
     lock.unlock();
-    return finish(finish_reason::stop_string);
+    return finish(end == ending::stop_string ? finish_reason::stop_string : finish_reason::eos);
   }
   const bool returns_credit = !makes_piece || gathers();
   if (makes_piece && gathers()) channel_.return_credit();
@@ -530,6 +539,7 @@ void stream_state::push_piece() {
 
 completion stream_state::gather_completion() {
   completion all;
+  all.loosened = loosened_;
   std::size_t text = 0, reasoning = 0, tokens = 0;
   for (const auto& each : channel_) {
     text += each.text.size();

@@ -53,6 +53,7 @@ class stream_state : public request_state, public stream_face {
   cogen::request_metrics request_metrics() const override;
   std::vector<sampled_token> prompt_logprobs() const override;
   std::optional<sampled_token> end_token() const override;
+  std::vector<loosened_keyword> loosened() const override;
 
   void process() override;
   void lose_exactness() noexcept override;
@@ -87,7 +88,7 @@ class stream_state : public request_state, public stream_face {
   stage stage_ = stage::preparing;  // under the lock
 
  private:
-  void take(read_request what, const std::shared_ptr<const guide>& by, bool shares_prompt);
+  void take(read_request what, const grammar::guided_response& by, bool shares_prompt);
   void constrain(std::unique_ptr<guide> by, std::size_t prompt_length);
   void become_prepared() noexcept;
   void refuse(const diagnostics& why, siblings others) noexcept;
@@ -144,6 +145,7 @@ class stream_state : public request_state, public stream_face {
   cogen::usage usage_;
   std::vector<sampled_token> prompt_logprobs_;
   std::optional<sampled_token> end_token_;
+  std::vector<loosened_keyword> loosened_;
   prompt_reading reading_;
 };
 

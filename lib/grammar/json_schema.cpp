@@ -16,30 +16,6 @@ namespace json = boost::json;
 /// A space, or line breaks with an indentation: a model that likes white space comes to an end of it.
 constexpr const char* bounded_space = "[ \\t]?(?:\\r?\\n(?:\\r?\\n)?[ \\t]{0,32})?";
 
-constexpr int max_loosened_keywords = 64;
-
-/// Takes out what cannot be kept, one keyword after the other, until the rest can.
-schema_rule add_loosened(json::value schema, rule_list& rules, const schema_limits& limits) {
-  schema_rule added;
-  const auto before = rules;
-  for (int tries = 0;; ++tries) {
-    std::vector<loosened_keyword> loosened;
-    try {
-      added.name = schema_writer(schema, rules, limits).run();
-      return added;
-    } catch (const keyword_error& error) {
-      if (tries < max_loosened_keywords) loosened = loosen(schema, error.keyword);
-      if (loosened.empty()) loosened = loosen_all(schema);
-      if (loosened.empty()) throw;
-    } catch (const schema_size_error&) {
-      loosened = loosen_all(schema);
-      if (loosened.empty()) throw;
-    }
-    rules = before;
-    added.loosened.insert(added.loosened.end(), loosened.begin(), loosened.end());
-  }
-}
-
 }  // namespace
 
 schema_grammar ebnf_of_json_schema(std::string_view schema, const schema_limits& limits, schema_mode mode) {
@@ -51,9 +27,9 @@ schema_grammar ebnf_of_json_schema(std::string_view schema, const schema_limits&
 }
 
 schema_rule add_json_schema(std::string_view text, rule_list& rules, const schema_limits& limits, schema_mode mode) {
-  auto schema = parse_schema(text);
-  if (mode == schema_mode::loosened) return add_loosened(std::move(schema), rules, limits);
-  return {schema_writer(std::move(schema), rules, limits).run(), {}};
+  return write_in_mode(parse_schema(text), rules, mode, [&](const json::value& schema, rule_list& into) {
+    return schema_writer(schema, into, limits).run();
+  });
 }
 
 void add_json_rules(rule_list& rules, std::string_view space) {

@@ -3,12 +3,14 @@
 #include "grammar/backend.hpp"
 #include "grammar/call_grammar.hpp"
 #include "grammar/grammar_error.hpp"
+#include "json/member.hpp"
 #include "json/parse.hpp"
 #include "json/printable.hpp"
 #include "response/control_tokens.hpp"
 #include "response/families.hpp"
 #include "response/response_template.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -28,6 +30,11 @@ boost::json::array callable(const boost::json::array& tools, const tool_choice& 
   return one;
 }
 
+bool is_strict(const boost::json::value& tool) {
+  const auto* strict = cogen::json::member(tool.at("function"), "strict");
+  return strict && *strict == true;
+}
+
 bool requires_call(const tool_choice& choice) {
   return choice.type == choice_kind::required || choice.type == choice_kind::function;
 }
@@ -43,33 +50,44 @@ model_responses::model_responses(std::shared_ptr<const text::tokenizer> tokens) 
   } catch (const std::invalid_argument& error) {
     error_ = error.what();
   }
+  if (!own.empty() && syntax_.calls)
+    syntax_.calls->id = response::syntax_of_template(tokens_->chat_template()).calls->id;
   controls_ = response::control_tokens_of(syntax_, *tokens_);
   for (const auto& each : controls_) control_ids_.push_back(each.second);
 }
 
-std::unique_ptr<guide> model_responses::guide_of(const demands& what, compiler& grammars) const {
+guided_response model_responses::guide_of(const demands& what, compiler& grammars) const {
   check(what);
-  auto answer = answer_of(what, grammars);
-  const bool may_call = !what.tools.empty() && !answer;
+  auto [answer, loosened] = what.answer;
+  const bool must_call = !answer && requires_call(what.choice), may_call = !answer && !must_call && !what.tools.empty();
   response_rules rules{.in_reasoning = response::ends_in_reasoning(syntax_, what.prompt_ending),
-                       .reasoning_budget = what.reasoning_budget,
+                       .reasoning_budget = syntax_.reasoning ? what.reasoning_budget : std::nullopt,
                        .forbids_calls = may_call && what.choice.type == choice_kind::none};
-  if (may_call && !rules.forbids_calls && has_backend()) rules.calls = calls_of(what, false, grammars);
-  if (answer && !syntax_.reasoning) return answer;
-  if (!answer && !rules.calls && !rules.forbids_calls && !rules.reasoning_budget) return nullptr;
-  rules.answer = std::move(answer);
-  return guide_response(marks(), std::move(rules));
+  if (must_call || (may_call && !rules.forbids_calls && has_backend())) {
+    auto calls = calls_of(what, must_call, grammars);
+    loosened.assign(calls->loosened().begin(), calls->loosened().end());
+    if (must_call)
+      answer = calls->start();
+    else
+      rules.calls = std::move(calls);
+  }
+  if (answer && !syntax_.reasoning) return {std::move(answer), std::move(loosened)};
+  if (!answer && !rules.calls && !rules.forbids_calls && !rules.reasoning_budget) return {};
+  if (answer) rules.answer = answer->clone();
+  return {guide_response(marks(), std::move(rules)), std::move(loosened)};
 }
 
-std::unique_ptr<guide> model_responses::answer_of(const demands& what, compiler& grammars) const {
-  if (what.answer) return what.answer->clone();
-  if (!requires_call(what.choice)) return nullptr;
-  return calls_of(what, what.choice.type == choice_kind::required, grammars)->start();
-}
-
-std::shared_ptr<const compiled_grammar> model_responses::calls_of(const demands& what, bool several,
+std::shared_ptr<const compiled_grammar> model_responses::calls_of(const demands& what, bool must_call,
                                                                   compiler& grammars) const {
-  return grammars.compile_rules({ebnf_of_calls(*syntax_.calls, callable(what.tools, what.choice), controls_, several)});
+  const auto tools = callable(what.tools, what.choice);
+  call_rules wanted{.several = what.choice.type != choice_kind::function && what.parallel_calls, .required = must_call};
+  try {
+    return grammars.compile_rules(grammar_of_calls(*syntax_.calls, tools, controls_, wanted));
+  } catch (const grammar_error&) {
+    if (std::ranges::all_of(tools, is_strict)) throw;
+  }
+  wanted.any_arguments = true;  // since all schemas together may exceed a limit
+  return grammars.compile_rules(grammar_of_calls(*syntax_.calls, tools, controls_, wanted));
 }
 
 void model_responses::check(const demands& what) const {
@@ -77,11 +95,8 @@ void model_responses::check(const demands& what) const {
   if (asks && !error_.empty()) throw std::invalid_argument("the model's responses are not understood: " + error_);
   if (!what.tools.empty() && !syntax_.calls)
     throw std::invalid_argument("the request has tools, and the model's response_template has no tool_calls");
-  if (what.reasoning_budget && !syntax_.reasoning)
-    throw std::invalid_argument("reasoning_budget is " + std::to_string(*what.reasoning_budget) +
-                                ", and the model's chat template knows no reasoning");
   if (!requires_call(what.choice)) return;
-  if (what.answer) throw std::invalid_argument("tool_choice requires a call, which response_format excludes");
+  if (what.answer.start) throw std::invalid_argument("tool_choice requires a call, which response_format excludes");
   if (callable(what.tools, what.choice).empty())
     throw std::invalid_argument(what.tools.empty()
                                     ? "tool_choice requires a call, and there are no tools"

@@ -4,6 +4,7 @@
 #include "grammar/response_guide.hpp"
 #include "response/response_syntax.hpp"
 
+#include <cogen/loosened_keyword.hpp>
 #include <cogen/tool_call.hpp>
 
 #include <boost/json/array.hpp>
@@ -18,6 +19,12 @@
 
 namespace cogen::grammar {
 
+/// A guide at the beginning of a response.
+struct guided_response {
+  std::shared_ptr<const guide> start = nullptr;  ///< null: anything may come
+  std::vector<loosened_keyword> loosened = {};   ///< of its schemas, what it does not keep
+};
+
 /// How one model writes its responses, for their readers and guides. Thread-safe.
 class model_responses {
  public:
@@ -25,9 +32,10 @@ class model_responses {
   struct demands {
     const boost::json::array& tools;
     const tool_choice& choice;
+    bool parallel_calls;
     std::optional<int> reasoning_budget;
     std::string_view prompt_ending;  ///< what the chat template wrote after the last message
-    const guide* answer;             ///< of the answer, at its beginning; null: any
+    guided_response answer;          ///< of the answer, at its beginning
   };
 
   /// Reads the tokenizer's response_template, or else its chat template. Without a tokenizer responses have no parts.
@@ -38,13 +46,12 @@ class model_responses {
   /// The control tokens that are a part of some delimiter.
   std::span<const token> control_tokens() const noexcept { return control_ids_; }
 
-  /// The guide of a response; null if anything may come. Calls of tools are constrained unless this build cannot
-  /// compile grammars, and the model need not call any. Throws std::invalid_argument, naming what cannot be kept.
-  std::unique_ptr<guide> guide_of(const demands& what, compiler& grammars) const;
+  /// What guides a response. Calls of tools are constrained unless this build cannot compile grammars, and the model
+  /// need not call any. Throws std::invalid_argument, naming what cannot be kept.
+  guided_response guide_of(const demands& what, compiler& grammars) const;
 
  private:
-  std::unique_ptr<guide> answer_of(const demands& what, compiler& grammars) const;
-  std::shared_ptr<const compiled_grammar> calls_of(const demands& what, bool several, compiler& grammars) const;
+  std::shared_ptr<const compiled_grammar> calls_of(const demands& what, bool must_call, compiler& grammars) const;
   void check(const demands& what) const;
   std::shared_ptr<const response_marks> marks() const;
   response_marks make_marks() const;

@@ -1,5 +1,6 @@
 #include "grammar/schema_loosening.hpp"
 
+#include "grammar/grammar_error.hpp"
 #include "grammar/schema_keywords.hpp"
 #include "grammar/schema_references.hpp"
 #include "json/member.hpp"
@@ -172,6 +173,32 @@ std::vector<loosened_keyword> loosen_all(json::value& root) {
   }
   *members = std::move(kept);
   return loosened;
+}
+
+/// One keyword after the other is taken out, until the rest can be kept.
+schema_rule write_in_mode(json::value schema, rule_list& rules, schema_mode mode,
+                          const std::function<std::string(const json::value&, rule_list&)>& write) {
+  constexpr int max_loosened_keywords = 64;
+  schema_rule added;
+  const auto before = rules;
+  for (int tries = 0;; ++tries) {
+    std::vector<loosened_keyword> loosened;
+    try {
+      added.name = write(schema, rules);
+      return added;
+    } catch (const keyword_error& error) {
+      if (mode == schema_mode::strict) throw;
+      if (tries < max_loosened_keywords) loosened = loosen(schema, error.keyword);
+      if (loosened.empty()) loosened = loosen_all(schema);
+      if (loosened.empty()) throw;
+    } catch (const schema_size_error&) {
+      if (mode == schema_mode::strict) throw;
+      loosened = loosen_all(schema);
+      if (loosened.empty()) throw;
+    }
+    rules = before;
+    added.loosened.insert(added.loosened.end(), loosened.begin(), loosened.end());
+  }
 }
 
 }  // namespace cogen::grammar

@@ -158,24 +158,30 @@ std::optional<regex_node> intersection_of(const string_rules& strings) {
 
 }  // namespace
 
-std::optional<regex_node> strings_in_json(const string_rules& strings) {
+std::optional<regex_node> strings_without_quotes(const string_rules& strings) {
   if (strings.lengths.least > strings.lengths.most) return std::nullopt;
-  if (strings.unlimited()) return in_quotes(repeat_of(character(), {}));
   const bool has_patterns = !strings.patterns.empty() || !strings.denied.empty();
-  if (!has_patterns && strings.excluded.empty()) return in_quotes(repeat_of(counted_character(), strings.lengths));
-  if (!has_patterns && strings.lengths == repetition{}) return in_quotes(in_json(exclusion(strings.excluded).run()));
-  if (auto pattern = only_pattern(strings); pattern && limit_length(*pattern, strings.lengths))
-    return in_quotes(in_json(*pattern));
+  if (!has_patterns && strings.excluded.empty()) return repeat_of(of_set(character_set::all()), strings.lengths);
+  if (!has_patterns && strings.lengths == repetition{}) return exclusion(strings.excluded).run();
+  if (auto pattern = only_pattern(strings); pattern && limit_length(*pattern, strings.lengths)) return pattern;
   try {
-    const auto texts = intersection_of(strings);
-    if (!texts) return std::nullopt;
-    return in_quotes(in_json(*texts));
+    return intersection_of(strings);
   } catch (const grammar_error&) {  // some of the texts instead
     auto pattern = only_pattern(strings);
     if (!pattern || lengths_of(*pattern).least < strings.lengths.least || !shorten(*pattern, strings.lengths.most))
       throw;
-    return in_quotes(in_json(*pattern));
+    return pattern;
   }
+}
+
+std::optional<regex_node> strings_in_json(const string_rules& strings) {
+  if (strings.lengths.least > strings.lengths.most) return std::nullopt;
+  if (strings.unlimited()) return in_quotes(repeat_of(character(), {}));
+  if (strings.patterns.empty() && strings.denied.empty() && strings.excluded.empty())
+    return in_quotes(repeat_of(counted_character(), strings.lengths));
+  const auto texts = strings_without_quotes(strings);
+  if (!texts) return std::nullopt;
+  return in_quotes(in_json(*texts));
 }
 
 }  // namespace cogen::grammar

@@ -21,6 +21,9 @@ struct string_rules {
   }
 };
 
+/// The strings as they are; none if there are none. Throws grammar_error for a combination that is not supported.
+std::optional<regex_node> strings_without_quotes(const string_rules& strings);
+
 /// The strings in quotes, as JSON spells them; none if there are none. Throws grammar_error for a combination that is
 /// not supported.
 std::optional<regex_node> strings_in_json(const string_rules& strings);

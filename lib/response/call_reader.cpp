@@ -43,12 +43,26 @@ void call_end_reader::finish(call_writer& calls) {
   if (calls.is_open()) calls.end(malformed_ ? tool_call_status::malformed : tool_call_status::complete);
 }
 
+namespace {
+
+std::string spelled_id(const call_id_syntax& syntax, const delimited_text::end& open) {
+  std::string id;
+  for (std::string_view left = syntax.spelling; !left.empty();) {
+    const bool is_name = left.starts_with("{name}"), is_id = left.starts_with("{id}");
+    id += is_name ? open.name : is_id ? open.id : std::string(left.substr(0, 1));
+    left.remove_prefix(is_name || is_id ? left.find('}') + 1 : 1);
+  }
+  return id;
+}
+
+}  // namespace
+
 std::unique_ptr<call_reader> make_call_reader(const call_syntax& syntax, const delimited_text::end& open,
                                               const parameter_types& types, call_writer& calls) {
   if (syntax.type == call_syntax::form::object) return read_objects(syntax);
   calls.begin();
   calls.name(open.name);
-  calls.id(open.id);
+  if (!open.id.empty()) calls.id(spelled_id(syntax.id, open));
   if (syntax.type == call_syntax::form::arguments) return read_arguments(syntax);
   return read_parameters(syntax, open.name, types);
 }

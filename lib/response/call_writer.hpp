@@ -25,9 +25,11 @@ class call_writer {
   void end(tool_call_status status) {
     current().status = status;
     open_ = false;
+    ++ended_;
   }
 
   bool is_open() const noexcept { return open_; }
+  int ended() const noexcept { return ended_; }  ///< how many calls have
 
   std::vector<tool_call_delta> take() { return std::exchange(deltas_, {}); }
 
@@ -40,6 +42,7 @@ class call_writer {
 
   std::vector<tool_call_delta> deltas_;
   int index_ = -1;
+  int ended_ = 0;
   bool open_ = false;
 };
 

@@ -70,6 +70,14 @@ call_syntax command_r() {
   return calls;
 }
 
+const call_id_syntax mistral_id = {.length = 9};
+
+call_syntax mistral_objects() {
+  auto calls = objects("[TOOL_CALLS]", "", true);
+  calls.id = mistral_id;
+  return calls;
+}
+
 /// The first family with all its signs in the template counts.
 const std::vector<call_family>& call_families() {
   static const std::vector<call_family> families = {
@@ -93,7 +101,8 @@ const std::vector<call_family>& call_families() {
         .open = any_of({"<|tool_call_begin|>functions.{name}:{id}<|tool_call_argument_begin|>"}),
         .close = delimiter_of("<|tool_call_end|>"),
         .section_open = delimiter_of("<|tool_calls_section_begin|>"),
-        .section_close = delimiter_of("<|tool_calls_section_end|>")}},
+        .section_close = delimiter_of("<|tool_calls_section_end|>"),
+        .id = {.spelling = "functions.{name}:{id}"}}},
       // MiniMax M2
       {{"<minimax:tool_call>"},
        {.type = form::parameters,
@@ -117,9 +126,10 @@ const std::vector<call_family>& call_families() {
       // Mistral, from the latest to the first
       {{"[CALL_ID]", "[ARGS]"},
        {.type = form::arguments,
-        .open = any_of({"[TOOL_CALLS]{name}[CALL_ID]{id}[ARGS]", "[TOOL_CALLS]{name}[ARGS]"})}},
-      {{"[ARGS]"}, {.type = form::arguments, .open = any_of({"[TOOL_CALLS]{name}[ARGS]"})}},
-      {{"[TOOL_CALLS]"}, objects("[TOOL_CALLS]", "", true)},
+        .open = any_of({"[TOOL_CALLS]{name}[CALL_ID]{id}[ARGS]", "[TOOL_CALLS]{name}[ARGS]"}),
+        .id = mistral_id}},
+      {{"[ARGS]"}, {.type = form::arguments, .open = any_of({"[TOOL_CALLS]{name}[ARGS]"}), .id = mistral_id}},
+      {{"[TOOL_CALLS]"}, mistral_objects()},
       // Command R7B, Command A
       {{"<|START_ACTION|>"}, command_r(), {"<|START_RESPONSE|>", "<|END_RESPONSE|>"}},
       // Nemotron Nano 2

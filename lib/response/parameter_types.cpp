@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <optional>
 
 namespace cogen::response {
@@ -15,17 +16,87 @@ namespace {
 
 using cogen::json::member;
 
-void add_types(const boost::json::value& schema, std::vector<std::string>& types) {
-  if (const auto* type = member(schema, "type")) {
+const char* type_of(const boost::json::value& value) {
+  switch (value.kind()) {
+    case boost::json::kind::null:
+      return "null";
+    case boost::json::kind::bool_:
+      return "boolean";
+    case boost::json::kind::string:
+      return "string";
+    case boost::json::kind::array:
+      return "array";
+    case boost::json::kind::object:
+      return "object";
+    case boost::json::kind::double_:
+      return "number";
+    default:
+      return "integer";
+  }
+}
+
+/// Collects the types that a schema allows.
+class type_list {
+ public:
+  explicit type_list(const boost::json::value& root) : root_(&root) {}
+
+  /// What says more of the same value counts where the schema itself names no type.
+  void add(const boost::json::value& schema) {
+    if (depth_ == max_depth || visited_ == max_visited) return;
+    ++depth_, ++visited_;
+    const auto before = types.size();
+    add_named(schema);
+    add_each(schema, {"anyOf", "oneOf"});
+    if (types.size() == before) add_each(schema, {"allOf"});
+    if (types.size() == before) add_referenced(schema);
+    if (types.size() == before) add_of_values(schema);
+    if (const auto* nullable = member(schema, "nullable"); nullable && *nullable == true) types.emplace_back("null");
+    --depth_;
+  }
+
+  std::vector<std::string> types;
+
+ private:
+  static constexpr int max_depth = 16, max_visited = 1000;  // since references may be circular
+
+  void add_named(const boost::json::value& schema) {
+    const auto* type = member(schema, "type");
+    if (!type) return;
     if (type->is_string()) types.emplace_back(type->get_string());
     if (type->is_array())
       for (const auto& each : type->get_array())
         if (each.is_string()) types.emplace_back(each.get_string());
   }
-  for (const auto* key : {"anyOf", "oneOf"})
-    if (const auto* choices = member(schema, key); choices && choices->is_array())
-      for (const auto& each : choices->get_array()) add_types(each, types);
-  if (const auto* nullable = member(schema, "nullable"); nullable && *nullable == true) types.emplace_back("null");
+
+  void add_each(const boost::json::value& schema, std::initializer_list<const char*> keywords) {
+    for (const auto* key : keywords)
+      if (const auto* choices = member(schema, key); choices && choices->is_array())
+        for (const auto& each : choices->get_array()) add(each);
+  }
+
+  void add_referenced(const boost::json::value& schema) {
+    const auto* reference = member(schema, "$ref");
+    if (!reference || !reference->is_string() || !reference->get_string().starts_with('#')) return;
+    boost::json::error_code error;
+    if (const auto* found = root_->find_pointer(reference->get_string().subview(1), error); found && !error)
+      add(*found);
+  }
+
+  void add_of_values(const boost::json::value& schema) {
+    if (const auto* only = member(schema, "const")) types.emplace_back(type_of(*only));
+    if (const auto* values = member(schema, "enum"); values && values->is_array())
+      for (const auto& each : values->get_array())
+        if (std::ranges::find(types, type_of(each)) == types.end()) types.emplace_back(type_of(each));
+  }
+
+  const boost::json::value* root_;
+  int depth_ = 0, visited_ = 0;
+};
+
+std::vector<std::string> types_of(const boost::json::value& schema, const boost::json::value& root) {
+  type_list all(root);
+  all.add(schema);
+  return all.types;
 }
 
 std::string_view without_space(std::string_view text) {
@@ -82,7 +153,7 @@ parameter_types::parameter_types(const boost::json::array& tools) {
     const auto* properties = parameters ? member(*parameters, "properties") : nullptr;
     if (!properties || !properties->is_object()) continue;
     auto& types = functions_[std::string(name->get_string())];
-    for (const auto& [key, schema] : properties->get_object()) add_types(schema, types[std::string(key)]);
+    for (const auto& [key, schema] : properties->get_object()) types[std::string(key)] = types_of(schema, *parameters);
   }
 }
 
@@ -94,6 +165,12 @@ bool parameter_types::is_text(std::string_view function, std::string_view parame
 bool parameter_types::may_be_text(std::string_view function, std::string_view parameter) const {
   const auto* types = find(function, parameter);
   return !types || types->empty() || std::ranges::find(*types, "string") != types->end();
+}
+
+bool parameter_types::is_text_or_null(std::string_view function, std::string_view parameter) const {
+  const auto* types = find(function, parameter);
+  return types && std::ranges::find(*types, "null") != types->end() &&
+         std::ranges::all_of(*types, [](const auto& type) { return type == "string" || type == "null"; });
 }
 
 std::string parameter_types::json_of(std::string_view function, std::string_view parameter,

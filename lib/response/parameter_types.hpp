@@ -22,6 +22,9 @@ class parameter_types {
   /// Whether a parameter can be a string.
   bool may_be_text(std::string_view function, std::string_view parameter) const;
 
+  /// Whether a parameter is null where its text says so, and otherwise a string.
+  bool is_text_or_null(std::string_view function, std::string_view parameter) const;
+
   /// A value as JSON: of the first of its types that the text has the form of; otherwise a string.
   std::string json_of(std::string_view function, std::string_view parameter, std::string_view text) const;
 

@@ -5,7 +5,10 @@
 namespace cogen::response {
 
 reader::reader(const response_syntax& syntax, const parameter_types& types, options how)
-    : syntax_(&syntax), types_(&types), reads_calls_(how.reads_calls && syntax.calls) {
+    : syntax_(&syntax),
+      types_(&types),
+      reads_calls_(how.reads_calls && syntax.calls),
+      parallel_calls_(how.parallel_calls) {
   if (how.in_reasoning && syntax.reasoning)
     go_to(place::reasoning);
   else
@@ -13,19 +16,26 @@ reader::reader(const response_syntax& syntax, const parameter_types& types, opti
 }
 
 response_delta reader::push(std::string_view text) {
-  for (const char byte : text) take(byte);
+  take(text);
   flush();
   delta_.tool_calls = calls_.take();
   return std::exchange(delta_, {});
 }
 
 response_delta reader::finish(std::string_view last) {
-  for (const char byte : last) take(byte);
+  take(last);
   flush();
-  if (call_) call_->finish(calls_);
+  if (call_ && !is_over()) call_->finish(calls_);
   (place_ == place::reasoning ? delta_.reasoning : delta_.text) += text_.rest();
   delta_.tool_calls = calls_.take();
   return std::exchange(delta_, {});
+}
+
+void reader::take(std::string_view text) {
+  for (const char byte : text) {
+    if (is_over()) return;
+    take(byte);
+  }
 }
 
 void reader::take(char byte) {
@@ -42,7 +52,7 @@ void reader::take_in_call(char byte) {
   if (progress == call_reader::progress::more) return;
   call_.reset();
   go_to(place::text);
-  if (progress == call_reader::progress::ended_before) take(byte);
+  if (progress == call_reader::progress::ended_before && !is_over()) take(byte);
 }
 
 void reader::flush() {

@@ -23,8 +23,9 @@ struct response_delta {
 class reader {
  public:
   struct options {
-    bool in_reasoning = false;  ///< the prompt ends within the reasoning
-    bool reads_calls = true;    ///< otherwise they are text
+    bool in_reasoning = false;   ///< the prompt ends within the reasoning
+    bool reads_calls = true;     ///< otherwise they are text
+    bool parallel_calls = true;  ///< otherwise the first call ends the response, and the rest is dropped
   };
 
   reader(const response_syntax& syntax, const parameter_types& types, options how);
@@ -36,9 +37,13 @@ class reader {
 
   bool in_reasoning() const noexcept { return place_ == place::reasoning; }
 
+  /// Whether nothing may follow.
+  bool is_over() const noexcept { return !parallel_calls_ && calls_.ended() > 0; }
+
  private:
   enum class place : std::uint8_t { text, reasoning, call };
 
+  void take(std::string_view text);
   void take(char byte);
   void take_in_call(char byte);
   void go_to(place next, bool after_delimiter = true);
@@ -48,6 +53,7 @@ class reader {
   const response_syntax* syntax_;
   const parameter_types* types_;
   bool reads_calls_;
+  bool parallel_calls_;
   place place_ = place::text;
   delimited_text text_;
   std::unique_ptr<call_reader> call_;

@@ -2,6 +2,7 @@
 
 #include "response/delimiter.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +20,12 @@ struct reasoning_syntax {
 struct parameter_syntax {
   delimiter open;
   delimiter close;
+};
+
+/// What ids of calls look like.
+struct call_id_syntax {
+  std::string spelling = "{id}";  ///< around what an opening captures as `{name}` and `{id}`
+  std::size_t length = 0;         ///< letters and digits that chat templates insist on; 0: any text
 };
 
 /// How calls are written.
@@ -40,6 +47,7 @@ struct call_syntax {
   std::string name_key = "name";
   std::string arguments_key = "arguments";
   std::string id_key = "id";
+  call_id_syntax id = {};
   parameter_syntax parameter = {};
 };
 

@@ -1,11 +1,13 @@
 #pragma once
 
+#include "response/call_ids.hpp"
 #include "response/parameter_types.hpp"
 #include "response/reader.hpp"
 #include "text/output_processor.hpp"
 
 #include <cogen/token_stream.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,17 +34,22 @@ class response_text {
   /// The text of the next token of the prompt.
   std::string echo(token id) { return characters_.echo(id); }
 
-  /// Sets the text, reasoning and calls of the piece to what the token adds. Whether a stop string came; what is behind
-  /// it is dropped.
-  bool push(token id, piece& into);
+  /// What a token ends the text with. What is behind it is dropped.
+  enum class ending : std::uint8_t { none, stop_string, only_call };
+
+  /// Sets the text, reasoning and calls of the piece to what the token adds.
+  ending push(token id, piece& into);
 
   /// The same with what is held back, after the last token.
   void finish(piece& into);
 
  private:
+  void set(response::response_delta&& parts, piece& into);
+
   response_parts parts_;
   text::output_processor characters_;
   std::optional<response::reader> reader_;
+  std::optional<response::call_ids> ids_;
 };
 
 }  // namespace cogen::detail

@@ -9,7 +9,11 @@
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <limits>
+#include <set>
+#include <span>
+#include <string>
 
 namespace cogen::test {
 namespace {
@@ -104,6 +108,52 @@ BOOST_AUTO_TEST_CASE(several_streams_of_a_request_have_calls_of_their_own) {
   for (const auto& each : wholes) BOOST_TEST(!each.tool_calls.empty());
 }
 
+BOOST_AUTO_TEST_CASE(calls_that_are_not_parallel_are_one_at_most) {
+  auto running = calling_engine(hermes), mistral = calling_engine("{# [TOOL_CALLS] #}{{ messages[0].content }}:");
+  for (auto* each : {&running, &mistral})
+    for (std::uint64_t seed = 0; seed < 4; ++seed) {
+      auto what = calling({tool_choice::kind::required}, seed);
+      what.parallel_tool_calls = false;
+      const auto all = respond(*each, what);
+      BOOST_TEST(!all.error, all.error.message());
+      BOOST_TEST((all.whole.reason == finish_reason::eos));
+      BOOST_TEST(all.whole.tool_calls.size() == 1u);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_only_call_ends_a_response_that_may_have_more) {
+  const std::string first = R"(Well.<tool_call>{"name": "negate", "arguments": {}}</tool_call>)";
+  const std::string script = first + "\n" + first;
+  auto running = calling_engine(hermes);
+  auto what = calling({});
+  what.max_tokens = static_cast<int>(script.size());
+  what.sampling.processor = [&](std::span<const token> history, std::span<float> logits) {
+    constexpr std::size_t prompt = 3;  // "Hi:"
+    std::ranges::fill(logits, -1000.0F);
+    logits[static_cast<std::size_t>(script.at(history.size() - prompt))] = 0;
+  };
+  BOOST_TEST(respond(running, what).whole.tool_calls.size() == 2u);
+  what.parallel_tool_calls = false;
+  const auto one = respond(running, what).whole;
+  BOOST_TEST(one.tool_calls.size() == 1u);
+  BOOST_TEST(one.text == "Well.");
+  BOOST_TEST(one.usage.generated_tokens == static_cast<int>(first.size()));
+  BOOST_TEST((one.reason == finish_reason::eos));
+}
+
+BOOST_AUTO_TEST_CASE(ids_of_calls_suit_the_family) {
+  auto running = calling_engine("{# [TOOL_CALLS] #}{{ messages[0].content }}:");
+  std::set<std::string> ids;
+  for (std::uint64_t seed = 0; seed < 3; ++seed)
+    for (const auto& call : respond(running, calling({tool_choice::kind::required}, seed)).whole.tool_calls) {
+      BOOST_TEST(call.id.size() == 9u);
+      BOOST_TEST(ids.insert(call.id).second, call.id);
+    }
+  auto usual = calling_engine(hermes);
+  for (const auto& call : respond(usual, calling({tool_choice::kind::required})).whole.tool_calls)
+    BOOST_TEST(!call.id.empty());
+}
+
 BOOST_AUTO_TEST_CASE(a_call_that_max_tokens_cuts_is_unfinished) {
   auto running = calling_engine(hermes);
   auto what = calling({tool_choice::kind::required});
@@ -132,6 +182,16 @@ BOOST_AUTO_TEST_CASE(reasoning_ends_with_its_budget_and_the_answer_follows) {
   BOOST_TEST(called.reasoning.size() == 5u);
   BOOST_REQUIRE(called.tool_calls.size() == 1u);
   BOOST_TEST(called.tool_calls.front().name == "negate");
+}
+
+BOOST_AUTO_TEST_CASE(a_model_without_reasoning_has_nothing_to_limit) {
+  auto running = calling_engine(hermes);
+  request what{.prompt = chat("Hi"), .max_tokens = 12, .sampling = without_space(3)};
+  const auto free = respond(running, what);
+  what.reasoning_budget = 5;
+  const auto limited = respond(running, what);
+  BOOST_TEST(!limited.error, limited.error.message());
+  BOOST_TEST(limited.whole.text == free.whole.text);
 }
 
 BOOST_DATA_TEST_CASE(forced_parts_of_calls_and_of_reasoning_change_nothing, boost::unit_test::data::make(devices),
@@ -165,14 +225,28 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_kept_is_refused_by_name) {
              "tool_choice and reasoning_budget are for a chat, and the prompt is none");
   BOOST_TEST(refusal_of(running, {.prompt = chat("Hi"), .reasoning_budget = -1}) ==
              "reasoning_budget is -1; it must be at least 0");
-  BOOST_TEST(refusal_of(running, {.prompt = chat("Hi"), .reasoning_budget = 3}) ==
-             "reasoning_budget is 3, and the model's chat template knows no reasoning");
   auto both = calling({tool_choice::kind::required});
   both.response_format = json_object();
   BOOST_TEST(refusal_of(running, both) == "tool_choice requires a call, which response_format excludes");
   auto wrong = calling({});
-  wrong.tools[0].at("function").at("parameters") = {{"type", "object"}, {"properties", {{"a", {{"type", "int"}}}}}};
+  auto& function = wrong.tools[0].at("function").as_object();
+  function["parameters"] = {{"type", "object"}, {"properties", {{"a", {{"type", "int"}}}}}};
+  function["strict"] = true;
   BOOST_TEST(refusal_of(running, wrong).find("the parameters of the tool 'add': ") == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(what_schemas_do_not_keep_is_named) {
+  auto running = calling_engine(hermes);
+  auto what = calling({tool_choice::kind::function, "add"});
+  what.tools[0].at("function").at("parameters").as_object()["$dynamicRef"] = "#x";
+  const auto called = respond(running, what).whole;
+  BOOST_REQUIRE(called.loosened.size() == 1u);
+  BOOST_TEST(called.loosened.front().name == "$dynamicRef");
+  BOOST_TEST(called.loosened.front().path == "add#");
+  request formatted{.prompt = chat("Hi"), .sampling = without_space(2)};
+  formatted.response_format = json_schema(R"({"type": "boolean", "$dynamicRef": "#x"})", false);
+  BOOST_TEST(respond(running, formatted).whole.loosened.front().path == "#");
+  BOOST_TEST(respond(running, calling({tool_choice::kind::required})).whole.loosened.empty());
 }
 
 BOOST_AUTO_TEST_CASE(an_unknown_response_template_fails_requests_that_need_it) {

@@ -51,9 +51,10 @@ const boost::json::array& tools() {
   return all;
 }
 
-std::shared_ptr<const compiled_grammar> calls_of(const response::response_syntax& syntax, bool several) {
+std::shared_ptr<const compiled_grammar> calls_of(const response::response_syntax& syntax, bool required) {
   const auto controls = response::control_tokens_of(syntax, vocabulary());
-  return shared_compiler().compile_rules({ebnf_of_calls(*syntax.calls, tools(), controls, several)});
+  return shared_compiler().compile_rules(
+      grammar_of_calls(*syntax.calls, tools(), controls, {.several = true, .required = required}));
 }
 
 std::shared_ptr<const response_marks> marks_of(const response::response_syntax& syntax) {
@@ -223,7 +224,9 @@ BOOST_AUTO_TEST_CASE(a_control_token_opens_a_call) {
   accept_each_byte(*place, "Well, ");
   place->accept(*vocabulary().find("[TOOL_CALLS]"));
   BOOST_TEST(refuses(*place, "x"));
-  accept_each_byte(*place, R"([{"name": "go_on", "arguments": {}, "id": "a1"}])");
+  const auto call = R"([{"name": "go_on", "arguments": {}, "id": ")";
+  for (const auto* wrong : {"a1\"", "abcdefgh1x", "abcd efgh"}) BOOST_TEST(refuses(*place, call + std::string(wrong)));
+  accept_each_byte(*place, call + std::string(R"(abcdefgh1"}])"));
   BOOST_TEST(place->is_complete());
 }
 
@@ -242,7 +245,7 @@ BOOST_AUTO_TEST_CASE(text_without_quotes_ends_at_its_delimiter) {
   const auto tool = boost::json::parse(R"([{"type": "function", "function": {"name": "f", "parameters": {
     "type": "object", "properties": {"s": {"type": "string"}}, "required": ["s"]}}}])");
   const auto syntax = response::syntax_of_template("<tool_call><function=<parameter=");
-  const auto grammar = shared_compiler().compile_rules({ebnf_of_calls(*syntax.calls, tool.as_array(), {}, false)});
+  const auto grammar = shared_compiler().compile_rules(grammar_of_calls(*syntax.calls, tool.as_array(), {}, {}));
   for (const auto* value : {"", "a", "\n", "<b></b>", "</par</parameter", "<</parameter\nx>", "é\"\\"}) {
     const auto place = grammar->start("<tool_call>\n<function=f>\n<parameter=s>");
     accept_each_byte(*place, value + std::string("</parameter>"));
@@ -342,26 +345,142 @@ BOOST_AUTO_TEST_CASE(rolled_back_responses_are_as_if_never_accepted) {
   BOOST_CHECK_THROW(make()->roll_back(1), std::invalid_argument);
 }
 
-BOOST_AUTO_TEST_CASE(tools_that_cannot_be_kept_are_refused_by_name) {
-  const auto refusal = [](const char* chat_template, const std::string& parameters) -> std::string {
-    const auto tool =
-        boost::json::parse(R"([{"type": "function", "function": {"name": "f", "parameters": )" + parameters + "}}]");
-    try {
-      shared_compiler().compile_rules(
-          {ebnf_of_calls(*response::syntax_of_template(chat_template).calls, tool.as_array(), {}, true)});
-    } catch (const std::invalid_argument& error) {
-      return error.what();
+BOOST_AUTO_TEST_CASE(an_array_or_a_section_holds_one_call_where_no_more_may_come) {
+  const std::pair<const char*, const char*> two[] = {
+      {"[TOOL_CALLS]", R"([TOOL_CALLS][{"name": "go_on", "arguments": {}},{"name": "go_on", "arguments": {}}])"},
+      {"<|START_ACTION|>", R"(<|START_ACTION|>[{"tool_name": "go_on", "parameters": {}},{"tool_name": "go_on", )"
+                           R"("parameters": {}}]<|END_ACTION|>)"},
+      {"<minimax:tool_call>", R"(<minimax:tool_call><invoke name="go_on"></invoke><invoke name="go_on"></invoke>)"
+                              R"(</minimax:tool_call>)"}};
+  for (const auto& [chat_template, text] : two)
+    for (const bool several : {true, false}) {
+      const auto syntax = response::syntax_of_template(chat_template);
+      const auto grammar = shared_compiler().compile_rules(grammar_of_calls(
+          *syntax.calls, tools(), response::control_tokens_of(syntax, vocabulary()), {.several = several}));
+      const auto place = grammar->start();
+      const auto ids = vocabulary().encode(text, {.parse_special = true});
+      const auto accept_all = [&] {
+        for (const auto id : ids) place->accept(id);
+      };
+      if (several)
+        accept_all();
+      else
+        BOOST_CHECK_THROW(accept_all(), std::invalid_argument);
     }
-    return "";
-  };
+}
+
+namespace {
+
+/// How a tool `f` with these parameters is kept in the calls of a family.
+schema_grammar calls_of_tool(const char* chat_template, const std::string& parameters, bool strict) {
+  const auto tool =
+      boost::json::parse(R"([{"type": "function", "function": {"name": "f", "strict": )" +
+                         std::string(strict ? "true" : "false") + R"(, "parameters": )" + parameters + "}}]");
+  return grammar_of_calls(*response::syntax_of_template(chat_template).calls, tool.as_array(), {}, {});
+}
+
+std::string refusal_of_tool(const char* chat_template, const std::string& parameters, bool strict = true) try {
+  shared_compiler().compile_rules(calls_of_tool(chat_template, parameters, strict));
+  return "";
+} catch (const std::invalid_argument& error) {
+  return error.what();
+}
+
+std::string loosened_in_tool(const char* chat_template, const std::string& parameters) {
+  std::string all;
+  for (const auto& each : calls_of_tool(chat_template, parameters, false).loosened)
+    all += (all.empty() ? "" : ", ") + each.name + " " + each.path;
+  return all;
+}
+
+const auto* const in_text = "<tool_call><function=<parameter=";
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(strict_tools_that_cannot_be_kept_are_refused_by_name) {
   for (const auto* parameters : {R"({"type": "array"})", R"({"properties": {"a": {"type": "strung"}}})",
                                  R"({"properties": {"a": {"$ref": "http://x"}}})"})
-    BOOST_TEST(refusal("", parameters).find("the parameters of the tool 'f': ") == 0u, parameters);
-  const auto* const in_text = "<tool_call><function=<parameter=";
-  BOOST_TEST(refusal(in_text, R"({"properties": {"a": {"type": "string", "pattern": "a"}}})").find("'pattern'") !=
-             std::string::npos);
-  BOOST_TEST(refusal(in_text, R"({"properties": {"a": {"enum": ["a", 1]}}})").find("type") != std::string::npos);
-  BOOST_TEST(refusal(in_text, R"({"properties": {"a": {"type": ["string", "null"]}, "b": {"type": "object"}}})") == "");
+    for (const auto* family : {"", in_text})
+      BOOST_TEST(refusal_of_tool(family, parameters).find("the parameters of the tool 'f': ") == 0u, parameters);
+  const std::pair<const char*, const char*> wrong[] = {
+      {R"({"properties": {"a": {"type": "string", "maxLength": 9999}}})", "maxLength"},
+      {R"({"properties": {"a": {"type": ["string", "integer"], "minimum": 3}}})", "'minimum' at #/properties/a"},
+      {R"({"properties": {"a": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "null"}}]}}})",
+       "'items' at #/properties/a/anyOf/1"},
+      {R"({"properties": {"a": {"type": "string"}}, "minProperties": 1})", "'minProperties' at #"}};
+  for (const auto& [parameters, part] : wrong) {
+    const auto refused = refusal_of_tool(in_text, parameters);
+    BOOST_TEST(refused.find(part) != std::string::npos, refused);
+  }
+  BOOST_TEST(refusal_of_tool(in_text,
+                             R"({"properties": {"a": {"type": ["string", "null"]}, "b": {"type": "object"}}})") == "");
+}
+
+BOOST_AUTO_TEST_CASE(other_tools_are_served_and_what_is_loosened_is_named) {
+  const auto unkept = R"({"properties": {"a/b": {"type": "array", "contains": {"const": 1}}, "c": {"$ref": "http://x"},
+      "d": {"type": "integer", "multipleOf": 123456789, "minimum": 3}}})";
+  for (const auto* family : {"", in_text, "[TOOL_CALLS]", "<|tool_call_argument_begin|>"}) {
+    BOOST_TEST(refusal_of_tool(family, unkept, false) == "", family);
+    const auto named = loosened_in_tool(family, unkept);
+    BOOST_TEST(named.find("$ref f#/properties/c") != std::string::npos, named);
+    BOOST_TEST(named.find("multipleOf f#/properties/d") != std::string::npos, named);
+  }
+  BOOST_TEST(loosened_in_tool("", R"({"type": "array"})") == "type f#");
+  BOOST_TEST(loosened_in_tool(in_text, R"({"properties": {"a": {"type": "string", "maxLength": 9999}}})") ==
+             "maxLength f#/properties/a");
+  BOOST_TEST(loosened_in_tool(in_text, R"({"properties": {"a": {"anyOf": [{"type": "string"}, {"type": "integer",
+      "minimum": 3}]}}, "minProperties": 1})") == "minProperties f#, minimum f#/properties/a/anyOf/1");
+  for (const auto* kept : {"{}", R"({"type": ["object", "null"], "properties": {"a": {"type": "string", "x-order": 1,
+      "example": "a", "description": "x"}}, "required": ["a"], "additionalProperties": false})"})
+    for (const auto* family : {"", in_text}) BOOST_TEST(loosened_in_tool(family, kept) == "", family << kept);
+}
+
+BOOST_AUTO_TEST_CASE(tools_beyond_a_limit_take_any_arguments_unless_they_are_strict) {
+  const auto parameters =
+      R"({"properties": {"a": {"type": "string", "pattern": "^[a-z]{1,60}$"}, "b": {"type": "integer"}},
+      "required": ["a"]})";
+  for (const auto* family : {"", in_text}) {
+    const auto tool = boost::json::parse(R"([{"type": "function", "function": {"name": "f", "parameters": )" +
+                                         std::string(parameters) + "}}]");
+    const auto open =
+        grammar_of_calls(*response::syntax_of_template(family).calls, tool.as_array(), {}, {.any_arguments = true});
+    BOOST_TEST(!open.loosened.empty());
+    const auto place = shared_compiler().compile_rules(open)->start();
+    if (*family == 0)
+      accept_each_byte(*place, R"(<tool_call>{"name": "f", "arguments": {"b":null}}</tool_call>)");
+    else
+      accept_each_byte(*place, "<tool_call><function=f><parameter=a>A b</parameter></function></tool_call>");
+    BOOST_TEST(place->is_complete());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(strings_without_quotes_are_held_to_their_keywords) {
+  const auto begun = "<tool_call>\n<function=f>\n<parameter=s>";
+  const auto allows = [&](const std::string& property, const std::string& value) {
+    const auto grammar = shared_compiler().compile_rules(
+        calls_of_tool(in_text, R"({"properties": {"s": )" + property + R"(}, "required": ["s"]})", true));
+    const auto place = grammar->start(begun);
+    return !refuses(*place, value + "</parameter>\n</function>\n</tool_call>");
+  };
+  struct keyword_case {
+    const char* property;
+    std::vector<const char*> valid, invalid;
+  };
+  const keyword_case cases[] = {
+      {R"({"type": "string", "pattern": "^[a-z]+$"})", {"a", "\nab\n"}, {"", "A", "a b", "\n\nab"}},
+      {R"({"type": "string", "minLength": 2})", {"ab", "<</", "\nab", "a\nb"}, {"", "a", "\na", "a\n"}},
+      {R"({"type": "string", "maxLength": 2})", {"", "a", "ab", "\nab\n", "</"}, {"abc", "\n\nab"}},
+      {R"({"type": "string", "format": "date"})", {"2024-02-28"}, {"yesterday", "2024-13-01"}},
+      {R"({"const": "a b"})", {"a b"}, {"a", "\"a b\""}},
+      {R"({"type": "string", "enum": ["a", "\nb", ""]})", {"a", "\na\n", "", "\n\nb"}, {"\nb", "c"}},
+      {R"({"anyOf": [{"type": "string", "enum": ["a", "null"]}, {"type": "null"}]})", {"a", "null"}, {"b", ""}},
+      {R"({"type": ["string", "null"], "maxLength": 2})", {"ab", "null"}, {"nul", "abc"}},
+      {R"({"enum": ["5", 5, true, null, "x"]})", {"5", "true", "null", "x"}, {"6", "\"5\""}},
+      {R"({"type": "string", "not": {"enum": ["a"]}})", {"b", "", "aa"}, {"a", "\na"}}};
+  for (const auto& [property, valid, invalid] : cases) {
+    for (const auto* each : valid) BOOST_TEST(allows(property, each), property << ": " << each);
+    for (const auto* each : invalid) BOOST_TEST(!allows(property, each), property << ": " << each);
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -49,7 +49,7 @@ const std::vector<family_case>& cases() {
        "<|tool_call_argument_begin|>",
        "<|tool_calls_section_begin|><|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{\"a\": 1}"
        "<|tool_call_end|><|tool_calls_section_end|>",
-       {"", "", {called("f", "{\"a\": 1}", "0")}}},
+       {"", "", {called("f", "{\"a\": 1}", "functions.f:0")}}},
       {"MiniMax M2",
        "<minimax:tool_call>",
        "<minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"a\">b</parameter>\n</invoke>\n</minimax:tool_call>",

@@ -3,6 +3,7 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 
 using namespace cogen;
 using namespace cogen::response;
@@ -69,6 +70,29 @@ BOOST_AUTO_TEST_CASE(a_call_without_arguments_has_none) {
     BOOST_TEST(read(qwen(), "<tool_call>" + std::string(text) + "</tool_call>") == only_call(called("f", "{}")));
 }
 
+BOOST_AUTO_TEST_CASE(the_first_of_calls_that_are_not_parallel_ends_the_response) {
+  const reader::options one{.parallel_calls = false};
+  const auto call = R"({"name": "f", "arguments": {"a": 1}})";
+  const auto only = response_parts{"a", "", {called("f", R"({"a": 1})")}};
+  const auto tagged = fmt::format("<tool_call>{}</tool_call>", call);
+  BOOST_TEST(read(qwen(), "a" + tagged + " and " + tagged + "b", one) == only);
+  BOOST_TEST(read(qwen(), fmt::format("a<tool_call>[{}, {}]</tool_call> b", call, call), one) == only);
+  const auto mistral = syntax_of_template("[CALL_ID][ARGS]");
+  BOOST_TEST(read(mistral, "a[TOOL_CALLS]f[ARGS]{\"a\": 1}[TOOL_CALLS]g[ARGS]{}", one) == only);
+  BOOST_TEST(read(mistral, "a[TOOL_CALLS]f[ARGS]{\"a\": 1}b", one) == only);
+  const auto kimi = syntax_of_template("<|tool_call_argument_begin|>");
+  const auto section = [](int i) {
+    return fmt::format("<|tool_call_begin|>functions.f:{}<|tool_call_argument_begin|>{{}}<|tool_call_end|>", i);
+  };
+  BOOST_TEST(read(kimi, "<|tool_calls_section_begin|>" + section(3) + section(4), one) ==
+             only_call(called("f", "{}", "functions.f:3")));
+  BOOST_TEST(read(coder(), "<tool_call><function=f></function></tool_call><tool_call>", one) ==
+             only_call(called("f", "{}")));
+  BOOST_TEST(read(qwen(), "a<tool_call>" + std::string(call), one) ==
+             (response_parts{"a", "", {called("f", R"({"a": 1})")}}));
+  BOOST_TEST(read(qwen(), "no call", one) == only_text("no call"));
+}
+
 BOOST_AUTO_TEST_CASE(a_list_holds_several_calls) {
   BOOST_TEST(read(qwen(), R"(<tool_call>[{"name": "f"}, {"name": "g", "arguments": {"b":2}}]</tool_call> and)") ==
              (response_parts{"and", "", {called("f", "{}"), called("g", R"({"b":2})")}}));
@@ -130,6 +154,24 @@ BOOST_AUTO_TEST_CASE(parameters_become_an_object) {
              only_call(called("f", "{}")));
   BOOST_TEST(read(coder(), "<tool_call><function=f>oh</function></tool_call>", {}, types) ==
              only_call(malformed("f", "oh")));
+}
+
+BOOST_AUTO_TEST_CASE(types_of_parameters_may_stand_elsewhere_in_the_schema) {
+  const parameter_types types(boost::json::parse(R"([{"type": "function", "function": {"name": "f", "parameters": {
+    "type": "object", "$defs": {"o": {"type": "object"}, "s": {"enum": ["a"]}, "c": {"anyOf": [{"$ref": "#/$defs/c"},
+      {"$ref": "#/$defs/c"}]}},
+    "properties": {"o": {"$ref": "#/$defs/o"}, "a": {"allOf": [{"$ref": "#/$defs/o"}], "description": "x"},
+      "n": {"anyOf": [{"$ref": "#/$defs/o"}, {"type": "null"}]}, "s": {"$ref": "#/$defs/s"}, "i": {"const": 5},
+      "e": {"enum": ["5", null]}, "c": {"$ref": "#/$defs/c"}, "x": {"$ref": "http://other"}}}}}])")
+                                  .as_array());
+  for (const auto* name : {"o", "a", "n"}) BOOST_TEST(types.json_of("f", name, "{}") == "{}", name);
+  for (const auto* name : {"o", "a", "n", "i"}) BOOST_TEST(!types.may_be_text("f", name), name);
+  BOOST_TEST(types.json_of("f", "n", "null") == "null");
+  BOOST_TEST(types.json_of("f", "i", "5") == "5");
+  BOOST_TEST(types.is_text("f", "s"));
+  BOOST_TEST(types.json_of("f", "e", "5") == R"("5")");
+  BOOST_TEST(types.json_of("f", "e", "null") == "null");
+  for (const auto* name : {"c", "x"}) BOOST_TEST(types.is_text("f", name), name);
 }
 
 BOOST_AUTO_TEST_CASE(arguments_come_as_they_are_written) {

@@ -15,7 +15,7 @@ namespace cogen {
 
 /// How a generation ended.
 enum class finish_reason : std::uint8_t {
-  eos,                ///< an end token, or a stop token of the request; or its response format allows no more
+  eos,                ///< an end token, or a stop token of the request; or nothing may follow what has come
   stop_string,        ///< a stop string of the request appeared
   length,             ///< max_tokens were generated, or the context is full
   aborted,            ///< `stop()` was called

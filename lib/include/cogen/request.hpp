@@ -53,7 +53,10 @@ struct request {
   /// that it may write are constrained, too: their arguments are valid by the schemas. Excludes response_format if it
   /// requires a call.
   cogen::tool_choice tool_choice = {};
-  /// Tokens of a chat's reasoning at most; then the model's closing tag is forced. At least 0. Empty: no limit.
+  /// Whether a response may have more than one call. If not, its first call ends it.
+  bool parallel_tool_calls = true;
+  /// Tokens of a chat's reasoning at most; then the model's closing tag is forced. At least 0. Empty: no limit. A model
+  /// that writes no reasoning has nothing to limit.
   std::optional<int> reasoning_budget = {};
   /// Further variables of the chat template, such as `enable_thinking`, `documents` or a date.
   boost::json::object chat_template_kwargs = {};

@@ -3,6 +3,7 @@
 #include <cogen/async/engine_executor.hpp>
 #include <cogen/async/operation.hpp>
 #include <cogen/clock.hpp>
+#include <cogen/loosened_keyword.hpp>
 #include <cogen/metrics.hpp>
 #include <cogen/sampling_params.hpp>
 #include <cogen/tool_call.hpp>
@@ -36,6 +37,7 @@ struct completion {
   std::string reasoning = {};              ///< of a chat, where the model writes it apart from its answer
   std::vector<tool_call> tool_calls = {};  ///< of a chat with tools
   std::vector<sampled_token> tokens;
+  std::vector<loosened_keyword> loosened = {};  ///< see token_stream::loosened()
   finish_reason reason = finish_reason::aborted;
   cogen::usage usage;
 };
@@ -68,6 +70,7 @@ class stream_face : public async::result_owner {
   virtual cogen::request_metrics request_metrics() const = 0;
   virtual std::vector<sampled_token> prompt_logprobs() const = 0;
   virtual std::optional<sampled_token> end_token() const = 0;
+  virtual std::vector<loosened_keyword> loosened() const = 0;
   virtual std::optional<float> score() const { return std::nullopt; }
 };
 
@@ -144,6 +147,9 @@ class [[nodiscard]] basic_token_stream : public async::handle<detail::stream_fac
   /// The token that ended the text, which no piece holds, with the log-probabilities the request asks for. Empty where
   /// the text ended another way, or has not ended.
   [[nodiscard]] std::optional<sampled_token> end_token() const { return this->face().end_token(); }
+  /// The keywords of schemas that its text or its calls are not held to; of a tool, the path begins with its name.
+  /// Known when the first piece, progress of the prompt, or the end has come.
+  [[nodiscard]] std::vector<loosened_keyword> loosened() const { return this->face().loosened(); }
   /// What a strategy that ranks its results gave this one, once it has ended. Empty otherwise.
   [[nodiscard]] std::optional<float> score() const { return this->face().score(); }
   /// Why it failed, in a sentence. Empty if it has not.

@@ -16,7 +16,7 @@ enum class tool_call_status : std::uint8_t {
 
 /// A call of a function, as the model wrote it.
 struct tool_call {
-  std::string id;         ///< as the model wrote it; many models write none
+  std::string id;         ///< the model's, or a random one in the form that its chat template takes
   std::string name;       ///< empty if none could be read
   std::string arguments;  ///< JSON; unless it is complete, what of it has come, and what could not be read
   tool_call_status status = tool_call_status::unfinished;
@@ -24,8 +24,8 @@ struct tool_call {
 
 /// What a piece adds to a call.
 struct tool_call_delta {
-  int index = 0;  ///< of the call in the response, from 0
-  std::string id = {};
+  int index = 0;        ///< of the call in the response, from 0
+  std::string id = {};  ///< whole, with the first delta that has anything else
   std::string name = {};
   std::string arguments = {};
   std::optional<tool_call_status> status = {};  ///< at its end
