@@ -7,6 +7,7 @@
 #include "options.hpp"
 
 #include <cogen/kv_events.hpp>
+#include <cogen/loosened_keyword.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace server {
 
@@ -39,9 +41,10 @@ struct call {
   std::string id;
   std::uint64_t tenant = 0;
   api::dialect errors = api::dialect::openai;
-  http::fields matched = {};  ///< what stands for the `{names}` of the route
-  std::string model = {};     ///< that answers it, for the log
-  api::usage_sum usage = {};  ///< for the log
+  http::fields matched = {};                           ///< what stands for the `{names}` of the route
+  std::string model = {};                              ///< that answers it, for the log
+  api::usage_sum usage = {};                           ///< for the log
+  std::vector<cogen::loosened_keyword> loosened = {};  ///< for the log
 
   const http::request& request() const { return client.request(); }
 

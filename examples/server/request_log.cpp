@@ -1,6 +1,7 @@
 #include "request_log.hpp"
 
 #include "api/json_text.hpp"
+#include "api/loosened_keywords.hpp"
 #include "api/valid_text.hpp"
 
 #include <boost/json/value.hpp>
@@ -15,7 +16,7 @@ namespace server {
 request_log::~request_log() try {
   if (!call_.app.settings.log_requests) return;
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begun_;
-  const boost::json::value line{
+  boost::json::object line{
       {"time", fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)))},
       {"id", call_.id},
       {"tenant", call_.tenant},
@@ -27,6 +28,7 @@ request_log::~request_log() try {
       {"prompt_tokens", call_.usage.prompt_tokens()},
       {"cached_tokens", call_.usage.cached_tokens()},
       {"generated_tokens", call_.usage.generated_tokens()}};
+  if (!call_.loosened.empty()) line["loosened_keywords"] = api::texts_of(call_.loosened);
   fmt::print(stderr, "{}\n", api::json_text(line));
 } catch (const std::exception&) {
   // There is nowhere to say that a line cannot be written.

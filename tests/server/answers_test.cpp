@@ -2,6 +2,7 @@
 #include "api/blocks.hpp"
 #include "api/error.hpp"
 #include "api/json_text.hpp"
+#include "api/loosened_keywords.hpp"
 #include "api_keys.hpp"
 #include "http/router.hpp"
 #include "metrics/exposition.hpp"
@@ -140,12 +141,12 @@ BOOST_AUTO_TEST_CASE(failures_have_their_status) {
 BOOST_AUTO_TEST_CASE(one_block_is_open_at_a_time) {
   api::block_splitter blocks;
   cogen::piece thought{.text = "", .tokens = {}, .reasoning = "hm"}, text{.text = "so", .tokens = {}};
-  cogen::piece calls{
-      .text = "",
-      .tokens = {},
-      .reasoning = {},
-      .tool_calls = {
-          {.index = 0, .name = "f"}, {.index = 0, .arguments = "{}"}, {.index = 1, .name = "g", .arguments = "{}"}}};
+  cogen::piece calls{.text = "",
+                     .tokens = {},
+                     .reasoning = {},
+                     .tool_calls = {{.index = 0, .id = "a", .name = "f"},
+                                    {.index = 0, .arguments = "{}"},
+                                    {.index = 1, .name = "g", .arguments = "{}"}}};
   counted_blocks all;
   for (const auto& piece : {thought, thought, text, calls}) all = count(blocks.on(piece), all);
   all = count(blocks.end(), all);
@@ -153,7 +154,17 @@ BOOST_AUTO_TEST_CASE(one_block_is_open_at_a_time) {
   BOOST_TEST(all.ended == 4);
   BOOST_TEST(all.text == "hmhmso{}{}");
   BOOST_TEST(blocks.blocks().at(3).name == "g");
-  BOOST_TEST(blocks.blocks().at(2).id.starts_with("call_"));
+  BOOST_TEST(blocks.blocks().at(2).id == "a");
+}
+
+BOOST_AUTO_TEST_CASE(a_header_names_what_schemas_do_not_keep) {
+  using keywords = std::vector<cogen::loosened_keyword>;
+  BOOST_TEST(api::header_of(keywords{{"$ref", "f#/properties/a"}, {"contains", "f#/properties/\xC3\xA9, %\n"}}) ==
+             "$ref f#/properties/a, contains f#/properties/%C3%A9%2C%20%25%0A");
+  const auto header = api::header_of(keywords(64, {"x", std::string(1000, 'y')}));
+  BOOST_TEST(header.ends_with(", and 44 more"));
+  BOOST_TEST(header.size() < 5000U);
+  BOOST_TEST(api::texts_of(keywords{{"a", "\xFF"}}).at(0).as_string() == "a ?");
 }
 
 BOOST_AUTO_TEST_CASE(routes_match_whole_paths) {

@@ -32,6 +32,12 @@ def check_messages(server):
     told = [{"role": "user", "content": "How warm is it in Oslo?"}, {"role": "assistant", "content": [use]},
             {"role": "user", "content": [result, {"type": "text", "text": "Well?"}]}]
     assert server.ask("/v1/messages", messages=told, tools=[tool], max_tokens=8)["stop_reason"]
+    schema = {"type": "object", "properties": {"capital": {"enum": ["Paris", "Rome"]}}, "required": ["capital"], "additionalProperties": False}
+    for field in {"output_config": {"format": {"type": "json_schema", "schema": schema}}}, {"output_format": {"type": "json_schema", "schema": schema}}:
+        shaped = server.ask("/v1/messages", messages=CAPITAL, max_tokens=40, temperature=0, **field)
+        assert json.loads(shaped["content"][0]["text"])["capital"] in ("Paris", "Rome"), shaped
+    thinking = {"type": "enabled", "budget_tokens": 1024}
+    assert server.ask("/v1/messages", **asked | {"thinking": thinking})["content"][0]["text"] == text
     refused = server.post("/v1/messages", {"messages": CAPITAL})
     assert refused.status == 400 and refused.json["type"] == "error" and "max_tokens" in refused.json["error"]["message"]
 

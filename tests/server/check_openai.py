@@ -147,6 +147,17 @@ def check_tools(server):
                        {"role": "tool", "tool_call_id": call["id"], "content": "21 degrees"}]
     assert server.chat(told, tools=[TOOL]).status == 200
     assert server.chat(question, tools=[{"type": "function"}]).status == 400
+    unkept = {"type": "object", "properties": {"town": {"$ref": "http://elsewhere"}}, "required": ["town"]}
+    tool = {"type": "function", "function": {"name": "temperature", "parameters": unkept}}
+    for stream in False, True:
+        served = server.chat(question, tools=[tool], max_tokens=4, stream=stream)
+        assert served.status == 200 and served.headers["x-loosened-keywords"] == "$ref temperature#/properties/town", served.headers
+    assert "x-loosened-keywords" not in server.chat(question, tools=[TOOL], max_tokens=4).headers
+    tool["function"]["strict"] = True
+    refused = server.chat(question, tools=[tool])
+    assert refused.status == 400 and "'temperature'" in refused.text and "$ref" in refused.text, refused.text
+    called = server.chat(question, tools=[TOOL], tool_choice="required", parallel_tool_calls=False, max_tokens=100).json["choices"][0]
+    assert len(called["message"]["tool_calls"]) == 1 and called["finish_reason"] == "tool_calls", called
 
 
 def check_continuation(server):
@@ -184,6 +195,8 @@ def check_responses(server):
     assert call["type"] == "function_call" and json.loads(call["arguments"])["town"], called
     told = [{"role": "user", "content": "How warm is it in Oslo?"}, call,
             {"type": "function_call_output", "call_id": call["call_id"], "output": "21 degrees"}]
+    assert server.ask("/v1/responses", input=told, tools=[tool], max_output_tokens=8)["output"]
+    told[-1]["output"] = [{"type": "input_text", "text": "21 degrees"}]
     assert server.ask("/v1/responses", input=told, tools=[tool], max_output_tokens=8)["output"]
     shaped = server.ask("/v1/responses", **asked | {"text": {"format": {
         "type": "json_schema", "name": "x", "schema": {"enum": ["Paris", "Rome"]}}}})

@@ -2,7 +2,8 @@
 #include "api/chat_fields.hpp"
 #include "api/completion_fields.hpp"
 #include "api/error.hpp"
-#include "api/format_fields.hpp"
+#include "api/message_fields.hpp"
+#include "api/response_fields.hpp"
 #include "api/sampling_fields.hpp"
 #include "http/request_parser.hpp"
 
@@ -30,6 +31,8 @@ void read_json(std::string_view body) {
   attempt(body, [](const auto& fields, auto& into) { api::read_generation(fields, {}, {}, nullptr, into); });
   attempt(body, [](const auto& fields, auto& into) { api::read_chat(fields, into); });
   attempt(body, [](const auto& fields, auto& into) { api::read_completion(fields, into); });
+  attempt(body, [](const auto& fields, auto&) { api::read_response_request(fields, {}, {}, nullptr); });
+  attempt(body, [](const auto& fields, auto&) { api::read_message_request(fields, {}, {}, nullptr, true); });
   attempt(body, [](const auto& fields, auto&) { api::read_prompts(fields, "prompt", nullptr); });
 }
 

@@ -3,14 +3,19 @@
 #include "api/completion_fields.hpp"
 #include "api/error.hpp"
 #include "api/format_fields.hpp"
+#include "api/message_fields.hpp"
+#include "api/response_fields.hpp"
 #include "api/sampling_fields.hpp"
 #include "api/unsupported_fields.hpp"
 
+#include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 
 #include <limits>
 #include <string>
 #include <tuple>
+#include <utility>
 
 namespace api = server::api;
 namespace json = boost::json;
@@ -38,11 +43,19 @@ api::generation chat_of(std::string_view text) {
   return result;
 }
 
+api::generation response_of(std::string_view text) {
+  return api::read_response_request(one_body(text).reader, {}, {}, nullptr);
+}
+
+api::generation message_of(std::string_view text) {
+  return api::read_message_request(one_body(text).reader, {}, {}, nullptr, false);
+}
+
 /// The sentence with which a body is refused.
 template <class Read>
 std::string refusal_of(Read read, std::string_view text) {
   try {
-    static_cast<void>(read(text));
+    static_cast<void>(read(std::string(text)));
   } catch (const api::error& e) {
     BOOST_TEST(e.status() == 400);
     return e.what();
@@ -223,6 +236,141 @@ BOOST_AUTO_TEST_CASE(conversations_are_read) {
   BOOST_TEST(read.request.sampling.logprobs.value() == 3);
 }
 
+BOOST_AUTO_TEST_CASE(a_call_without_arguments_has_an_empty_object) {
+  const auto arguments = [](const cogen::request& what) {
+    return std::get<cogen::chat_messages>(what.prompt)
+        .at(0)
+        .extra.at("tool_calls")
+        .at(0)
+        .at("function")
+        .at("arguments");
+  };
+  for (const auto* written : {R"(,"arguments": "")", R"(,"arguments": " \n")", R"(,"arguments": null)",
+                              R"(,"arguments": "null")", R"(,"arguments": {})", R"(,"arguments": "{}")", ""}) {
+    const auto chat = fmt::format(
+        R"({{"messages": [{{"role": "assistant", "tool_calls": [{{"function": {{"name": "f"{}}}}}]}}]}})", written);
+    BOOST_TEST(arguments(chat_of(chat).request) == json::object());
+    const auto response =
+        fmt::format(R"({{"input": [{{"type": "function_call", "call_id": "c", "name": "f"{}}}]}})", written);
+    BOOST_TEST(arguments(response_of(response).request) == json::object());
+    std::string input = written;
+    if (const auto at = input.find("arguments"); at != std::string::npos) input.replace(at, 9, "input");
+    const auto message = fmt::format(
+        R"({{"messages": [{{"role": "assistant", "content": [{{"type": "tool_use", "id": "c", "name": "f"{}}}]}}]}})",
+        input);
+    BOOST_TEST(arguments(message_of(message).request) == json::object());
+  }
+  BOOST_TEST(arguments(message_of(R"({"messages": [{"role": "assistant", "content": [
+      {"type": "tool_use", "id": "c", "name": "f", "input": {"x": [1]}}]}]})")
+                           .request) == json::parse(R"({"x": [1]})"));
+  for (const auto* wrong : {"[]", "1", R"("{")", R"("[]")", "true"})
+    BOOST_TEST(holds(refusal_of(response_of, fmt::format(R"({{"input": [{{"type": "function_call", "call_id": "c",
+        "name": "f", "arguments": {}}}]}})",
+                                                         wrong)),
+                     "input[0].arguments is "));
+}
+
+BOOST_AUTO_TEST_CASE(contents_may_be_missing_where_calls_are) {
+  const auto content = [](std::string_view message) {
+    const auto read = chat_of(fmt::format(R"({{"messages": [{}]}})", message));
+    return std::get<cogen::chat_messages>(read.request.prompt).at(0).content;
+  };
+  for (const auto* message :
+       {R"({"role": "tool", "tool_call_id": "a", "content": null})", R"({"role": "tool"})",
+        R"({"role": "assistant", "content": null, "tool_calls": null})", R"({"role": "assistant"})",
+        R"({"role": "user", "content": ""})", R"({"role": "user", "content": []})"})
+    BOOST_TEST(content(message).empty(), message);
+  BOOST_TEST(content(R"({"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]})") == "No.");
+  BOOST_TEST(
+      content(R"({"role": "tool", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]})") ==
+      "a\nb");
+}
+
+BOOST_AUTO_TEST_CASE(outputs_of_calls_may_have_parts) {
+  const auto output = [](const std::string& written) {
+    const auto body =
+        fmt::format(R"({{"input": [{{"type": "function_call_output", "call_id": "c", "output": {}}}]}})", written);
+    return std::get<cogen::chat_messages>(response_of(body).request.prompt).at(0).content;
+  };
+  BOOST_TEST(output(R"("result")") == "result");
+  BOOST_TEST(output(R"([{"type": "input_text", "text": "result"}])") == "result");
+  BOOST_TEST(output(R"([{"type": "input_text", "text": "a"}, {"type": "output_text", "text": "b"}])") == "a\nb");
+  BOOST_TEST(output("[]") == "");
+  BOOST_TEST(holds(refusal_of(output, R"([{"type": "input_image", "image_url": "x"}])"),
+                   "input[0].output[0].type is \"input_image\""));
+  BOOST_TEST(holds(refusal_of(output, "5"), "input[0].output is 5"));
+  BOOST_TEST(holds(refusal_of(output, "null"), "input[0].output is null"));
+}
+
+BOOST_AUTO_TEST_CASE(tools_are_functions) {
+  const std::string chat = R"({"messages": [{"role": "user", "content": "x"}], "tools": [)",
+                    response = R"({"input": "x", "tools": [)";
+  const auto expected = json::parse(
+      R"([{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}, "strict": true}}])");
+  const auto without = json::parse(R"([{"type": "function", "function": {"name": "f"}}])");
+  const std::pair<const char*, const json::value*> all[] = {
+      {R"({"type": "function", "function": {"name": "f", "parameters": {"type": "object"}, "strict": true}})",
+       &expected},
+      {R"({"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": true})", &expected},
+      {R"({"function": {"name": "f", "description": null, "parameters": null, "strict": null}})", &without}};
+  for (const auto& [written, tools] : all) {
+    BOOST_TEST(json::value(chat_of(chat + written + "]}").request.tools) == *tools, written);
+    BOOST_TEST(json::value(response_of(response + written + "]}").request.tools) == *tools, written);
+  }
+  const std::pair<const char*, const char*> wrong[] = {{R"({"type": "web_search"})", "tools[0].type is \"web_search\""},
+                                                       {R"({"type": "function"})", "tools[0].name is missing"},
+                                                       {R"({"function": {}})", "tools[0].function.name is missing"},
+                                                       {R"({"name": "f", "parameters": []})", "tools[0].parameters is"},
+                                                       {R"({"name": "f", "strict": 1})", "tools[0].strict is 1"}};
+  for (const auto& [written, sentence] : wrong)
+    BOOST_TEST(holds(refusal_of(chat_of, chat + written + "]}"), sentence), refusal_of(chat_of, chat + written + "]}"));
+  const auto message = message_of(R"({"messages": [{"role": "user", "content": "x"}], "tools": [{"name": "f",
+      "input_schema": {"type": "object"}, "strict": true}]})");
+  BOOST_TEST(json::value(message.request.tools) == expected);
+}
+
+BOOST_AUTO_TEST_CASE(tools_may_be_chosen_in_the_words_of_all_apis) {
+  using kind = cogen::tool_choice::kind;
+  const std::string begin = R"({"messages": [{"role": "user", "content": "x"}], "tools": [
+      {"type": "function", "function": {"name": "f"}}, {"type": "function", "function": {"name": "g"}}])";
+  const auto choose = [&](const std::string& fields) { return chat_of(begin + fields + "}").request; };
+  BOOST_TEST(choose("").parallel_tool_calls);
+  BOOST_TEST(choose(R"(, "parallel_tool_calls": null)").parallel_tool_calls);
+  BOOST_TEST(!choose(R"(, "parallel_tool_calls": false)").parallel_tool_calls);
+  const std::pair<const char*, kind> kinds[] = {
+      {R"("auto")", kind::automatic},           {R"("none")", kind::none},
+      {R"("required")", kind::required},        {R"("any")", kind::required},
+      {R"({"type": "auto"})", kind::automatic}, {R"({"type": "any"})", kind::required}};
+  for (const auto& [written, type] : kinds)
+    BOOST_TEST((choose(fmt::format(R"(, "tool_choice": {})", written)).tool_choice.type == type), written);
+  for (const auto* written : {R"({"type": "function", "function": {"name": "g"}})",
+                              R"({"type": "function", "name": "g"})", R"({"function": {"name": "g"}})"})
+    BOOST_TEST(choose(fmt::format(R"(, "tool_choice": {})", written)).tool_choice.name == "g");
+  for (const auto* written :
+       {R"({"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "g"}]})",
+        R"({"type": "allowed_tools", "allowed_tools": {"mode": "required",
+            "tools": [{"type": "function", "function": {"name": "g"}}]}})"}) {
+    const auto chosen = choose(fmt::format(R"(, "tool_choice": {})", written));
+    BOOST_TEST((chosen.tool_choice.type == kind::required));
+    BOOST_TEST_REQUIRE(chosen.tools.size() == 1U);
+    BOOST_TEST(chosen.tools[0].at("function").at("name") == "g");
+  }
+  for (const auto* wrong :
+       {R"("perhaps")", "5", R"({"type": "file_search"})", R"({"type": "custom", "name": "g"})", "{}",
+        R"({"type": "allowed_tools", "mode": "none", "tools": [{"name": "g"}]})",
+        R"({"type": "allowed_tools", "tools": []})", R"({"type": "allowed_tools", "tools": [{"name": "h"}]})"})
+    BOOST_TEST(holds(refusal_of(choose, fmt::format(R"(, "tool_choice": {})", wrong)), "tool_choice"), wrong);
+  const auto message = [](std::string_view choice) {
+    return message_of(fmt::format(R"({{"messages": [{{"role": "user", "content": "x"}}], "tool_choice": {}}})", choice))
+        .request;
+  };
+  BOOST_TEST(message(R"({"type": "auto"})").parallel_tool_calls);
+  const auto one = message(R"({"type": "any", "disable_parallel_tool_use": true})");
+  BOOST_TEST(!one.parallel_tool_calls);
+  BOOST_TEST((one.tool_choice.type == kind::required));
+  BOOST_TEST(!response_of(R"({"input": "x", "parallel_tool_calls": false})").request.parallel_tool_calls);
+}
+
 BOOST_AUTO_TEST_CASE(wrong_conversations_are_refused) {
   const std::pair<const char*, const char*> wrong[] = {
       {R"({})", "messages is missing"},
@@ -234,7 +382,7 @@ BOOST_AUTO_TEST_CASE(wrong_conversations_are_refused) {
       {R"({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})",
        "messages[0].content[0].type is \"image_url\""},
       {R"({"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": "x"}}]}]})",
-       "messages[0].tool_calls[0].function.arguments is \"x\"; it must be a JSON object in a string"},
+       "messages[0].tool_calls[0].function.arguments is \"x\"; it must be a JSON object, or one in a string"},
       {R"({"messages": [{"role": "assistant", "tool_calls": [{"function": 5}]}]})",
        "messages[0].tool_calls[0].function is 5"},
       {R"({"messages": [{"role": "user", "content": "x"}], "tool_choice": "perhaps"})", "tool_choice is \"perhaps\""},
@@ -260,8 +408,74 @@ BOOST_AUTO_TEST_CASE(formats_have_many_spellings) {
   BOOST_TEST((format(R"({"guided_choice": ["a", "b"]})") == cogen::choice({"a", "b"})));
   BOOST_TEST((format(R"({"guided_regex": "a+"})") == cogen::regex("a+")));
   BOOST_TEST((format(R"({"grammar": "root ::= \"a\""})") == cogen::ebnf("root ::= \"a\"")));
-  BOOST_TEST(holds(refusal_of(format, R"({"guided_regex": "a", "guided_choice": ["a"]})"), "besides guided_regex"));
-  BOOST_TEST(holds(refusal_of(format, R"({"response_format": {"type": "poem"}})"), "response_format.type is \"poem\""));
+  BOOST_TEST((format(R"({"regex": "a+"})") == cogen::regex("a+")));
+  BOOST_TEST((format(R"({"ebnf": "root ::= \"a\""})") == cogen::ebnf("root ::= \"a\"")));
+  BOOST_TEST(!format(R"({"structured_outputs": {"regex": null, "disable_any_whitespace": false}})"));
+  BOOST_TEST(!format(R"({"guided_decoding_backend": "auto", "guided_json_object": false, "grammar": ""})"));
+}
+
+BOOST_AUTO_TEST_CASE(formats_are_kept_in_all_apis) {
+  const auto is_null = [](const std::optional<cogen::response_constraint>& format) {
+    return format && std::get<cogen::response_format>(*format) == cogen::json_schema(R"({"type":"null"})");
+  };
+  for (const auto* field :
+       {R"("response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "null"}}})",
+        R"("output_config": {"format": {"type": "json_schema", "schema": {"type": "null"}}})",
+        R"("output_format": {"type": "json_schema", "schema": {"type": "null"}})",
+        R"("text": {"format": {"type": "json_schema", "name": "n", "schema": {"type": "null"}}})",
+        R"("guided_json": {"type": "null"})", R"("structured_outputs": {"json": {"type": "null"}})"}) {
+    const auto messages = fmt::format(R"({{"messages": [{{"role": "user", "content": "x"}}], {}}})", field);
+    BOOST_TEST(is_null(chat_of(messages).request.response_format), field);
+    BOOST_TEST(is_null(message_of(messages).request.response_format), field);
+    BOOST_TEST(is_null(response_of(fmt::format(R"({{"input": "x", {}}})", field)).request.response_format), field);
+    const one_body body(fmt::format("{{{}}}", field));
+    api::generation completion;
+    api::read_completion(body.reader, completion);
+    BOOST_TEST(is_null(completion.request.response_format), field);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_asks_for_a_format_is_not_ignored) {
+  const auto format = [](std::string_view text) { return api::read_format(one_body(text).reader); };
+  const std::pair<const char*, const char*> wrong[] = {
+      {R"({"guided_regex": "a", "guided_choice": ["a"]})", "besides guided_regex"},
+      {R"({"output_format": {"type": "json_object"}, "output_config": {"format": {"type": "json_object"}}})",
+       "besides output_format"},
+      {R"({"response_format": {"type": "poem"}})", "response_format.type is \"poem\""},
+      {R"({"response_format": "json"})", "response_format is \"json\""},
+      {R"({"response_format": {"type": "json_schema"}})", "response_format.schema is missing"},
+      {R"({"response_format": {"type": "json_schema", "json_schema": {"type": "null"}}})",
+       "response_format.json_schema.schema is missing"},
+      {R"({"response_format": {"type": "json_object", "json_schema": {"schema": true}}})",
+       "response_format.json_schema is"},
+      {R"({"response_format": {"type": "json_object", "response_schema": {}}})", "response_format.response_schema is"},
+      {R"({"response_format": {"type": "text", "schema": {}}})", "response_format.schema is"},
+      {R"({"response_format": {"type": "structural_tag", "format": {}}})", "response_format.type is"},
+      {R"({"structured_outputs": {"structural_tag": "{}"}})", "structured_outputs.structural_tag is \"{}\""},
+      {R"({"structured_outputs": {"json": {}, "whitespace_pattern": " "}})",
+       "structured_outputs.whitespace_pattern is"},
+      {R"({"structured_outputs": {"disable_any_whitespace": true}})", "structured_outputs.disable_any_whitespace is"},
+      {R"({"structured_outputs": "json"})", "structured_outputs is"},
+      {R"({"guided_whitespace_pattern": " ", "guided_json": {}})", "guided_whitespace_pattern is"},
+      {R"({"grammar": {"type": "json", "value": {}}})", "grammar is an object"},
+      {R"({"grammar": "root ::= \"a\"", "grammar_lazy": true})", "grammar_lazy is true"},
+      {R"({"text": {"format": {"type": "grammar"}}})", "text.format.grammar is missing"},
+  };
+  for (const auto& [text, sentence] : wrong)
+    BOOST_TEST(holds(refusal_of(format, text), sentence), refusal_of(format, text));
+}
+
+BOOST_AUTO_TEST_CASE(thinking_is_a_budget_of_reasoning) {
+  const auto read = [](std::string_view fields) {
+    return message_of(fmt::format(R"({{"messages": [{{"role": "user", "content": "x"}}], {}}})", fields)).request;
+  };
+  const auto enabled = read(R"("thinking": {"type": "enabled", "budget_tokens": 1024})");
+  BOOST_TEST(enabled.reasoning_budget.value() == 1024);
+  BOOST_TEST(enabled.chat_template_kwargs.at("enable_thinking").as_bool());
+  const auto settings = read(R"("output_config": {"effort": "low"}, "chat_template_kwargs": {"a": 1},
+      "thinking": {"type": "disabled"})");
+  BOOST_TEST(settings.chat_template_kwargs ==
+             json::parse(R"({"a": 1, "reasoning_effort": "low", "enable_thinking": false})"));
 }
 
 BOOST_AUTO_TEST_CASE(prompts_are_texts_or_tokens_or_several) {

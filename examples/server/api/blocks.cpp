@@ -1,7 +1,5 @@
 #include "api/blocks.hpp"
 
-#include "api/answer.hpp"
-
 #include <utility>
 
 namespace server::api {
@@ -28,7 +26,7 @@ void block_splitter::add(block::kind type, const std::string& text, std::vector<
 void block_splitter::add(const cogen::tool_call_delta& call, std::vector<block_change>& into) {
   if (call_ != call.index) {
     if (call.name.empty() && call.arguments.empty()) return;
-    begin({.type = block::kind::call, .id = call.id.empty() ? new_id("call_") : call.id, .name = call.name}, into);
+    begin({.type = block::kind::call, .id = call.id, .name = call.name}, into);
     call_ = call.index;
   }
   if (!call.arguments.empty()) append(call.arguments, into);

@@ -9,9 +9,8 @@ namespace json = boost::json;
 json::array calls_of(const std::vector<cogen::tool_call>& calls) {
   json::array result;
   for (const auto& call : calls)
-    result.push_back({{"id", call.id.empty() ? new_id("call_") : call.id},
-                      {"type", "function"},
-                      {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+    result.push_back(
+        {{"id", call.id}, {"type", "function"}, {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
   return result;
 }
 
@@ -43,7 +42,7 @@ json::object chat_choice_writer::call_delta(const cogen::tool_call_delta& call) 
   if (!call.name.empty()) function["name"] = call.name;
   json::object delta{{"index", call.index}};
   if (!std::exchange(calls_begun_[index], char{1})) {
-    delta["id"] = call.id.empty() ? new_id("call_") : call.id;
+    delta["id"] = call.id;
     delta["type"] = "function";
   }
   delta["function"] = std::move(function);

@@ -2,8 +2,9 @@
 
 #include "api/error.hpp"
 #include "api/format_fields.hpp"
+#include "api/history_fields.hpp"
+#include "api/tool_fields.hpp"
 
-#include <boost/json/parse.hpp>
 #include <fmt/format.h>
 
 #include <utility>
@@ -13,18 +14,12 @@ namespace {
 
 namespace json = boost::json;
 
-/// Templates expect the arguments of a call as an object; OpenAI's clients send JSON in a string.
 json::object call_of(const field_reader& call) {
   json::object result = call.source();
   const auto function = call.fields("function");
   if (!function) call.refuse("function", "an object");
   static_cast<void>(function->required_text("name"));
-  const auto arguments = function->text("arguments");
-  if (!arguments) return result;
-  json::error_code error;
-  auto value = json::parse(*arguments, error, {}, {.max_depth = 64});
-  if (error || !value.is_object()) function->refuse("arguments", "a JSON object in a string");
-  result["function"].as_object()["arguments"] = std::move(value);
+  result["function"].as_object()["arguments"] = read_arguments(*function);
   return result;
 }
 
@@ -34,13 +29,7 @@ json::object extra_of(const field_reader& message) {
   extra.erase("content");
   if (message.has("tool_calls")) {
     json::array calls;
-    message.each("tool_calls", [&](const field_reader& call) {
-      if (call.source().if_contains("function") && call.object("function")->if_contains("arguments") &&
-          call.object("function")->at("arguments").is_object())
-        calls.push_back(call.source());
-      else
-        calls.push_back(call_of(call));
-    });
+    message.each("tool_calls", [&](const field_reader& call) { calls.push_back(call_of(call)); });
     extra["tool_calls"] = std::move(calls);
   }
   return extra;
@@ -50,25 +39,9 @@ cogen::chat_message read_message(const field_reader& message) {
   auto role = message.required_text("role");
   if (role.empty()) message.refuse("role", "system, developer, user, assistant or tool");
   if (role == "developer") role = "system";  // OpenAI's newer name, which templates do not know
-  if (!message.has("content") && !message.has("tool_calls") && role != "assistant")
-    message.refuse("content", "a string or an array of parts");
+  const bool may_be_empty = role == "assistant" || role == "tool" || message.has("tool_calls");
+  if (!message.has("content") && !may_be_empty) message.refuse("content", "a string or an array of parts");
   return {std::move(role), read_content(message), extra_of(message)};
-}
-
-cogen::tool_choice read_tool_choice(const field_reader& body) {
-  using kind = cogen::tool_choice::kind;
-  const auto* value = body.find("tool_choice");
-  if (!value) return {};
-  if (const auto* text = value->if_string()) {
-    if (*text == "auto") return {kind::automatic, {}};
-    if (*text == "none") return {kind::none, {}};
-    if (*text == "required" || *text == "any") return {kind::required, {}};
-  } else if (value->is_object()) {
-    const auto choice = *body.fields("tool_choice");
-    if (const auto function = choice.fields("function")) return {kind::function, function->required_text("name")};
-    if (const auto name = choice.text("name")) return {kind::function, *name};
-  }
-  body.refuse("tool_choice", "\"auto\", \"none\", \"required\", or an object that names a function");
 }
 
 /// How a chat ends: with the beginning of an answer unless it says otherwise.
@@ -82,22 +55,6 @@ void read_ending(const field_reader& body, cogen::request& into) {
 
 }  // namespace
 
-std::string read_content(const field_reader& message) {
-  const auto* content = message.find("content");
-  if (!content) return {};
-  if (const auto* text = content->if_string()) return std::string(*text);
-  if (!content->is_array()) message.refuse("content", "a string or an array of parts");
-  std::string result;
-  message.each("content", [&](const field_reader& part) {
-    const auto type = part.required_text("type");
-    if (type != "text" && type != "input_text" && type != "output_text")
-      part.refuse("type", "\"text\"; the model reads nothing else");
-    if (!result.empty()) result += '\n';
-    result += part.required_text("text");
-  });
-  return result;
-}
-
 cogen::chat_messages read_messages(const field_reader& body) {
   static_cast<void>(body.required_array("messages"));
   cogen::chat_messages messages;
@@ -105,17 +62,24 @@ cogen::chat_messages read_messages(const field_reader& body) {
   return messages;
 }
 
+void read_answer(const field_reader& body, cogen::request& into) {
+  read_tool_choice(body, into);
+  if (const auto* variables = body.object("chat_template_kwargs")) into.chat_template_kwargs = *variables;
+  if (auto format = read_format(body)) into.response_format = std::move(*format);
+}
+
+void set_effort(const std::optional<std::string>& effort, cogen::request& into) {
+  if (effort && !into.chat_template_kwargs.contains("reasoning_effort"))
+    into.chat_template_kwargs["reasoning_effort"] = *effort;
+}
+
 void read_chat(const field_reader& body, generation& into) {
   auto& request = into.request;
   request.prompt = read_messages(body);
-  if (const auto* tools = body.array("tools")) request.tools = *tools;
-  request.tool_choice = read_tool_choice(body);
-  if (const auto* variables = body.object("chat_template_kwargs")) request.chat_template_kwargs = *variables;
+  request.tools = read_tools(body);
+  read_answer(body, request);
   read_ending(body, request);
-  if (const auto effort = body.text("reasoning_effort");
-      effort && !request.chat_template_kwargs.contains("reasoning_effort"))
-    request.chat_template_kwargs["reasoning_effort"] = *effort;
-  if (auto format = read_format(body)) request.response_format = std::move(*format);
+  set_effort(body.text("reasoning_effort"), request);
   read_chat_logprobs(body, request);
 }
 

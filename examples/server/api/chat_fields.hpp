@@ -5,17 +5,24 @@
 
 #include <cogen/request.hpp>
 
+#include <optional>
+#include <string>
+
 namespace server::api {
 
 /// The conversation in `messages`: contents are texts, or lists of parts that are texts; calls of tools carry their
 /// arguments as JSON objects, as templates expect. Throws api::error.
 cogen::chat_messages read_messages(const field_reader& body);
 
-/// The text of a `content`: a string, or an array of parts with `type` "text" and a `text`; empty if it is missing.
-std::string read_content(const field_reader& message);
+/// What all OpenAI's chats say of an answer, whose tools have to be set before: `tool_choice`, `parallel_tool_calls`,
+/// `chat_template_kwargs` and the format.
+void read_answer(const field_reader& body, cogen::request& into);
 
-/// `messages`, `add_generation_prompt`, `continue_final_message`, `tools`, `tool_choice`, `chat_template_kwargs`,
-/// `reasoning_effort` and the format of a chat.
+/// How much a model should reason, for a chat template that asks.
+void set_effort(const std::optional<std::string>& effort, cogen::request& into);
+
+/// `messages`, `add_generation_prompt`, `continue_final_message`, `tools`, `reasoning_effort` and what read_answer()
+/// reads.
 void read_chat(const field_reader& body, generation& into);
 
 /// The log-probabilities that a chat asks for.

@@ -1,6 +1,8 @@
 #include "api/message_fields.hpp"
 
-#include "api/error.hpp"
+#include "api/chat_fields.hpp"
+#include "api/format_fields.hpp"
+#include "api/history_fields.hpp"
 #include "api/sampling_fields.hpp"
 
 #include <boost/json/value.hpp>
@@ -32,10 +34,9 @@ std::string text_of(const field_reader& fields, std::string_view name) {
 }
 
 json::object call_of(const field_reader& part) {
-  const auto* input = part.object("input");
   return {{"id", part.required_text("id")},
           {"type", "function"},
-          {"function", {{"name", part.required_text("name")}, {"arguments", input ? *input : json::object()}}}};
+          {"function", {{"name", part.required_text("name")}, {"arguments", read_arguments(part, "input")}}}};
 }
 
 /// One message of Anthropic's may be several of a template's: results of tools are messages of their own.
@@ -73,7 +74,7 @@ void read_message(const field_reader& message, cogen::chat_messages& into) {
   into.push_back({role, std::move(text), std::move(extra)});
 }
 
-cogen::chat_messages read_messages(const field_reader& body) {
+cogen::chat_messages read_conversation(const field_reader& body) {
   static_cast<void>(body.required_array("messages"));
   cogen::chat_messages messages;
   if (auto system = text_of(body, "system"); !system.empty()) messages.push_back({"system", std::move(system)});
@@ -93,24 +94,31 @@ json::array read_tools(const field_reader& body) {
     if (const auto description = tool.text("description")) function["description"] = *description;
     const auto* schema = tool.object("input_schema");
     function["parameters"] = schema ? *schema : json::object{{"type", "object"}, {"properties", json::object()}};
+    if (const auto strict = tool.flag("strict")) function["strict"] = *strict;
     tools.push_back({{"type", "function"}, {"function", std::move(function)}});
   });
   return tools;
 }
 
-cogen::tool_choice read_tool_choice(const field_reader& body) {
+cogen::tool_choice choice_of(const field_reader& choice) {
   using kind = cogen::tool_choice::kind;
-  const auto choice = body.fields("tool_choice");
-  if (!choice) return {};
-  const auto type = choice->required_text("type");
+  const auto type = choice.required_text("type");
   if (type == "auto") return {kind::automatic, {}};
   if (type == "none") return {kind::none, {}};
   if (type == "any") return {kind::required, {}};
-  if (type == "tool") return {kind::function, choice->required_text("name")};
-  choice->refuse("type", "auto, any, tool or none");
+  if (type == "tool") return {kind::function, choice.required_text("name")};
+  choice.refuse("type", "auto, any, tool or none");
+}
+
+void read_tool_choice(const field_reader& body, cogen::request& into) {
+  const auto choice = body.fields("tool_choice");
+  if (!choice) return;
+  into.tool_choice = choice_of(*choice);
+  into.parallel_tool_calls = !choice->flag("disable_parallel_tool_use").value_or(false);
 }
 
 void read_thinking(const field_reader& body, cogen::request& into) {
+  if (const auto output = body.fields("output_config")) set_effort(output->text("effort"), into);
   const auto thinking = body.fields("thinking");
   if (!thinking) return;
   const auto type = thinking->required_text("type");
@@ -123,17 +131,19 @@ void read_thinking(const field_reader& body, cogen::request& into) {
 }  // namespace
 
 generation read_message_request(const field_reader& body, const sender& from, const route_defaults& otherwise,
-                                const cogen::text::tokenizer& tokens, bool needs_limit) {
+                                const cogen::text::tokenizer* tokens, bool needs_limit) {
   generation wanted;
-  read_generation(body, from, otherwise, &tokens, wanted);
+  read_generation(body, from, otherwise, tokens, wanted);
   if (needs_limit && !wanted.request.max_tokens) body.refuse("max_tokens", "an integer of at least 0");
   wanted.n = 1;
-  auto messages = read_messages(body);
+  auto messages = read_conversation(body);
   wanted.request.continue_final_message = is_begun_answer(messages);
   wanted.request.prompt = std::move(messages);
   wanted.request.tools = read_tools(body);
-  wanted.request.tool_choice = read_tool_choice(body);
+  read_tool_choice(body, wanted.request);
+  if (const auto* variables = body.object("chat_template_kwargs")) wanted.request.chat_template_kwargs = *variables;
   read_thinking(body, wanted.request);
+  if (auto format = read_format(body)) wanted.request.response_format = std::move(*format);
   if (const auto* texts = body.array("stop_sequences"))
     for (const auto& each : *texts) {
       if (!each.is_string()) body.refuse("stop_sequences", "an array of strings");

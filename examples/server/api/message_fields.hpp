@@ -7,8 +7,9 @@
 
 namespace server::api {
 
-/// A request of Anthropic's Messages API. `needs_limit`: `max_tokens` has to be there. Throws api::error.
+/// A request of Anthropic's Messages API. `tokens` may be null. `needs_limit`: `max_tokens` has to be there. Throws
+/// api::error.
 generation read_message_request(const field_reader& body, const sender& from, const route_defaults& otherwise,
-                                const cogen::text::tokenizer& tokens, bool needs_limit);
+                                const cogen::text::tokenizer* tokens, bool needs_limit);
 
 }  // namespace server::api

@@ -52,7 +52,7 @@ class chat_events final : public openai_events {
 
 net::awaitable<void> send_chat(call& client, api::merged_streams& streams, const api::answer_head& head,
                                const cogen::text::tokenizer& vocabulary, bool logprobs) {
-  const auto answers = co_await collect(streams);
+  const auto answers = co_await collect(client, streams);
   json::array choices;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     i == 0 ? client.usage.add_prompt(answers[i].usage) : client.usage.add(answers[i].usage);

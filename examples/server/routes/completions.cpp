@@ -113,7 +113,7 @@ std::vector<std::size_t> chosen(const std::vector<cogen::completion>& answers, c
 
 net::awaitable<void> send_texts(call& client, api::merged_streams& streams, const api::answer_head& head,
                                 const cogen::text::tokenizer& vocabulary, const completion_request& wanted) {
-  auto answers = co_await collect(streams);
+  auto answers = co_await collect(client, streams);
   for (std::size_t i = 0; i < answers.size(); ++i)
     i % static_cast<std::size_t>(wanted.best_of) == 0 ? client.usage.add_prompt(answers[i].usage)
                                                       : client.usage.add(answers[i].usage);

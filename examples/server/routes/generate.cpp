@@ -1,6 +1,7 @@
 #include "routes/generate.hpp"
 
 #include "api/field_reader.hpp"
+#include "api/loosened_keywords.hpp"
 #include "http/event_stream.hpp"
 
 #include <fmt/format.h>
@@ -14,10 +15,18 @@ net::awaitable<void> send(http::event_stream& events, std::vector<event> several
   for (const auto& each : several) co_await events.send(each.data, each.name);
 }
 
+/// Before the answer has begun.
+void tell_loosened(call& client, const api::merged_streams& streams) {
+  if (!client.loosened.empty()) return;
+  client.loosened = streams.streams().front().loosened();
+  if (!client.loosened.empty()) client.client.add_header("X-Loosened-Keywords", api::header_of(client.loosened));
+}
+
 net::awaitable<void> send_all(call& client, http::event_stream& events, api::merged_streams& streams,
                               event_writer& writer) {
   while (!streams.ended()) {
     const auto next = co_await streams.next(client.app.settings.ping);
+    if (client.client.status() == 0) tell_loosened(client, streams);
     if (next)
       co_await send(events, next->progress ? writer.on_progress(*next) : writer.on(*next));
     else
@@ -63,7 +72,7 @@ std::vector<cogen::token_stream> begin(const served_model& model, api::generatio
   return streams;
 }
 
-net::awaitable<std::vector<cogen::completion>> collect(api::merged_streams& streams) {
+net::awaitable<std::vector<cogen::completion>> collect(call& client, api::merged_streams& streams) {
   std::vector<cogen::completion> all(streams.streams().size());
   constexpr auto long_time = std::chrono::hours(1);
   while (!streams.ended()) {
@@ -81,6 +90,7 @@ net::awaitable<std::vector<cogen::completion>> collect(api::merged_streams& stre
       one.usage = stream.usage();
     }
   }
+  tell_loosened(client, streams);
   co_return all;
 }
 

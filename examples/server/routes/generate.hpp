@@ -42,8 +42,8 @@ net::awaitable<asked> read_asked(call& client);
 /// Begins the generations. Throws generation_error if they are refused at once.
 std::vector<cogen::token_stream> begin(const served_model& model, api::generation what);
 
-/// Reads streams to their ends.
-net::awaitable<std::vector<cogen::completion>> collect(api::merged_streams& streams);
+/// Reads streams to their ends, and names in a header what their schemas do not keep.
+net::awaitable<std::vector<cogen::completion>> collect(call& client, api::merged_streams& streams);
 
 /// A server-sent event.
 struct event {

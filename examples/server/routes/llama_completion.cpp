@@ -219,7 +219,7 @@ class completion_writer final : public event_writer {
 
 net::awaitable<void> send_whole(call& client, api::merged_streams& streams, completion_writer& writer,
                                 const wanted_completion& wanted) {
-  const auto answers = co_await collect(streams);
+  const auto answers = co_await collect(client, streams);
   writer.remember(nullptr, answers.front().tokens);
   json::array all;
   for (std::size_t i = 0; i < answers.size(); ++i) {

@@ -144,7 +144,7 @@ class message_events final : public event_writer {
 
 net::awaitable<void> send_message(call& client, api::merged_streams& streams, const std::string& id,
                                   const std::string& model, const std::vector<std::string>& stop) {
-  const auto answers = co_await collect(streams);
+  const auto answers = co_await collect(client, streams);
   const auto& answer = answers.front();
   client.usage.add_prompt(answer.usage);
   json::array content;
@@ -161,7 +161,7 @@ net::awaitable<void> messages(call& client) {
   const auto& model = *asked.model;
   api::check_unsupported(asked.body(), api::field_set::messages);
   auto wanted = api::read_message_request(asked.body(), api::sender_of(client.request(), client.tenant),
-                                          defaults.with(model.generation), model.tokenizer(), true);
+                                          defaults.with(model.generation), &model.tokenizer(), true);
   const auto id = api::new_id("msg_");
   const bool stream = wanted.stream;
   const auto stop = wanted.request.stop;
@@ -179,7 +179,7 @@ net::awaitable<void> count_tokens(call& client) {
   const auto asked = co_await read_asked(client);
   const auto found = co_await off_loop(client.app, client.request().body.size(), [&] {
     return asked.model->engine->estimate(
-        api::read_message_request(asked.body(), {}, defaults, asked.model->tokenizer(), false).request);
+        api::read_message_request(asked.body(), {}, defaults, &asked.model->tokenizer(), false).request);
   });
   if (found.why_not && found.prompt_tokens == 0) throw api::error_of(found.why_not);
   co_await client.client.respond({.body = api::json_text(json::object{{"input_tokens", found.prompt_tokens}})});

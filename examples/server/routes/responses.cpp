@@ -212,7 +212,7 @@ class response_events final : public event_writer {
 };
 
 net::awaitable<void> send_response(call& client, api::merged_streams& streams, const response_head& head) {
-  const auto answers = co_await collect(streams);
+  const auto answers = co_await collect(client, streams);
   const auto& answer = answers.front();
   client.usage.add_prompt(answer.usage);
   const auto whole = head.ended(api::blocks_of(answer), answer.reason, answer.usage);
@@ -226,7 +226,7 @@ net::awaitable<void> responses(call& client) {
   const auto& model = *asked.model;
   api::check_unsupported(asked.body(), api::field_set::responses);
   auto wanted = api::read_response_request(asked.body(), api::sender_of(client.request(), client.tenant),
-                                           api::route_defaults().with(model.generation), model.tokenizer());
+                                           api::route_defaults().with(model.generation), &model.tokenizer());
   const auto head = head_of(asked.body(), asked.model_name);
   const bool stream = wanted.stream;
   const auto extras = wanted.extras;
