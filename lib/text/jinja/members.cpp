@@ -10,8 +10,6 @@
 namespace cogen::text::jinja {
 namespace {
 
-shared_list share(renderer& run, std::vector<value> items) { return run.make_list(std::move(items)).shared_items(); }
-
 value at_index(const std::vector<value>& items, std::int64_t index) {
   auto size = static_cast<std::int64_t>(items.size());
   if (index < 0) index += size;
@@ -87,7 +85,7 @@ shared_list rest_of(renderer& run, generator& from) {
   }
   std::vector<value> rest(from.items->items.begin() + static_cast<std::ptrdiff_t>(from.next), from.items->items.end());
   from.next = from.items->items.size();
-  return share(run, std::move(rest));
+  return run.share_list(std::move(rest));
 }
 
 }  // namespace
@@ -112,12 +110,12 @@ shared_list items_of(renderer& run, const value& what) {
   if (auto items = what.shared_items()) return items;
   if (auto* from = what.generated()) return rest_of(run, *from);
   if (auto* view = what.viewed()) return view->items;
-  if (what.is_undefined()) return share(run, {});
-  if (auto* text = what.text()) return share(run, characters_of(run, *text));
+  if (what.is_undefined()) return run.share_list({});
+  if (auto* text = what.text()) return run.share_list(characters_of(run, *text));
   if (auto* members = what.members()) {
     std::vector<value> keys;
     for (const auto& item : members->items()) keys.push_back(item.first);
-    return share(run, std::move(keys));
+    return run.share_list(std::move(keys));
   }
   run.fail(kind_of(what) + " has no items to visit");
 }

@@ -221,12 +221,6 @@ std::vector<value> sliced(const std::vector<value>& items, slice_bounds bounds) 
   return result;
 }
 
-std::size_t offset_of(std::string_view text, std::int64_t character) {
-  std::size_t at = 0;
-  for (; character > 0; --character) at += first_character(text.substr(at)).length;
-  return at;
-}
-
 value slice_of_text(renderer& run, const traced_text& text, const value& begin, const value& end, const value& step) {
   run.charge(text.size() / 16);
   auto bounds = bounds_of(run, static_cast<std::int64_t>(character_count(text.bytes())), begin, end, step);

@@ -108,6 +108,7 @@ class renderer {
   std::size_t begin_loop() noexcept { return ++loops_; }
   value& last_changed(std::size_t loop) { return changed_[loop]; }
   value make_list(std::vector<value> items, bool is_tuple = false);
+  shared_list share_list(std::vector<value> items) { return make_list(std::move(items)).shared_items(); }
   value make_text(std::string bytes, bool trusted);
   value make_text(traced_text text);
 

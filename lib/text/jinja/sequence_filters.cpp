@@ -13,9 +13,7 @@
 namespace cogen::text::jinja {
 namespace {
 
-shared_list share(renderer& run, std::vector<value> items) { return run.make_list(std::move(items)).shared_items(); }
-
-value generated(renderer& run, std::vector<value> items) { return generator{share(run, std::move(items))}; }
+value generated(renderer& run, std::vector<value> items) { return generator{run.share_list(std::move(items))}; }
 
 void require_list(renderer& run, const value& input, const char* callee) {
   if (input.generated()) run.fail(std::string("'") + callee + "' does not apply to a generator");

@@ -21,12 +21,6 @@ struct text_bounds {
   bool is_outside = false;
 };
 
-std::size_t offset_of(std::string_view text, std::int64_t character) {
-  std::size_t at = 0;
-  for (; character > 0 && at < text.size(); --character) at += first_character(text.substr(at)).length;
-  return at;
-}
-
 text_bounds bounds_in(renderer& run, std::string_view text, const bound_arguments& bound) {
   auto is_given = [&](std::size_t parameter) { return bound.find(parameter) && !bound.find(parameter)->is_none(); };
   if (!is_given(1) && !is_given(2)) return {0, text.size()};

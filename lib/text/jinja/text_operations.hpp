@@ -38,6 +38,13 @@ inline std::size_t end_before_space(std::string_view text) noexcept {
   return end;
 }
 
+/// Where a character begins, in bytes; the text's size for those behind its end.
+inline std::size_t offset_of(std::string_view text, std::int64_t character) noexcept {
+  std::size_t at = 0;
+  for (; character > 0 && at < text.size(); --character) at += first_character(text.substr(at)).length;
+  return at;
+}
+
 // Python's str methods of these names. The text must be valid UTF-8.
 
 std::string upper(std::string_view text);
