@@ -12,7 +12,6 @@
 namespace cogen::load {
 namespace {
 
-constexpr std::uint64_t largest_file = 1 << 20;
 constexpr std::int64_t largest_count = std::numeric_limits<int>::max();
 constexpr real_range shares{0, 1};
 constexpr real_range temperatures{0, sampling_params::max_temperature};
@@ -48,7 +47,7 @@ generation_defaults in_gguf(const config_fields& fields) {
 }
 
 generation_defaults in_file(const std::filesystem::path& file) {
-  return in_json(config_fields::from_json(read_text(file, largest_file), file.string()));
+  return in_json(config_fields::from_json(read_text(file, largest_settings_file), file.string()));
 }
 
 }  // namespace

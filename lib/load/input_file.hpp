@@ -36,6 +36,9 @@ class input_file {
 /// Whether anything of that name can be seen.
 bool is_there(const std::filesystem::path& path) noexcept;
 
+/// Bytes of a file of settings, at most.
+inline constexpr std::uint64_t largest_settings_file = 1 << 20;
+
 /// A whole file as text. Throws load_error where it cannot be read or is larger than `largest` bytes.
 std::string read_text(const std::filesystem::path& path, std::uint64_t largest);
 

@@ -16,8 +16,6 @@
 namespace cogen::load {
 namespace {
 
-constexpr std::uint64_t largest_file = 1 << 20;
-
 /// What stands behind the last dot of a class's name.
 std::string class_of(const json::field& module) {
   const auto type = module.at("type").string();
@@ -34,7 +32,7 @@ std::string path_of(const json::field& module) {
 
 config_fields settings_of(const std::filesystem::path& folder) {
   const auto file = folder / "config.json";
-  return config_fields::from_json(read_text(file, largest_file), file.string());
+  return config_fields::from_json(read_text(file, largest_settings_file), file.string());
 }
 
 /// Today's spelling is one name; older files have a flag for each.
@@ -110,7 +108,7 @@ auto read_list(const std::filesystem::path& folder, Read read)
     -> std::optional<decltype(read(std::declval<json::field>()))> {
   const auto file = folder / "modules.json";
   if (!is_there(file)) return std::nullopt;
-  const auto text = read_text(file, largest_file);
+  const auto text = read_text(file, largest_settings_file);
   const auto root = read_json([&] { return json::parse_with_unique_keys(text, file.string()); });
   return read_json([&] { return read(json::field(root, file.string())); });
 }

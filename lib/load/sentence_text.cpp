@@ -15,7 +15,6 @@
 namespace cogen::load {
 namespace {
 
-constexpr std::uint64_t largest_file = 1 << 20;
 constexpr std::int64_t longest_text = std::int64_t{1} << 31;
 
 constexpr std::array<std::string_view, 7> names_of_settings{
@@ -33,7 +32,7 @@ constexpr std::array<std::string_view, 7> idle_settings{"trust_remote_code",
                                                         "use_memory_efficient_attention"};
 
 void read_file(const std::filesystem::path& file, const std::function<void(const json::field&)>& read) {
-  const auto text = read_text(file, largest_file);
+  const auto text = read_text(file, largest_settings_file);
   const auto root = read_json([&] { return json::parse_with_unique_keys(text, file.string()); });
   read_json([&] { return read(json::field(root, file.string())), 0; });
 }
