@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -34,5 +35,8 @@ class character_set {
  private:
   std::vector<range> ranges_;
 };
+
+/// What \w stands for in a pattern.
+inline const character_set word_characters = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
 
 }  // namespace cogen::grammar

@@ -11,14 +11,12 @@ namespace {
 
 using kind = regex_node::kind;
 
-constexpr std::uint64_t max_states = 4000;
+constexpr std::uint64_t max_pattern_states = 4000;
 constexpr std::uint64_t max_states_at_once = 512;
-
-const character_set word = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
 
 std::string syntax_of(char32_t character) {
   std::string spelled;
-  const bool is_plain = character >= 0x80 || word.contains(character);
+  const bool is_plain = character >= 0x80 || word_characters.contains(character);
   if (character < 0x20 || character == 0x7F) {
     constexpr std::string_view hexadecimal = "0123456789abcdef";
     return std::string("\\x") + hexadecimal[character / 16] + hexadecimal[character % 16];
@@ -134,8 +132,8 @@ std::string written(const regex_node& node, rule_list& rules) {
 }  // namespace
 
 std::string ebnf_of(const regex_node& node, rule_list& rules) {
-  if (states_of(node) > max_states)
-    throw grammar_error("a pattern or a string expands to more than " + std::to_string(max_states) + " states");
+  if (states_of(node) > max_pattern_states)
+    throw grammar_error("a pattern or a string expands to more than " + std::to_string(max_pattern_states) + " states");
   return written(node, rules);
 }
 

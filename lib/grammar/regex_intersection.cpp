@@ -14,7 +14,7 @@ namespace {
 using kind = regex_node::kind;
 using states = std::set<int>;
 
-constexpr std::size_t max_states = 2000;
+constexpr std::size_t max_joint_states = 2000;
 constexpr std::size_t max_classes = 128;
 constexpr std::uint64_t max_written_states = 4000;
 constexpr std::size_t max_copies = 20'000;
@@ -163,7 +163,7 @@ machine product_of(const std::vector<branching_machine>& wanted, const std::vect
   const auto id_of = [&](place at) {
     const auto [found, is_new] = known.try_emplace(at, static_cast<int>(places.size()));
     if (is_new) places.push_back(std::move(at));
-    if (places.size() > max_states) refuse();
+    if (places.size() > max_joint_states) refuse();
     return found->second;
   };
   place start;

@@ -20,7 +20,6 @@ constexpr std::uint64_t max_pattern_repetitions = 100'000;
 constexpr int max_groups = 32;
 
 const character_set decimal_digits = {{'0', '9'}};
-const character_set word = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
 const character_set space = {{'\t', '\r'},     {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
                              {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 const character_set line_ends = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
@@ -228,9 +227,9 @@ class regex_parser {
       case 'D':
         return decimal_digits.complement();
       case 'w':
-        return word;
+        return word_characters;
       case 'W':
-        return word.complement();
+        return word_characters.complement();
       case 's':
         return space;
       case 'S':

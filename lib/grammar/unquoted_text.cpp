@@ -17,7 +17,7 @@ namespace {
 
 using kind = regex_node::kind;
 
-constexpr std::size_t few_states = 1024, max_states = 8192;
+constexpr std::size_t few_states = 1024, max_text_states = 8192;
 
 /// Of an automaton.
 class too_many_states : public grammar_error {
@@ -254,11 +254,11 @@ std::string add_unquoted_text(const regex_node& texts, const text_end& end, rule
   constexpr std::size_t beginning = 2;
   const auto spelling = characters_of(end.spelling);
   if (spelling.size() <= beginning)
-    return text_automaton(texts, end_search(spelling), max_states).add_rules(end.expression, rules);
+    return text_automaton(texts, end_search(spelling), max_text_states).add_rules(end.expression, rules);
   try {
     return text_automaton(texts, end_search(spelling), few_states).add_rules(end.expression, rules);
   } catch (const too_many_states&) {
-    return text_automaton(texts, end_search(spelling.substr(0, beginning)), max_states)
+    return text_automaton(texts, end_search(spelling.substr(0, beginning)), max_text_states)
         .add_rules(end.expression, rules);
   }
 }
