@@ -96,7 +96,7 @@ class kept_history {
   void share(keeping_engine& toy, int round) {
     if (round == 0) slow.ask(toy.running, [](request& what) { what.max_buffered_tokens = 2; });
     if (round == 0) quick.ask(toy.running), quick.read_all(context_);
-    if (round % 5 == 0 || round > 72) slow.read(context_);
+    if (round == 0 || round % 5 == 4 || round > 72) slow.read(context_);
     if (round != 30) return;
     late.ask(toy.running);
     alone.ask(toy.running, [](request& what) { what.prefix_caching = false; });
