@@ -211,11 +211,11 @@ class initiation {
     if constexpr (keeps_last<Shared, waiting>) spent = shared->last_next();
     auto wait = waiting::make(std::move(handler), shared->default_executor(), cancellation(shared, cancel_), shared,
                               std::move(spent));
-    const std::weak_ptr<waiting> begun = wait;
+    const std::weak_ptr<waiting> weak = wait;
     try {
       (*shared.*start)(std::move(wait), std::move(args)...);
     } catch (...) {
-      if (const auto left = begun.lock()) left->drop();  // its owner and it would keep each other
+      if (const auto left = weak.lock()) left->drop();  // its owner and it would keep each other
       throw;
     }
   }
