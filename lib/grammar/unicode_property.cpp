@@ -1,6 +1,6 @@
 #include "grammar/unicode_property.hpp"
 
-#include <utf8proc.h>
+#include "text/character_class.hpp"
 
 #include <map>
 #include <string>
@@ -18,7 +18,7 @@ const std::vector<category_run>& runs() {
   static const auto all = [] {
     std::vector<category_run> found;
     for (char32_t character = 0; character <= 0x10FFFF; ++character) {
-      const std::string_view category = utf8proc_category_string(static_cast<utf8proc_int32_t>(character));
+      const auto category = text::category_name(character);
       if (found.empty() || found.back().category != category) {
         found.push_back({{character, character}, category});
       } else {

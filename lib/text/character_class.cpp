@@ -24,6 +24,10 @@ bool is_joiner(char32_t c) {
 
 }  // namespace
 
+std::string_view category_name(char32_t c) noexcept {
+  return utf8proc_category_string(static_cast<utf8proc_int32_t>(c));
+}
+
 bool is_white_space(char32_t c) noexcept {
   return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;

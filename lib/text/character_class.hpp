@@ -4,6 +4,9 @@
 
 namespace cogen::text {
 
+/// Unicode's General_Category by its short name, such as "Lu".
+std::string_view category_name(char32_t code_point) noexcept;
+
 /// Unicode's White_Space property.
 bool is_white_space(char32_t code_point) noexcept;
 

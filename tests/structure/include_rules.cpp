@@ -57,10 +57,11 @@ const std::map<std::string, names, std::less<>> may_include = {
 const names folders = {"parallel", "kernels",      "backend", "models",   "weights",   "nn",      "json",    "text",
                        "response", "grammar",      "load",    "sampling", "async",     "stream",  "metrics", "snapshot",
                        "runner",   "engine_parts", "engine",  "session",  "embedding", "decoding"};
-const names basic_headers = {"token.hpp", "error.hpp",           "load_model.hpp", "net.hpp",        "clock.hpp",
-                             "guide.hpp", "response_format.hpp", "tool_call.hpp",  "byte_stream.hpp"};
-const std::map<std::string, std::string, std::less<>> faces = {
-    {"model.hpp", "nn"}, {"sampling_params.hpp", "sampling"}, {"extend/sampling_row.hpp", "sampling"}};
+const names basic_headers = {
+    "token.hpp", "sampling_params.hpp", "loosened_keyword.hpp", "error.hpp",     "load_model.hpp", "net.hpp",
+    "clock.hpp", "guide.hpp",           "response_format.hpp",  "tool_call.hpp", "byte_stream.hpp"};
+const std::map<std::string, std::string, std::less<>> faces = {{"model.hpp", "nn"},
+                                                               {"extend/sampling_row.hpp", "sampling"}};
 
 std::string first_part(std::string_view path) { return std::string(path.substr(0, path.find('/'))); }
 
