@@ -301,9 +301,11 @@ void stream_state::lose_exactness() noexcept {
 void stream_state::process() {
   post_again();
   completion_lock lock(*this);
+  const bool has_drafts = stage_ == stage::prepared || stage_ == stage::submitted;
   if (wanted_end_ == wanted_end::abort) stage_ = stage::ended;
   if (stage_ == stage::ended) {
     lock.unlock();
+    if (has_drafts) drafts_->end();
     timeline().end(engine_->now(), request_timeline::ending::cancelled);
     return leave();
   }
