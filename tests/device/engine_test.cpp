@@ -760,20 +760,20 @@ BOOST_AUTO_TEST_CASE(longer_steps_leave_less_for_the_caches) {
   const auto where = std::make_shared<plain_backend>();
   const auto model = golden_model_on(where, "llama_default");
   auto options = small_engine(*model);
-  options.batching.slots = 1 << 20;
+  options.batching.slots = 1 << 16;
   const auto room = [&] {
     const auto why = why_not(model, options);
     const auto from = why.find("cpu has ");
     BOOST_REQUIRE(from != std::string::npos);
     return std::stoi(why.substr(from + 8));
   };
-  where->free = std::int64_t{4} << 30;
+  where->free = std::int64_t{3} << 28;
   options.batching.max_batched_tokens = 1 << 10;
   const auto with_short_steps = room();
   BOOST_TEST(with_short_steps > 0);
-  where->free += std::int64_t{1} << 30;
-  BOOST_TEST(room() == with_short_steps + 1024);
-  options.batching.max_batched_tokens = 1 << 22;
+  where->free += std::int64_t{1} << 26;
+  BOOST_TEST(room() == with_short_steps + 64);
+  options.batching.max_batched_tokens = 1 << 20;
   BOOST_TEST(room() < with_short_steps);
 }
 
