@@ -9,6 +9,7 @@ void mirror::begin(const run& next, std::uint64_t run_number) {
   unserved = 0;
   running = true;
   number = run_number;
+  displaced_at = 0;
   wanted = next.wanted;
   credits = next.credits;
   samples = next.samples;

@@ -57,8 +57,10 @@ class mirror {
   std::vector<token> tokens;
   int sampled = 0;
   bool running = false;
-  std::uint64_t number = 0;  ///< of the run
-  time asked{};              ///< and when it began
+  std::uint64_t number = 0;        ///< of the run
+  time asked{};                    ///< and when it began
+  std::uint64_t last_asked = 0;    ///< world's count of requests when it began or was last granted credits
+  std::uint64_t displaced_at = 0;  ///< the same when it was last displaced, during its run; 0: never
   output wanted = output::sample;
   std::int64_t credits = 0;
   std::int64_t samples = 0;

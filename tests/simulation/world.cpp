@@ -102,6 +102,7 @@ void world::submit(const sequence_options& options, const run& first) {
                     settings_.within.usage(added.capacity) <= settings_.within.memory_bytes;
   if (!fits) return refused<std::length_error>(seen_, [&] { machine_.submit(options, first); });
   added.begin(first, ++runs_);
+  added.last_asked = ++requests_;
   sequence_id id;
   const auto submit = [&] { id = machine_.submit(options, first); };
   if (accepted_time(added, false, [&] { when_memory_allows(submit); })) accepted(id, std::move(added));
@@ -129,6 +130,7 @@ void world::start(sequence_id id, const run& next) {
   if (first_prefilling_ == id) first_unserved_ = 0;
   mirror begun = *seq;
   begun.begin(next, ++runs_);
+  begun.last_asked = ++requests_;
   if (accepted_time(begun, is_somewhere(id), [&] { when_memory_allows(start); })) *seq = std::move(begun);
   check_sequences();
 }
@@ -137,7 +139,10 @@ void world::grant(sequence_id id, int credits) {
   visit(id, verb::grant);
   say("grant " + text(id) + " " + std::to_string(credits));
   without_memory([&] { machine_.grant(id, credits); });
-  if (auto* seq = const_cast<mirror*>(find(id)); seq && seq->running) seq->credits += credits;
+  if (auto* seq = const_cast<mirror*>(find(id)); seq && seq->running) {
+    seq->credits += credits;
+    seq->last_asked = ++requests_;
+  }
   check_sequences();
 }
 

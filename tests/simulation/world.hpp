@@ -184,6 +184,7 @@ class world {
   std::uint64_t preempted_ = 0;
   std::uint64_t swapped_ = 0;
   std::uint64_t runs_ = 0;
+  std::uint64_t requests_ = 0;  // runs begun and credits granted
   std::uint64_t plans_ = 0;
   int failing_;
   int losing_;

@@ -290,6 +290,7 @@ void world::check_preempted(const std::set<sequence_id>& waited) {
     require(displaced || idle_long_enough(each), text(id) + " was preempted and has not been idle for long");
     require(!waited.empty() || settings_.forks, text(id) + " was preempted for no other");
     seen_.visit(displaced ? feature::displaced : feature::preempted);
+    if (displaced) each.displaced_at = requests_;
     each.scheduled = false;
     each.idle_since.reset();
     each.preempted = true;
@@ -299,7 +300,8 @@ void world::check_preempted(const std::set<sequence_id>& waited) {
   require(machine_.preempted() == preempted_, "those that were preempted are miscounted");
 }
 
-/// No sequence runs that the first of those that wait may displace.
+/// No sequence runs that the first of those that wait may displace. One that was displaced itself displaces only what
+/// was asked for later.
 void world::check_ranks() const {
   if (!settings_.displacing || settings_.forks || settings_.growing || settings_.within.depth > 1) return;
   if (!runner_.cache().on_their_way().empty()) return;
@@ -308,7 +310,9 @@ void world::check_ranks() const {
   const auto head = firsts(waiting).front();
   for (const auto& [id, each] : live_)
     if (machine_.scheduled(id) && !is_idle(id))
-      require(!may_displace(settings_, {head, live_.at(head)}, {id, each}), text(head) + " waits for " + text(id));
+      require(each.last_asked <= live_.at(head).displaced_at ||
+                  !may_displace(settings_, {head, live_.at(head)}, {id, each}),
+              text(head) + " waits for " + text(id));
 }
 
 /// No sequence waits for those that have been idle for long. Slots of plans in flight come later, and shared ones are
