@@ -52,38 +52,29 @@ model_spec describe_glm4_moe(const load::config_fields& fields, const load::mode
   return spec;
 }
 
+/// What both models of 9 billion parameters have by default.
+constexpr load::family_fields fields_of(std::string_view name, load::gguf_traits gguf) {
+  return {.family = name,
+          .sizes = {.vocabulary = 151552, .hidden = 4096, .layers = 40, .heads = 32, .intermediate = 13696},
+          .tokens = {.pad = 151329, .eos = 151329, .other_eos = {151336, 151338}},
+          .gguf = gguf,
+          .keys = no_window_keys,
+          .kv_heads = 2,
+          .head_dim = 128,
+          .max_positions = 131072,
+          .rms_norm_eps = 1.5625e-07,
+          .partial_rotary = 0.5,
+          .attention_bias = true};
+}
+
 }  // namespace
 
 /// GLM-4-9B (GLM Team, arXiv:2406.12793): Llama that rotates neighbors in half of each head.
 const family glm{
-    .title = "GLM-4-9B",
-    .fields = {.family = "glm",
-               .sizes = {.vocabulary = 151552, .hidden = 4096, .layers = 40, .heads = 32, .intermediate = 13696},
-               .tokens = {.pad = 151329, .eos = 151329, .other_eos = {151336, 151338}},
-               .gguf = {.known = false},
-               .keys = no_window_keys,
-               .kv_heads = 2,
-               .head_dim = 128,
-               .max_positions = 131072,
-               .rms_norm_eps = 1.5625e-07,
-               .partial_rotary = 0.5,
-               .attention_bias = true},
-    .describe = describe_glm};
+    .title = "GLM-4-9B", .fields = fields_of("glm", load::gguf_traits{.known = false}), .describe = describe_glm};
 
 /// GLM-4-0414: the same with norms before and after each half.
-const family glm4{
-    .title = "GLM-4-0414",
-    .fields = {.family = "glm4",
-               .sizes = {.vocabulary = 151552, .hidden = 4096, .layers = 40, .heads = 32, .intermediate = 13696},
-               .tokens = {.pad = 151329, .eos = 151329, .other_eos = {151336, 151338}},
-               .keys = no_window_keys,
-               .kv_heads = 2,
-               .head_dim = 128,
-               .max_positions = 131072,
-               .rms_norm_eps = 1.5625e-07,
-               .partial_rotary = 0.5,
-               .attention_bias = true},
-    .describe = describe_glm4};
+const family glm4{.title = "GLM-4-0414", .fields = fields_of("glm4", load::gguf_traits{}), .describe = describe_glm4};
 
 /// GLM-4.5 (GLM-4.5 Team, arXiv:2508.06471): Llama that rotates part of each head, with DeepSeek-V3's experts in all
 /// but the first layers. One layer more is for multi-token prediction.
