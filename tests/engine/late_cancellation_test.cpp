@@ -372,6 +372,49 @@ BOOST_FIXTURE_TEST_CASE(a_race_that_a_decode_loses_leaves_the_sequence, race) {
   });
 }
 
+// The same on the engine's executor: both handlers are queued before either runs.
+
+struct race_on_the_engine : fixture {
+  /// As race::lose().
+  template <class Body>
+  void lose(Body body) {
+    bool finished = false;
+    net::co_spawn(
+        toy.running.get_executor(),
+        [&]() -> net::awaitable<void> {
+          toy.control->before = [&](const scheduler::step&) { wake.try_send(error_code()); };
+          co_await body();
+          finished = true;
+        },
+        [](std::exception_ptr error) { BOOST_TEST(!error); });
+    finish_steps(toy);
+    BOOST_TEST(finished);
+  }
+
+  net::experimental::channel<void(error_code)> wake{toy.running.get_executor(), 0};
+};
+
+BOOST_FIXTURE_TEST_CASE(a_race_on_the_engine_loses_no_piece, race_on_the_engine) {
+  auto stream = generate();
+  lose([&]() -> net::awaitable<void> {
+    const auto first = co_await (stream.async_next(net::use_awaitable) || wake.async_receive(net::use_awaitable));
+    BOOST_TEST(first.index() == 1u);
+    BOOST_TEST(ids_of((co_await stream.async_complete()).tokens) == toy_continuation(prompt, 9),
+               boost::test_tools::per_element());
+  });
+}
+
+BOOST_FIXTURE_TEST_CASE(a_race_on_the_engine_that_a_decode_loses_leaves_the_sequence, race_on_the_engine) {
+  auto seq = open();
+  lose([&]() -> net::awaitable<void> {
+    const auto first =
+        co_await (seq.async_decode({}, {}, net::use_awaitable) || wake.async_receive(net::use_awaitable));
+    BOOST_TEST(first.index() == 1u);
+    BOOST_TEST(seq.tokens() == prompt, boost::test_tools::per_element());
+    BOOST_TEST((co_await seq.async_decode()).id == toy_next(prompt));
+  });
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace
