@@ -101,8 +101,7 @@ struct guide_finder {
 
 template <class... Values>
 [[noreturn]] void does_not_fit(fmt::format_string<Values...> sentence, Values&&... values) {
-  throw boost::system::system_error(make_error_code(error::does_not_fit),
-                                    fmt::format(sentence, std::forward<Values>(values)...));
+  throw generation_error({error::does_not_fit, fmt::format(sentence, std::forward<Values>(values)...)});
 }
 
 /// The most tokens, up to `limit`, whose cache takes at most `bytes`. A footprint never shrinks as the length grows.
@@ -167,8 +166,8 @@ read_request read(const request& what, const engine_parts& parts, const response
 int new_tokens_after(int prompt, const request& what, const scheduler::limits& limits) {
   const int least = std::min(1, what.max_tokens.value_or(1));
   if (prompt + least > limits.max_sequence_length)
-    does_not_fit("the prompt has {} tokens; a sequence holds {} at most, with at least {} generated", prompt,
-                 limits.max_sequence_length, least);
+    does_not_fit("the prompt has {} tokens; a sequence holds {} at most{}", prompt, limits.max_sequence_length,
+                 least > 0 ? ", with at least 1 generated" : "");
   int longest = limits.max_sequence_length;
   if (what.max_bytes) longest = longest_within(*what.max_bytes, limits.usage, longest);
   if (prompt + least > longest)

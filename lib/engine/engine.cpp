@@ -147,6 +147,7 @@ engine::engine(engine_parts parts, engine_options options) {
 engine::engine(engine&&) noexcept = default;
 
 engine& engine::operator=(engine&& other) noexcept {
+  if (this == &other) return *this;
   const engine ended(std::move(*this));
   loop_ = std::move(other.loop_);
   thread_ = std::move(other.thread_);
@@ -181,6 +182,7 @@ std::vector<token_stream> engine::generate_n(request what, int n) {
 
 std::vector<token_stream> engine::generate(request what, strategy how) {
   check_number("strategy.streams", how.streams, *loop_);
+  if (!how.run) throw std::invalid_argument("strategy.run is empty; it makes the coroutine");
   if (what.response_format) throw std::invalid_argument("request.response_format is set; strategies take no format");
   if (what.tool_choice.type != tool_choice::kind::automatic || what.reasoning_budget)
     throw std::invalid_argument("request.tool_choice or reasoning_budget is set; strategies take neither");

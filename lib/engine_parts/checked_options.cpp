@@ -66,6 +66,8 @@ void check(const batching_options& batching) {
 
 void check(const kv_options& kv) {
   constexpr int max_sinks = 64;
+  if (kv.dtype && *kv.dtype > cache::scalar::fp8)
+    refuse("kv.dtype is {}; it may be f32 (0), f16 (1), bf16 (2) or fp8 (3)", static_cast<int>(*kv.dtype));
   check_range("kv.bytes", kv.bytes, 1, max_bytes);
   check_range("kv.checkpoint_bytes", kv.checkpoint_bytes, 0, max_bytes);
   check_range("kv.checkpoint_interval", kv.checkpoint_interval, 1, max_tokens);
@@ -120,6 +122,8 @@ void check(const engine_options& options) {
   check_range("limits.max_encoder_length", options.limits.max_encoder_length, 1, length_of_endless);
   check_range("limits.max_sequences", options.limits.max_sequences, 1, max_requests);
   check_range("limits.max_waiting", options.limits.max_waiting, 0, max_requests);
+  if (options.compute_type && *options.compute_type > compute_type::int8)
+    refuse("compute_type is {}; it may be float32 (0) or int8 (1)", static_cast<int>(*options.compute_type));
   check_range("threads", options.threads, 1, max_threads);
 }
 

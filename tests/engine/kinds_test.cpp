@@ -261,6 +261,10 @@ BOOST_AUTO_TEST_CASE(options_beyond_their_limits_are_refused_with_name_value_and
   refused("swap.bytes is -1; it must be at least 0", [](auto& options) { options.swap.bytes = -1; });
   refused("swap.format is 7; it may be exact (0) or q8 (1)",
           [](auto& options) { options.swap.format = static_cast<swap_format>(7); });
+  refused("kv.dtype is 9; it may be f32 (0), f16 (1), bf16 (2) or fp8 (3)",
+          [](auto& options) { options.kv.dtype = static_cast<cache::scalar>(9); });
+  refused("compute_type is 2; it may be float32 (0) or int8 (1)",
+          [](auto& options) { options.compute_type = static_cast<compute_type>(2); });
   refused("batching.slots is 0; it must be at least 1", [](auto& options) { options.batching.slots = 0; });
   refused("batching.max_batched_tokens is 0; it must be at least 1",
           [](auto& options) { options.batching.max_batched_tokens = 0; });

@@ -275,6 +275,7 @@ class handle {
   handle(handle<Face, Other>&& other) noexcept : shared_(std::move(other.shared_)) {}
 
   handle& operator=(handle&& other) noexcept {
+    if (this == &other) return *this;
     abort();
     shared_ = std::move(other.shared_);
     return *this;
