@@ -3,6 +3,7 @@
 #include "runner/diagnostics_of.hpp"
 
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/this_coro.hpp>
 
 #include <stdexcept>
 #include <utility>
@@ -54,6 +55,8 @@ net::awaitable<void> strategy_run::run(std::shared_ptr<strategy_run> self, strat
   } catch (...) {
     why = diagnostics_of(std::current_exception());
   }
+  // The end of the last stream cancels what the strategy waits for. It waits for nothing.
+  co_await net::this_coro::throw_if_cancelled(false);
   for (auto& each : outputs)
     if (why)
       each.fail(why);

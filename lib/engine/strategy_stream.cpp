@@ -78,13 +78,15 @@ std::optional<float> strategy_stream::score() const {
 
 void strategy_stream::start_ready(std::shared_ptr<async::operation<>> wait) {
   const completion_lock lock(*this);
+  if (ready_ && !ready_->dropped())
+    return complete(std::move(wait), {error::operation_in_progress, "an async_ready() is pending on this output"});
   ready_ = std::move(wait);
   if (credits_ > 0 || stage_ == stage::ended) complete(ready_, error_code());
 }
 
-void strategy_stream::cancel_ready() noexcept {
+void strategy_stream::cancel_ready(const async::operation<>& wait) noexcept {
   const completion_lock lock(*this);
-  if (ready_) complete(std::exchange(ready_, nullptr), net::error::operation_aborted);
+  if (ready_.get() == &wait) complete(std::exchange(ready_, nullptr), net::error::operation_aborted);
 }
 
 void strategy_stream::settle(async::pending_operation& called) noexcept {

@@ -18,7 +18,7 @@ class strategy_stream final : public stream_state, public output_face {
   void fail(const diagnostics& why) noexcept override;
 
   void start_ready(std::shared_ptr<async::operation<>> wait) override;
-  void cancel_ready() noexcept override;
+  void cancel_ready(const async::operation<>& wait) noexcept override;
   void settle(async::pending_operation& called) noexcept override;
   void write(sampled_token next) override;
   void close(finish_reason reason, std::optional<float> score) override;

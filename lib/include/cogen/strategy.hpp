@@ -26,7 +26,7 @@ class output_face : public async::result_owner {
  public:
   virtual net::any_io_executor default_executor() const = 0;
   virtual void start_ready(std::shared_ptr<async::operation<>> wait) = 0;
-  virtual void cancel_ready() noexcept = 0;
+  virtual void cancel_ready(const async::operation<>& wait) noexcept = 0;
   virtual void write(sampled_token next) = 0;
   virtual void close(finish_reason reason, std::optional<float> score) = 0;
   virtual void close(const diagnostics& why) noexcept = 0;
@@ -70,7 +70,8 @@ class [[nodiscard]] strategy_output {
   [[nodiscard]] bool ended() const { return !shared_ || shared_->ended(); }
 
   /// Waits until the reader is no more than request::max_buffered_tokens behind, or the stream has ended. Signature:
-  /// void(error_code). Every cancellation type ends it with operation_aborted. The stream must have a handle.
+  /// void(error_code). Every cancellation type ends it with operation_aborted. Fails with error::operation_in_progress
+  /// while another one is pending. The stream must have a handle.
   template <net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_ready(Token&& completion = default_completion_token()) {
     return async::initiate<Token>(completion, shared_, &detail::output_face::start_ready,

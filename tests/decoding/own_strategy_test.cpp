@@ -1,0 +1,101 @@
+// Strategies of a program's own, and what they may do wrong.
+#include "engine/toy_runner.hpp"
+
+#include <cogen/strategy.hpp>
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace cogen::test {
+namespace {
+
+using namespace net::experimental::awaitable_operators;
+
+const std::vector<token> prompt{3, 1, 4};
+
+struct fixture {
+  using body = std::function<net::awaitable<void>(strategy_input, std::span<strategy_output>)>;
+
+  token_stream generate(body run, int max_buffered_tokens = 16) {
+    auto streams = toy.running.generate(
+        {.prompt = prompt, .max_tokens = 9, .max_buffered_tokens = max_buffered_tokens}, strategy{.run = std::move(run)});
+    return std::move(streams.at(0));
+  }
+
+  std::vector<token> read(token_stream& stream) {
+    std::vector<token> received;
+    stream.async_complete(net::bind_executor(
+        context, [&](error_code, const completion& whole) { received = ids_of(whole.tokens); }));
+    toy.settle(context);
+    return received;
+  }
+
+  net::io_context context;
+  std::vector<std::string> logged;
+  toy_engine toy{{}, {.external_stepping = true, .log = [this](std::string_view line) { logged.emplace_back(line); }}};
+};
+
+BOOST_FIXTURE_TEST_SUITE(own_strategies, fixture)
+
+BOOST_AUTO_TEST_CASE(one_without_a_coroutine_is_refused) {
+  BOOST_CHECK_EXCEPTION(std::ignore = toy.running.generate({.prompt = prompt}, strategy{}), std::invalid_argument,
+                        [](const auto& error) {
+                          BOOST_TEST(error.what() == "strategy.run is empty; it makes the coroutine");
+                          return true;
+                        });
+}
+
+BOOST_AUTO_TEST_CASE(one_that_never_waits_ends_without_an_error) {
+  for (const bool finishes : {false, true}) {
+    auto stream = generate([&](strategy_input, std::span<strategy_output> outputs) -> net::awaitable<void> {
+      outputs[0].write({.id = 7});
+      if (finishes) outputs[0].finish(finish_reason::eos);
+      co_return;
+    });
+    BOOST_TEST(read(stream) == std::vector<token>{7}, boost::test_tools::per_element());
+    BOOST_CHECK(stream.finish() == (finishes ? finish_reason::eos : finish_reason::aborted));
+  }
+  auto failing = generate([](strategy_input, std::span<strategy_output>) -> net::awaitable<void> {
+    throw std::runtime_error("no idea");
+    co_return;
+  });
+  BOOST_TEST(read(failing).empty());
+  BOOST_TEST(failing.error().message() == "no idea");
+  BOOST_TEST(logged.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_second_wait_for_the_reader_is_refused_and_the_first_goes_on) {
+  std::optional<error_code> second;
+  auto stream = generate(
+      [&](strategy_input, std::span<strategy_output> outputs) -> net::awaitable<void> {
+        auto& output = outputs[0];
+        for (const token id : {5, 6}) output.write({.id = id});
+        const auto again = [&]() -> net::awaitable<void> {
+          error_code code;
+          co_await output.async_ready(net::redirect_error(net::use_awaitable, code));
+          second = code;
+        };
+        co_await (output.async_ready(net::use_awaitable) && again());
+        output.write({.id = 7});
+        output.finish(finish_reason::eos);
+      },
+      1);
+  BOOST_TEST(read(stream) == (std::vector<token>{5, 6, 7}), boost::test_tools::per_element());
+  BOOST_CHECK(second == error::operation_in_progress);
+  BOOST_TEST(logged.empty());
+}
+
+BOOST_AUTO_TEST_SUITE_END()
+
+}  // namespace
+}  // namespace cogen::test
