@@ -12,7 +12,9 @@ namespace cogen::load {
 namespace {
 
 std::string bounds(const integer_range& range) {
-  if (range.highest == std::numeric_limits<std::int64_t>::max()) return fmt::format("an integer from {}", range.lowest);
+  using limits = std::numeric_limits<std::int64_t>;
+  if (range.lowest == limits::min() && range.highest == limits::max()) return "an integer";
+  if (range.highest == limits::max()) return fmt::format("an integer from {}", range.lowest);
   return fmt::format("an integer from {} to {}", range.lowest, range.highest);
 }
 

@@ -60,7 +60,7 @@ void input_file::read(std::uint64_t offset, std::span<std::byte> out) const {
 
 bool is_there(const std::filesystem::path& path) noexcept {
   std::error_code ignored;
-  return std::filesystem::exists(path, ignored);
+  return std::filesystem::exists(std::filesystem::symlink_status(path, ignored));
 }
 
 std::string read_text(const std::filesystem::path& path, std::uint64_t largest) {

@@ -33,7 +33,7 @@ class input_file {
   std::uint64_t size_ = 0;
 };
 
-/// Whether anything of that name can be seen.
+/// Whether anything of that name can be seen, be it a link to nothing.
 bool is_there(const std::filesystem::path& path) noexcept;
 
 /// Bytes of a file of settings, at most.

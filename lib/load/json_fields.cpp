@@ -16,16 +16,16 @@ namespace {
 
 std::string_view view(const boost::json::string& text) { return {text.data(), text.size()}; }
 
-constexpr std::array<std::string_view, 2> infinities{"-Infinity", "Infinity"};
+constexpr std::array<std::string_view, 3> words_for_floats{"-Infinity", "Infinity", "NaN"};
 
-/// Python writes infinities as words, which are no JSON. They become what Transformers writes for them.
-std::string without_bare_infinities(std::string_view text) {
+/// Python writes some numbers as words, which are no JSON. They become what Transformers writes for them.
+std::string without_words_for_floats(std::string_view text) {
   std::string made;
   bool in_string = false;
   for (std::size_t at = 0; at < text.size();) {
     const auto* const word = std::ranges::find_if(
-        infinities, [&](std::string_view each) { return !in_string && text.substr(at).starts_with(each); });
-    if (word != infinities.end()) {
+        words_for_floats, [&](std::string_view each) { return !in_string && text.substr(at).starts_with(each); });
+    if (word != words_for_floats.end()) {
       made.append(R"({"__float__":")").append(*word).append("\"}");
       at += word->size();
       continue;
@@ -93,7 +93,7 @@ field field_of(const boost::json::value& value) {
 }
 
 boost::json::value parsed_object(std::string_view text, std::string_view name) {
-  const auto written_out = without_bare_infinities(text);
+  const auto written_out = without_words_for_floats(text);
   auto root = read_json([&] { return json::parse_with_unique_keys(written_out, name); });
   if (!root.is_object()) refuse(name, "is no JSON object");
   return root;

@@ -51,6 +51,8 @@ std::string pooling_mode(const config_fields& fields) {
     key = flag;
     mode = name;
   }
+  if (mode.empty() && !fields.boolean("pooling_mode_mean_tokens", true))
+    fields.refuse("pooling_mode_mean_tokens", "one way of pooling is read, and none is given");
   if (mode.empty() || mode == "mean") return "mean";
   if (mode == "cls") return "cls";
   if (mode == "lasttoken") return "last";

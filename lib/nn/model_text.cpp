@@ -1,6 +1,7 @@
 #include "nn/model_text.hpp"
 
 #include "load/config_fields.hpp"
+#include "load/input_file.hpp"
 #include "load/sentence_text.hpp"
 #include "text/tokenizer_spec.hpp"
 
@@ -8,7 +9,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <filesystem>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,7 +20,7 @@ namespace {
 
 bool has_tokenizer(const load::checkpoint& files) {
   if (files.fields().is_gguf()) return files.fields().has("tokenizer.ggml.model");
-  return std::filesystem::exists(files.path() / "tokenizer.json");
+  return load::is_there(files.path() / "tokenizer.json");
 }
 
 text::tokenizer_spec spec_of(const load::tokenizer_files& source) {

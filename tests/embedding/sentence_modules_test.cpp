@@ -74,6 +74,8 @@ BOOST_AUTO_TEST_CASE(dense_layers_and_a_normalization_follow) {
 
 BOOST_AUTO_TEST_CASE(what_is_not_known_is_named) {
   model_folder({{"Pooling", R"({"pooling_mode_max_tokens": true})"}}).check_refused("pooling_mode_max_tokens");
+  model_folder({{"Pooling", R"({"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": false})"}})
+      .check_refused("none is given");
   model_folder({{"Pooling", R"({"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true})"}})
       .check_refused("one way");
   model_folder({{"WeightedLayerPooling", "{}"}}).check_refused("a module 'WeightedLayerPooling'");

@@ -296,6 +296,17 @@ BOOST_AUTO_TEST_CASE(a_family_is_known_where_its_configuration_is_not) {
   BOOST_TEST(says(refusal([&] { files.config(); }), "vocab_size is missing"));
 }
 
+BOOST_AUTO_TEST_CASE(links_to_nothing_are_files_that_cannot_be_read) {
+  const temporary_folder folder;
+  write_hugging_face_model(folder);
+  for (const auto* name : {"tokenizer_config.json", "generation_config.json"})
+    std::filesystem::create_symlink(folder.path() / "none", folder.path() / name);
+  folder.write("tokenizer.json", "{ }");
+  const checkpoint files(folder.path());
+  BOOST_TEST(says(refusal([&] { files.tokenizer(); }), "tokenizer_config.json: cannot be opened: No such file"));
+  BOOST_TEST(says(refusal([&] { files.config(); }), "generation_config.json: cannot be opened: No such file"));
+}
+
 BOOST_AUTO_TEST_CASE(paths_that_lead_to_no_model_are_refused) {
   const temporary_folder folder;
   BOOST_TEST(says(checkpoint_refusal(folder.path()), "holds neither config.json nor a .gguf file"));

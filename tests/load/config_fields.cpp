@@ -51,6 +51,12 @@ BOOST_AUTO_TEST_CASE(infinities_are_read_as_python_writes_them) {
   BOOST_CHECK_THROW(json(R"({"a":Infinit})"), load_error);
 }
 
+BOOST_AUTO_TEST_CASE(what_is_no_number_is_refused_where_it_is_read) {
+  const auto fields = json(R"({"theta":NaN,"loss":NaN,"size":8})");
+  BOOST_TEST(fields.integer("size", {1}) == 8);
+  BOOST_TEST(says(refusal([&] { fields.real("theta", {0}); }), "theta is"));
+}
+
 BOOST_AUTO_TEST_CASE(what_concerns_text_comes_first) {
   const auto fields =
       json(R"({"model_type":"outer","text_config":{"model_type":"inner","a":1,"n":null},"a":2,"b":3,"n":4})");
@@ -100,6 +106,9 @@ BOOST_AUTO_TEST_CASE(wrong_types_and_ranges_name_key_value_and_range) {
   BOOST_TEST(says(refusal([&] { fields.real("s", {0, 1}); }), "a number from 0 to 1 is allowed"));
   BOOST_TEST(says(refusal([&] { fields.real("i", {8}); }), "a finite number from 8 is allowed"));
   BOOST_TEST(says(refusal([&] { fields.boolean("i", true); }), "i is 7; true or false is allowed"));
+  BOOST_TEST(says(refusal([&] { json(R"({"zero":0.0})").boolean("zero", true); }), "zero is 0; true or false"));
+  constexpr auto lowest = std::numeric_limits<std::int64_t>::min();
+  BOOST_TEST(says(refusal([&] { fields.integer("s", {lowest}); }), R"(s is "x"; an integer is allowed)"));
   BOOST_TEST(says(refusal([&] { fields.string("i"); }), "i is 7; a string is allowed"));
   BOOST_TEST(says(refusal([&] { fields.integers("mixed", {0}); }), R"(mixed is [1,"a"]; an integer from 0)"));
   BOOST_TEST(says(refusal([&] { fields.strings("o"); }), "a value or a list of values"));
@@ -121,7 +130,7 @@ BOOST_AUTO_TEST_CASE(texts_that_are_no_plain_object_are_refused) {
   BOOST_TEST(says(json_refusal("[]"), "config.json: is no JSON object"));
   BOOST_TEST(says(json_refusal("{"), "is not valid JSON at byte 1"));
   BOOST_TEST(says(json_refusal("{} x"), "has more after its JSON value"));
-  BOOST_TEST(says(json_refusal(R"({"theta":NaN})"), "is not valid JSON at byte"));
+  BOOST_TEST(says(json_refusal(R"({"theta":nan})"), "is not valid JSON at byte"));
   BOOST_TEST(says(json_refusal(R"({"a":1,"b":{"c":1,"c":2}})"), "key 'c' is there twice"));
   BOOST_TEST(says(json_refusal("{\"a\":\"\xC0\xAF\"}"), "is not valid JSON"));
   std::string deep = R"({"a":)";
