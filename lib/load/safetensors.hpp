@@ -32,10 +32,10 @@ class safetensors_file final : public tensor_file {
   std::unique_ptr<const contents> contents_;
 };
 
-/// The safetensors files of a Hugging Face folder: the shards listed in model.safetensors.index.json if it exists, else
-/// model.safetensors. Shard names must be plain file names. Each listed tensor must be in its shard and in no other,
-/// and no shard may hold an unlisted tensor. Dense layers in modules.json have tensors "2_Dense.NAME", after the
-/// folder.
+/// The safetensors files of a Hugging Face folder: model.safetensors if it exists, else the shards listed in
+/// model.safetensors.index.json. Shard names must be plain file names. Each listed tensor must be in its shard and in
+/// no other, and no shard may hold an unlisted tensor. Dense layers in modules.json have tensors "2_Dense.NAME", after
+/// the folder.
 class safetensors_folder final : public tensor_file {
  public:
   /// Throws load_error.

@@ -100,14 +100,14 @@ shard_files open_shards(const std::filesystem::path& folder, const shard_index& 
 }
 
 shard_files open_files(const std::filesystem::path& folder, shard_index& index) {
-  if (is_there(folder / index_name)) {
-    index = read_index(folder / index_name);
-    return open_shards(folder, index);
+  if (is_there(folder / single_name)) {  // first, as in Transformers: an index beside it is older
+    shard_files files;
+    files.push_back({std::make_unique<const safetensors_file>(folder / single_name)});
+    return files;
   }
-  if (!is_there(folder / single_name)) refuse(folder.string(), "holds neither {} nor {}", index_name, single_name);
-  shard_files files;
-  files.push_back({std::make_unique<const safetensors_file>(folder / single_name)});
-  return files;
+  if (!is_there(folder / index_name)) refuse(folder.string(), "holds neither {} nor {}", single_name, index_name);
+  index = read_index(folder / index_name);
+  return open_shards(folder, index);
 }
 
 // Dense layers of Sentence Transformers lie in folders of their own.

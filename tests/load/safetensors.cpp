@@ -166,7 +166,17 @@ BOOST_AUTO_TEST_CASE(a_folder_is_read_through_its_index) {
 
 BOOST_AUTO_TEST_CASE(a_folder_with_one_file_needs_no_index) {
   const temporary_folder folder;
-  BOOST_TEST(says(refusal_of_folder(folder), "holds neither model.safetensors.index.json nor model.safetensors"));
+  BOOST_TEST(says(refusal_of_folder(folder), "holds neither model.safetensors nor model.safetensors.index.json"));
+  folder.write("model.safetensors", safetensors_bytes("{" + float_entry("a", 1, 0) + "}", counting_floats(1, 5)));
+  BOOST_TEST(first_value(safetensors_folder(folder.path()), "a") == 5);
+}
+
+BOOST_AUTO_TEST_CASE(one_file_counts_before_an_index_of_others) {
+  const temporary_folder folder;
+  write_shards(folder);
+  folder.write(shard_index_name,
+               R"({"weight_map":{"a":"one.safetensors","b":"one.safetensors","c":"two.safetensors"}})");
+  BOOST_TEST(first_value(safetensors_folder(folder.path()), "a") == 1);
   folder.write("model.safetensors", safetensors_bytes("{" + float_entry("a", 1, 0) + "}", counting_floats(1, 5)));
   BOOST_TEST(first_value(safetensors_folder(folder.path()), "a") == 5);
 }
