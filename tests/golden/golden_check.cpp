@@ -45,9 +45,11 @@ struct request {
   compute_type mode = compute_type::float32;
   std::string device;
   std::optional<float> tolerance;
-  std::optional<load::element_type> stored_as;
+  golden::stored_form form;
   parallel_options split;
 
+  bool is_stored_otherwise() const { return form.type || form.shards > 0; }
+  bool is_in_other_files() const { return form.shards > 0 && !form.type && device == "cpu" && !is_split(); }
   bool is_split() const { return split.tensor > 1 || split.pipeline > 1; }
 };
 
@@ -66,6 +68,7 @@ std::optional<request> parse(int argc, char** argv) {
   add("kv", options::value(&kv)->default_value(golden::cache_choices().front().name), kv_help.c_str());
   add("stored-as", options::value(&stored_as),
       "float32, bfloat16 or float16: the folder's weights as if it stored them so, where that changes no number");
+  add("shards", options::value(&wanted.form.shards), "how many files the folder's weights are spread over");
   add("tolerance", options::value<float>(), "greatest difference of a logit that passes");
   add("model", options::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "the model of a FILE.json");
   add("tensor", options::value(&wanted.split.tensor)->default_value(1), "ranks that split layers");
@@ -85,7 +88,9 @@ std::optional<request> parse(int argc, char** argv) {
     throw std::invalid_argument(fmt::format("--compute-type {}: there are float32 and int8", mode));
   if (mode == "int8") wanted.mode = compute_type::int8;
   wanted.kv = &golden::cache_choice_named(kv);
-  if (given.contains("stored-as")) wanted.stored_as = golden::stored_type_named(stored_as);
+  if (given.contains("stored-as")) wanted.form.type = golden::stored_type_named(stored_as);
+  if (given.contains("shards") && wanted.form.shards < 1)
+    throw std::invalid_argument(fmt::format("--shards {}: at least 1", wanted.form.shards));
   if (given.contains("tolerance")) wanted.tolerance = given["tolerance"].as<float>();
   return wanted;
 }
@@ -118,7 +123,8 @@ void check_encoder_inputs(const model& model, const golden::golden& reference) {
 
 /// How many tensors were converted; empty if the weights are those of the folder.
 std::string conversion(const std::optional<golden::stored_copy>& copy) {
-  return copy ? fmt::format("{}/{} tensors converted  ", copy->converted(), copy->tensors()) : "";
+  return copy && copy->converted() > 0 ? fmt::format("{}/{} tensors converted  ", copy->converted(), copy->tensors())
+                                       : "";
 }
 
 /// Devices and split models do not predict tokens.
@@ -127,15 +133,16 @@ golden::golden without_predictions(golden::golden reference) {
   return reference;
 }
 
-/// Whether stages of a pipeline give the bits of one process.
-bool is_like_whole(const request& wanted, golden::runner& run, const golden::golden& reference) {
-  const auto whole = load_model(reference.model);
+/// Whether the model gives the bits of another one, in one process.
+bool is_like(const std::filesystem::path& other, const request& wanted, golden::runner& run,
+             const golden::golden& reference) {
+  const auto whole = load_model(other);
   golden::runner one(*whole, wanted.kv->memory, wanted.mode);
   return std::ranges::all_of(reference.prompts,
                              [&](const auto& prompt) { return run.alone(prompt, 7) == one.alone(prompt, 7); });
 }
 
-golden::verdict judged(const request& wanted, const std::shared_ptr<const model>& model,
+golden::verdict judged(const request& wanted, const std::string& path, const std::shared_ptr<const model>& model,
                        const golden::golden& reference, float tolerance) {
   auto memory = wanted.kv->memory;
   if (const auto* on = model->on_device())
@@ -144,8 +151,9 @@ golden::verdict judged(const request& wanted, const std::shared_ptr<const model>
   auto result = golden::judge(run, reference, tolerance);
   const bool as_engine = wanted.kv == &golden::cache_choices().front();
   const bool same_bits = wanted.device == "reference" && as_engine && !wanted.is_split();
-  if (wanted.is_split() && wanted.split.tensor == 1 && !is_like_whole(wanted, run, reference))
+  if (wanted.is_split() && wanted.split.tensor == 1 && !is_like(reference.model, wanted, run, reference))
     result.changed.emplace_back("split");
+  if (wanted.is_in_other_files() && !is_like(path, wanted, run, reference)) result.changed.emplace_back("other files");
   if (wanted.device == "cpu") return result;
   if (model->rank() > 0)
     run_worker(model, golden::options_on_device(reference));
@@ -162,20 +170,24 @@ bool check_vectors(const request& wanted, const std::string& path, const std::op
   const auto model = nn::load_rank(copy ? copy->path() : std::filesystem::path(path), {.device = wanted.device}, among);
   const float tolerance = tolerance_for(wanted, *model, false);
   const auto result = golden::judge(*model, reference, wanted.mode);
-  const bool passed = result.passes(tolerance, reference.texts.size());
+  const bool is_unlike =
+      wanted.is_in_other_files() && golden::vectors_alone(*model, reference, wanted.mode) !=
+                                        golden::vectors_alone(*load_model(path), reference, wanted.mode);
+  const bool passed = result.passes(tolerance, reference.texts.size()) && !is_unlike;
   const std::filesystem::path folder(path);
   if (!says(among)) return passed;
-  std::cout << fmt::format("{:<20} {:<5} max|dvector| {:.1e} of {:.0e}  {}same bits alone and in batches {}/{}  {}\n",
+  std::cout << fmt::format("{:<20} {:<5} max|dvector| {:.1e} of {:.0e}  {}same bits alone and in batches {}/{}{}  {}\n",
                            (folder.has_filename() ? folder : folder.parent_path()).filename().string(),
                            model->weight_type(), result.worst, tolerance, conversion(copy), result.same_bits,
-                           reference.texts.size(), passed ? "ok" : "FAILED")
+                           reference.texts.size(), is_unlike ? "  other bits: other files" : "",
+                           passed ? "ok" : "FAILED")
             << std::flush;
   return passed;
 }
 
 bool check(const request& wanted, const std::string& path, const ranks& among) {
   std::optional<golden::stored_copy> copy;
-  if (wanted.stored_as) copy.emplace(path, *wanted.stored_as);
+  if (wanted.is_stored_otherwise()) copy.emplace(path, wanted.form);
   if (!is_continuations(path) && golden::has_vectors(path)) return check_vectors(wanted, path, copy, among);
   auto reference = is_continuations(path) ? golden::read_continuations(path, wanted.model) : golden::read_folder(path);
   if (copy) reference.model = copy->path();
@@ -184,7 +196,7 @@ bool check(const request& wanted, const std::string& path, const ranks& among) {
       reference.model, {.device = wanted.device, .multi_token_prediction = reference.has_predictions()}, among);
   check_encoder_inputs(*model, reference);
   const float tolerance = tolerance_for(wanted, *model, is_continuations(path));
-  auto result = judged(wanted, model, reference, tolerance);
+  auto result = judged(wanted, path, model, reference, tolerance);
   const bool on_device = wanted.device != "cpu";
   const auto changed = on_device ? std::exchange(result.changed, {}) : result.changed;
   const auto* const unlike = result.unlike_engine ? "  other bits by hand than in an engine" : "";

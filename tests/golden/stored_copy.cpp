@@ -2,18 +2,19 @@
 
 #include "load/dequantize.hpp"
 #include "load/half.hpp"
-#include "load/weights_file.hpp"
+#include "load/shards.hpp"
 
+#include <boost/json.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <span>
+#include <iterator>
 #include <stdexcept>
 #include <string>
-#include <vector>
+#include <utility>
 
 namespace cogen::golden {
 
@@ -65,33 +66,62 @@ element_type stored_type_named(std::string_view name) {
   throw std::invalid_argument(fmt::format("--stored-as {}: there are float32, bfloat16 and float16", name));
 }
 
-stored_copy::stored_copy(const std::filesystem::path& folder, element_type type) {
+stored_copy::stored_copy(const std::filesystem::path& folder, stored_form form) : form_(form) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
-    const auto to = copy_.path() / std::filesystem::relative(entry.path(), folder);
-    if (entry.is_directory()) {
-      std::filesystem::create_directories(to);
-    } else if (is_weights(entry.path())) {
-      convert(entry.path(), to, type);
-    } else {
-      std::filesystem::copy_file(entry.path(), to);
-    }
+    const auto name = std::filesystem::relative(entry.path(), folder);
+    if (entry.is_directory())
+      std::filesystem::create_directories(copy_.path() / name);
+    else
+      copy(entry.path(), name);
   }
   if (tensors_ == 0)
-    throw std::runtime_error(fmt::format("{}: --stored-as needs weights in safetensors files", folder.string()));
+    throw std::runtime_error(fmt::format("{}: there are no weights in safetensors files", folder.string()));
+  if (form_.shards > 0) write_shards();
 }
 
-void stored_copy::convert(const std::filesystem::path& from, const std::filesystem::path& to, element_type type) {
+void stored_copy::copy(const std::filesystem::path& from, const std::filesystem::path& name) {
+  const bool is_spread = form_.shards > 0 && !name.has_parent_path();
+  if (is_spread && name == shard_index_name) return;
+  if (!is_weights(from)) {
+    std::filesystem::copy_file(from, copy_.path() / name);
+    return;
+  }
   auto tensors = test::read_weights(from);
+  convert(tensors);
+  if (is_spread)
+    std::ranges::move(tensors, std::back_inserter(spread_));
+  else
+    test::write_weights(copy_.path() / name, tensors);
+}
+
+void stored_copy::convert(std::span<test::stored_tensor> tensors) {
   for (auto& tensor : tensors) {
     if (!is_floating_point(tensor.type)) continue;
     ++tensors_;
-    if (auto exact = encode_exactly(decode(tensor.bytes, tensor.type), type)) {
+    if (!form_.type) continue;
+    if (auto exact = encode_exactly(decode(tensor.bytes, tensor.type), *form_.type)) {
       ++converted_;
-      tensor.type = type;
+      tensor.type = *form_.type;
       tensor.bytes = std::move(*exact);
     }
   }
-  test::write_weights(to, tensors);
+}
+
+/// Tensors that belong together, such as queries and keys, or the experts of a layer, come into different shards. The
+/// index says only where tensors are.
+void stored_copy::write_shards() const {
+  const auto count = static_cast<std::size_t>(form_.shards);
+  boost::json::object files;
+  for (std::size_t shard = 0; shard < std::min(count, spread_.size()); ++shard) {
+    const auto file = fmt::format("model-{:05}-of-{:05}.safetensors", shard + 1, count);
+    std::vector<test::stored_tensor> tensors;
+    for (auto index = shard; index < spread_.size(); index += count) {
+      tensors.push_back(spread_[index]);
+      files[spread_[index].name] = file;
+    }
+    test::write_weights(copy_.path() / file, tensors);
+  }
+  copy_.write(shard_index_name, boost::json::serialize(boost::json::object{{"weight_map", files}}));
 }
 
 }  // namespace cogen::golden

@@ -66,16 +66,24 @@ reference_vectors read_vectors(const std::filesystem::path& folder) {
   return all;
 }
 
+std::vector<std::vector<float>> vectors_alone(const model& model, const reference_vectors& reference,
+                                              compute_type mode) {
+  workspace space(std::nullopt, mode);
+  std::vector<std::vector<float>> vectors;
+  for (const auto& text : reference.texts) vectors.push_back(rows_of(model.embed({&text, 1}, space)).front());
+  return vectors;
+}
+
 vector_verdict judge(const model& model, const reference_vectors& reference, compute_type mode) {
   workspace space(std::nullopt, mode);
   const auto together = rows_of(model.embed(reference.texts, space));
   std::vector<encoder_text> reversed(reference.texts.rbegin(), reference.texts.rend());
   const auto otherwise = rows_of(model.embed(reversed, space));
+  const auto alone = vectors_alone(model, reference, mode);
   vector_verdict result;
   for (std::size_t i = 0; i < reference.texts.size(); ++i) {
-    const auto alone = rows_of(model.embed({&reference.texts[i], 1}, space)).front();
-    compare(result, alone, reference.vectors[i]);
-    if (alone == together[i] && alone == otherwise[together.size() - 1 - i]) ++result.same_bits;
+    compare(result, alone[i], reference.vectors[i]);
+    if (alone[i] == together[i] && alone[i] == otherwise[together.size() - 1 - i]) ++result.same_bits;
   }
   return result;
 }

@@ -31,6 +31,10 @@ struct vector_verdict {
   }
 };
 
+/// Of each text alone.
+std::vector<std::vector<float>> vectors_alone(const model& model, const reference_vectors& reference,
+                                              compute_type mode);
+
 vector_verdict judge(const model& model, const reference_vectors& reference, compute_type mode);
 
 }  // namespace cogen::golden
