@@ -35,7 +35,7 @@ std::int64_t read_vocabulary(const config_fields& fields, const key_names& keys,
 std::int64_t read_intermediate(const config_fields& fields, std::string_view key, const family_fields& family,
                                std::int64_t hidden) {
   if (key.empty()) return 0;
-  if (fields.size(key) > 1) return std::ranges::max(fields.integers(key, inner_widths));
+  if (fields.size(key) > 0) return std::ranges::max(fields.integers(key, inner_widths));
   if (family.intermediate_factor == 0) return read_size(fields, key, inner_widths, family.sizes.intermediate);
   return fields.integer(key, inner_widths, family.intermediate_factor * hidden);
 }

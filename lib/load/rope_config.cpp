@@ -27,6 +27,9 @@ constexpr std::array<std::pair<std::string_view, rope_kind>, 8> kinds{{{"default
                                                                        {"su", rope_kind::longrope},
                                                                        {"proportional", rope_kind::listed}}};
 
+// Of 17 * (8 / 17), too, however its digits were read.
+std::int64_t whole_part(double value) { return static_cast<std::int64_t>(std::floor(value + 1e-9)); }
+
 // The fields of one object of config.json, "rope_scaling" say, and of the top level for what older writers put there.
 class rope_reader {
  public:
@@ -41,9 +44,8 @@ class rope_reader {
     rope.theta = fields_.real(own_or_top("rope_theta"), rope_thetas, defaults_.theta);
     if (has_original_positions()) rope.original_positions = original_positions();
     if (type != "default") read_magnitude(rope);
-    const auto share = fields_.real(own_or_top("partial_rotary_factor"), shares, defaults_.partial_factor);
-    if (rope.kind == rope_kind::listed) return read_proportional(rope, share);
-    rope.rotary_dim = static_cast<std::int64_t>(static_cast<double>(shape_.head_dim) * share);
+    if (rope.kind == rope_kind::listed) return read_proportional(rope);
+    rope.rotary_dim = whole_part(static_cast<double>(shape_.head_dim) * rotated_share(type));
     if (rope.kind == rope_kind::linear) rope.factor = fields_.real(own("factor"), factors);
     if (rope.kind == rope_kind::llama3) read_llama3(rope);
     if (rope.kind == rope_kind::yarn) read_yarn(rope);
@@ -80,6 +82,16 @@ class rope_reader {
     if (defaults_.original_positions != 0)
       return fields_.integer(length_key, position_counts, defaults_.original_positions);
     return fields_.integer(own(length_key), position_counts, shape_.max_positions);
+  }
+
+  double share(double fallback) const { return fields_.real(own_or_top(share_key), shares, fallback); }
+
+  // Where heads rotate as a whole, Transformers does not read the share of plain rotations, and fails with others.
+  double rotated_share(std::string_view type) const {
+    if (defaults_.partial_factor) return share(*defaults_.partial_factor);
+    if (type != "default" && share(1) != 1)
+      fields_.refuse(own_or_top(share_key), "heads of this model rotate as a whole");
+    return 1;
   }
 
   // What latent attention makes of it is the same for all types.
@@ -145,12 +157,12 @@ class rope_reader {
   }
 
   // Pairs of the whole head, of which those beyond the share stand still.
-  rope_config read_proportional(rope_config rope, double share) const {
+  rope_config read_proportional(rope_config rope) const {
     rope.rotary_dim = shape_.head_dim;
     const auto factor = static_cast<float>(fields_.real(own("factor"), factors, 1));
     const auto pairs = static_cast<std::size_t>(rope.rotary_dim / 2);
     rope.frequency_factors.assign(pairs, std::numeric_limits<float>::infinity());
-    const auto turning = static_cast<std::int64_t>(static_cast<double>(rope.rotary_dim) * share / 2);
+    const auto turning = whole_part(static_cast<double>(rope.rotary_dim) * share(1) / 2);
     std::fill_n(rope.frequency_factors.begin(), turning, factor);
     return rope;
   }
@@ -162,6 +174,7 @@ class rope_reader {
   }
 
   static constexpr std::string_view length_key = "original_max_position_embeddings";
+  static constexpr std::string_view share_key = "partial_rotary_factor";
 
   const config_fields& fields_;
   std::string object_;

@@ -4,6 +4,7 @@
 
 #include <cogen/load/model_config.hpp>
 
+#include <optional>
 #include <string_view>
 
 namespace cogen::load {
@@ -11,8 +12,8 @@ namespace cogen::load {
 /// What a family takes for keys that are left out.
 struct rope_defaults {
   double theta = 10000;
-  double partial_factor = 1;
-  std::int64_t original_positions = 0;  // 0: max_positions, unless the object says
+  std::optional<double> partial_factor = {};  // empty: heads rotate as a whole
+  std::int64_t original_positions = 0;        // 0: max_positions, unless the object says
 };
 
 /// The rotary encoding in one object of config.json, such as "rope_parameters.sliding_attention", for families with

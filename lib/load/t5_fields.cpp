@@ -10,15 +10,23 @@ namespace {
 constexpr integer_range bucket_counts{4, 1 << 10};
 constexpr integer_range distances{3, 1 << 16};
 
-/// "gated-gelu" has meant the approximation by tanh since the first models with gates.
+bool is_known(std::string_view activation) {
+  return activation == "relu" || activation == "gelu" || activation == "gelu_new" || activation == "silu";
+}
+
+/// "gated-gelu" has meant the approximation by tanh since the first models with gates. What newer files say of its
+/// parts counts more.
 void read_feed_forward(const config_fields& fields, t5_fields& own) {
-  constexpr std::string_view key = "feed_forward_proj", gate = "gated-";
+  constexpr std::string_view key = "feed_forward_proj", gate = "gated-", activation = "dense_act_fn";
   own.activation = fields.string(key, "relu");
   own.gated = own.activation.starts_with(gate);
   if (own.gated) own.activation.erase(0, gate.size());
   if (own.gated && own.activation == "gelu") own.activation = "gelu_new";
-  if (own.activation != "relu" && own.activation != "gelu" && own.activation != "gelu_new" && own.activation != "silu")
+  if (!is_known(own.activation))
     fields.refuse(key, "'relu', 'gelu', 'gelu_new' and 'silu' are known, also behind 'gated-'");
+  own.activation = fields.string(activation, own.activation);
+  if (!is_known(own.activation)) fields.refuse(activation, "'relu', 'gelu', 'gelu_new' and 'silu' are known");
+  own.gated = fields.boolean("is_gated_act", own.gated);
 }
 
 }  // namespace

@@ -162,7 +162,8 @@ const family glm4_moe_lite{
                .keys = latent_keys,
                .head_dim = 64,
                .max_positions = 202752,
-               .rms_norm_eps = 1e-5},
+               .rms_norm_eps = 1e-5,
+               .partial_rotary = 1},
     .describe = describe_glm4_moe_lite};
 
 /// Mistral 4: DeepSeek-V3's attention, whose queries grow with their position, and experts by softmax, whose shares are

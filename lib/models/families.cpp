@@ -35,7 +35,8 @@ void require_pairs(const load::config_fields& fields, const model_spec& spec) {
   for (const auto& block : spec.blocks) {
     const auto* const rope = rotation_of(block);
     if (rope == nullptr || (rope->config.rotary_dim >= 2 && rope->config.rotary_dim % 2 == 0)) continue;
-    const auto key = fields.is_gguf() ? "rope.dimension_count" : load::fields_of(fields.family()).keys.head_dim;
+    const auto& keys = load::fields_of(fields.family()).keys;
+    const auto key = fields.is_gguf() ? "rope.dimension_count" : keys.head_dim.empty() ? keys.hidden : keys.head_dim;
     fields.refuse(key, fmt::format("{} dimensions of a head would be rotated; an even number from 2 is allowed",
                                    rope->config.rotary_dim));
   }

@@ -12,6 +12,11 @@ constexpr float norm_offset = 1;
 constexpr load::real_range query_scalars{1e-6, 1e6};
 constexpr load::real_range caps{1e-6, 1e6};
 
+void refuse_encoders(const load::config_fields& fields) {
+  constexpr std::string_view key = "use_bidirectional_attention";
+  if (fields.boolean(key, false)) fields.refuse(key, "only causal models are read");
+}
+
 /// Embeddings are scaled, and all norms' weights count from 1.
 model_spec gemma_decoder(const load::model_config& config) {
   auto spec = decoder(config);
@@ -26,7 +31,8 @@ float cap(const load::config_fields& fields, std::string_view key, double fallba
 }
 
 /// The first files say "gelu" and mean its approximation.
-model_spec describe_gemma(const load::config_fields&, const load::model_config& config) {
+model_spec describe_gemma(const load::config_fields& fields, const load::model_config& config) {
+  refuse_encoders(fields);
   auto spec = gemma_decoder(config);
   auto mlp = gated_mlp(config);
   if (mlp.activation == kernels::activation::gelu) mlp.activation = kernels::activation::gelu_tanh;
@@ -37,6 +43,7 @@ model_spec describe_gemma(const load::config_fields&, const load::model_config& 
 }
 
 model_spec describe_gemma2(const load::config_fields& fields, const load::model_config& config) {
+  refuse_encoders(fields);
   auto spec = gemma_decoder(config);
   spec.head.softcap = cap(fields, "final_logit_softcapping", 30);
   const auto windows = sliding_layers(fields, config, [](std::int64_t layer) { return layer % 2 == 0; });

@@ -58,11 +58,12 @@ attention_spec plain_attention(const load::config_fields& fields, const load::mo
 
 /// By a list, or every so many.
 std::vector<bool> layers_with_experts(const load::config_fields& fields, const load::model_config& config) {
-  const auto listed = fields.integers("moe_layers", {0, config.layers - 1});
+  constexpr std::string_view key = "moe_layers";
+  const auto listed = fields.integers(key, {0, config.layers - 1});
   const auto step = fields.integer("interleave_moe_layer_step", load::layer_counts, 1);
   std::vector<bool> found;
   for (std::int64_t layer = 0; layer < config.layers; ++layer)
-    found.push_back(listed.empty() ? (layer + 1) % step == 0 : std::ranges::find(listed, layer) != listed.end());
+    found.push_back(!fields.has(key) ? (layer + 1) % step == 0 : std::ranges::find(listed, layer) != listed.end());
   return found;
 }
 

@@ -50,7 +50,8 @@ const family minimax_m2{
                .kv_heads = 8,
                .head_dim = 128,
                .max_positions = 196608,
-               .rope_theta = 5e6},
+               .rope_theta = 5e6,
+               .partial_rotary = 1},
     .describe = describe};
 
 }  // namespace cogen::models

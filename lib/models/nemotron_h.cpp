@@ -77,6 +77,9 @@ moe_spec experts_of(const load::config_fields& fields, const load::model_config&
 }
 
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+  constexpr std::string_view mixer_activation = "mamba_hidden_act";
+  if (fields.has(mixer_activation) && !fields.is(mixer_activation, "silu"))
+    fields.refuse(mixer_activation, "a Nemotron-H's is silu");
   const auto mixes = mamba2_mixer(fields, load::read_nemotron_mamba2_fields(fields, config), config);
   auto spec = decoder(config, rms_norm(config, "backbone.norm_f"), {.base = "backbone.", .embedding = "embeddings"});
   std::int64_t layer = 0;

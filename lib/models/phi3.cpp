@@ -25,6 +25,7 @@ const family phi3{
                .tokens = {.bos = 1, .pad = 32000, .eos = 32000},
                .max_positions = 4096,
                .rms_norm_eps = 1e-5,
+               .partial_rotary = 1,
                .original_positions = 4096},
     .describe = describe};
 

@@ -276,6 +276,18 @@ BOOST_AUTO_TEST_CASE(a_t5_is_its_decoder_and_its_own_fields) {
   BOOST_TEST(!others.scaled_head);
 }
 
+// As Transformers 5.24 reads files that say both.
+BOOST_AUTO_TEST_CASE(a_t5_s_own_activation_and_gate_count_before_their_common_name) {
+  const auto of = [](const entries& more) {
+    const auto fields = t5(more);
+    return read_t5_fields(fields, read_model_config(fields));
+  };
+  const auto own = of({{"feed_forward_proj", "\"gated-gelu\""}, {"dense_act_fn", "\"silu\""}});
+  BOOST_TEST(own.activation == "silu");
+  BOOST_TEST(own.gated);
+  BOOST_TEST(!of({{"feed_forward_proj", "\"gated-gelu\""}, {"is_gated_act", "false"}}).gated);
+}
+
 BOOST_AUTO_TEST_CASE(what_a_t5_cannot_be_is_refused) {
   const auto refusal_with = [](const entries& more) {
     return refusal([&] {
@@ -286,6 +298,7 @@ BOOST_AUTO_TEST_CASE(what_a_t5_cannot_be_is_refused) {
   BOOST_TEST(says(refusal_with({{"num_layers", "0"}}), "num_layers is 0"));
   BOOST_TEST(
       says(refusal_with({{"feed_forward_proj", "\"gated-tanh\""}}), "'relu', 'gelu', 'gelu_new' and 'silu' are"));
+  BOOST_TEST(says(refusal_with({{"dense_act_fn", "\"tanh\""}}), "dense_act_fn is \"tanh\"; 'relu', 'gelu',"));
   BOOST_TEST(says(refusal_with({{"relative_attention_num_buckets", "10"}}), "it must be a multiple of 4"));
   BOOST_TEST(says(refusal_with({{"relative_attention_max_distance", "16"}}), "more than half of the 32 buckets"));
 }

@@ -6,6 +6,7 @@
 #include "refusal.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <fmt/format.h>
 
 #include <cmath>
 #include <filesystem>
@@ -193,10 +194,33 @@ BOOST_AUTO_TEST_CASE(what_a_config_leaves_out_has_transformers_defaults) {
 }
 
 BOOST_AUTO_TEST_CASE(a_part_of_each_head_may_be_rotated) {
-  BOOST_TEST(read(llama({{"partial_rotary_factor", "0.5"}})).rope.rotary_dim == 4);
-  BOOST_TEST(read(llama({{"rope_parameters", R"({"partial_rotary_factor":0.25})"}})).rope.rotary_dim == 2);
+  const auto phi3 = [](const char* key, const char* value) {
+    return llama({{"model_type", "\"phi3\""}, {key, value}});
+  };
+  BOOST_TEST(read(phi3("partial_rotary_factor", "0.5")).rope.rotary_dim == 4);
+  BOOST_TEST(read(phi3("rope_parameters", R"({"partial_rotary_factor":0.25})")).rope.rotary_dim == 2);
   BOOST_TEST(read(llama({{"head_dim", "7"}})).rope.rotary_dim == 7);  // no layer may rotate
-  BOOST_TEST(says(config_refusal({{"partial_rotary_factor", "1.5"}}), "partial_rotary_factor is 1.5; a number from"));
+  BOOST_TEST(says(refusal([&] { read(phi3("partial_rotary_factor", "1.5")); }),
+                  "partial_rotary_factor is 1.5; a number from"));
+}
+
+BOOST_AUTO_TEST_CASE(a_share_of_a_head_is_what_its_digits_mean) {
+  for (int dim = 2; dim <= 96; ++dim)
+    for (int rotated = 1; rotated < dim; ++rotated) {
+      const auto share = fmt::format("{}", static_cast<double>(rotated) / dim);
+      const auto phi3 = llama({{"model_type", "\"phi3\""},
+                               {"num_attention_heads", "1"},
+                               {"hidden_size", std::to_string(dim)},
+                               {"partial_rotary_factor", share}});
+      BOOST_REQUIRE_EQUAL(read(phi3).rope.rotary_dim, rotated);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(heads_that_rotate_as_a_whole_do_so_whatever_the_file_says) {
+  BOOST_TEST(read(llama({{"partial_rotary_factor", "0.5"}})).rope.rotary_dim == 8);
+  BOOST_TEST(
+      says(config_refusal({{"partial_rotary_factor", "0.5"}, {"rope_scaling", R"({"type":"linear","factor":2})"}}),
+           "partial_rotary_factor is 0.5; heads of this model rotate as a whole"));
 }
 
 BOOST_AUTO_TEST_CASE(generation_config_has_the_last_word_on_end_tokens) {

@@ -259,6 +259,7 @@ BOOST_AUTO_TEST_CASE(layers_of_one_part_that_their_configuration_does_not_fit) {
   refused("moe_latent_size", 8, {"mixer.fc1_latent_proj.weight"});
   refused("n_groups", 2, {"n_groups is 2; mamba_num_heads = 3 must be a multiple of it"});
   refused("mamba_head_dim", 11, {"mixer.in_proj.weight"});
+  refused("mamba_hidden_act", "gelu", {"mamba_hidden_act is \"gelu\"; a Nemotron-H's is silu"});
 }
 
 BOOST_AUTO_TEST_CASE(falcons_of_both_mixers_that_their_configuration_does_not_fit) {
@@ -285,6 +286,7 @@ BOOST_AUTO_TEST_CASE(llama_4_with_lists_that_do_not_fit) {
           {"'chunked_attention' and 'full_attention' are known"});
   refused("moe_layers", {3}, {"moe_layers is"});
   refused("moe_layers", {1}, {"layers.0.feed_forward.gate_proj.weight", "is missing"});
+  refused("moe_layers", boost::json::array(), {"layers.0.feed_forward.gate_proj.weight", "is missing"});
 }
 
 BOOST_AUTO_TEST_CASE(a_zamba2_that_its_configuration_does_not_fit) {
@@ -444,7 +446,16 @@ BOOST_AUTO_TEST_CASE(rotations_of_no_pairs) {
         "mistral_published", [&](auto& config) { config[key] = value; }, named);
   };
   refused("head_dim", 7, {"head_dim is 7; 7 dimensions of a head would be rotated; an even number from 2 is allowed"});
-  refused("partial_rotary_factor", 0.01, {"0 dimensions of a head would be rotated"});
+  check_refused<load::load_error>("phi3_published", [](auto& config) { config["partial_rotary_factor"] = 0.01; },
+                                  {"0 dimensions of a head would be rotated"});
+  check_refused<load::load_error>("gpt_neox_published", [](auto& config) { config["rotary_pct"] = 0.01; },
+                                  {"hidden_size is", "0 dimensions of a head would be rotated"});
+}
+
+BOOST_AUTO_TEST_CASE(gemmas_that_attend_to_later_tokens_are_refused) {
+  for (const auto* golden : {"gemma_published", "gemma2_published"})
+    check_refused<load::load_error>(golden, [](auto& config) { config["use_bidirectional_attention"] = true; },
+                                    {"use_bidirectional_attention is true; only causal models are read"});
 }
 
 /// The windows of a golden's layers, 0 for none, with some keys replaced, or left out where they are null.
