@@ -1,3 +1,4 @@
+#include "load/field_ranges.hpp"
 #include "load/rope_config.hpp"
 #include "models/families.hpp"
 #include "models/like_llama.hpp"
@@ -13,7 +14,9 @@ constexpr sandwich_norms behind{.before_attention = "", .before_mlp = ""};
 
 /// Not scaled, and with the usual base, unless it says otherwise itself.
 load::rope_config rotation_in_windows(const load::config_fields& fields, const load::model_config& config) {
-  if (fields.is_gguf()) return {.theta = config.rope.theta, .rotary_dim = config.rope.rotary_dim};
+  if (fields.is_gguf())
+    return {.theta = fields.real("rope.freq_base_swa", load::rope_thetas, config.rope.theta),
+            .rotary_dim = config.rope.rotary_dim};
   const bool apart = fields.has("rope_parameters.full_attention");
   return load::read_rope_config(fields, "rope_parameters.sliding_attention", config,
                                 {.theta = apart ? usual_theta : config.rope.theta});

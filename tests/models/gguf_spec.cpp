@@ -377,6 +377,8 @@ BOOST_AUTO_TEST_CASE(an_olmo_with_a_window_is_the_third) {
   const auto kind = [](const model_spec& spec) { return attention_of(spec).kv.kind; };
   BOOST_TEST((kind(spec_of("olmo2")) == cache::layer_kind::sliding));
   BOOST_TEST((kind(spec_of("olmo2", {}, {}, 0)) == cache::layer_kind::full));
+  const auto spec = spec_of("olmo2", {entry_f32("olmo2.rope.freq_base_swa", 60)});
+  BOOST_TEST(attention_of(spec).rope.value().config.theta == 60);
 }
 
 BOOST_AUTO_TEST_CASE(a_llama_4_of_128_experts_has_no_norms_of_queries) {
