@@ -63,23 +63,18 @@ std::vector<kept_engine> kept_engines_everywhere() {
 }
 
 std::vector<std::string> hybrids() {
-  return {"bamba_biased",          "bamba_published",
-          "falcon_h1_normed",      "falcon_h1_scaled",
-          "granite4_published",    "granite4_moe_published",
-          "granite4_odd",          "granite4_rotary",
-          "jamba_dense",           "jamba_tiny",
-          "lfm2_biased",           "lfm2_published",
-          "lfm2_moe_published",    "lfm2_moe_scaled",
-          "mamba_biased",          "mamba_tiny",
-          "mamba2_biased",         "mamba2_published",
-          "nemotron_h_latent",     "nemotron_h_moe",
-          "nemotron_h_published",  "qwen3_5_interval",
-          "qwen3_5_published",     "qwen3_5_typed",
-          "qwen3_5_moe_published", "qwen3_5_moe_typed",
-          "qwen3_5_mtp",           "qwen3_next_mtp",
-          "qwen3_next_mixed",      "qwen3_next_published",
-          "rwkv_published",        "rwkv_wide",
-          "zamba2_biased",         "zamba2_published"};
+  return {"bamba_biased",         "bamba_published",       "falcon_h1_normed",
+          "falcon_h1_scaled",     "granite4_published",    "granite4_moe_published",
+          "granite4_odd",         "granite4_rotary",       "jamba_dense",
+          "jamba_tiny",           "lfm2_biased",           "lfm2_published",
+          "lfm2_moe_published",   "lfm2_moe_scaled",       "mamba_biased",
+          "mamba_tiny",           "mamba2_biased",         "mamba2_published",
+          "mamba2_odd",           "nemotron_h_latent",     "nemotron_h_moe",
+          "nemotron_h_published", "qwen3_5_interval",      "qwen3_5_published",
+          "qwen3_5_typed",        "qwen3_5_moe_published", "qwen3_5_moe_typed",
+          "qwen3_5_mtp",          "qwen3_next_mtp",        "qwen3_next_mixed",
+          "qwen3_next_published", "rwkv_published",        "rwkv_wide",
+          "zamba2_biased",        "zamba2_published"};
 }
 
 }  // namespace cogen::test

@@ -20,11 +20,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -47,6 +51,7 @@ struct request {
   std::optional<float> tolerance;
   golden::stored_form form;
   parallel_options split;
+  bool allow_refusals = false;
 
   bool is_stored_otherwise() const { return form.type || form.shards > 0; }
   bool is_in_other_files() const { return form.shards > 0 && !form.type && device == "cpu" && !is_split(); }
@@ -55,6 +60,30 @@ struct request {
 
 /// The ranks of this run: processes, or threads of this one; null if models are whole.
 using ranks = std::shared_ptr<parallel::rank_group>;
+
+bool is_continuations(const std::string& path) { return path.ends_with(".json"); }
+
+bool is_golden(const std::filesystem::path& path) {
+  return is_continuations(path.string()) || std::filesystem::exists(path / "golden.safetensors");
+}
+
+/// The path, or the goldens in a folder of them. Throws std::invalid_argument if there are none.
+std::vector<std::string> goldens_in(const std::string& path) {
+  if (is_golden(path)) return {path};
+  std::vector<std::string> found;
+  if (std::filesystem::is_directory(path))
+    for (const auto& entry : std::filesystem::directory_iterator(path))
+      if (is_golden(entry.path())) found.push_back(entry.path().string());
+  if (found.empty()) throw std::invalid_argument(fmt::format("{}: there are no goldens", path));
+  std::ranges::sort(found);
+  return found;
+}
+
+std::vector<std::string> goldens_in(const std::vector<std::string>& paths) {
+  std::vector<std::string> found;
+  for (const auto& path : paths) std::ranges::move(goldens_in(path), std::back_inserter(found));
+  return found;
+}
 
 std::optional<request> parse(int argc, char** argv) {
   request wanted;
@@ -74,7 +103,10 @@ std::optional<request> parse(int argc, char** argv) {
   add("tensor", options::value(&wanted.split.tensor)->default_value(1), "ranks that split layers");
   add("pipeline", options::value(&wanted.split.pipeline)->default_value(1),
       "groups of ranks that have some layers each. Ranks are the processes that mpirun has started, or threads of one");
-  add("golden", options::value(&wanted.goldens), "folders with a model and golden.safetensors, or continuations");
+  add("allow-refusals", options::bool_switch(&wanted.allow_refusals),
+      "a model that is refused with a message passes; counts them at the end");
+  add("golden", options::value(&wanted.goldens),
+      "folders with a model and golden.safetensors, folders of such folders, or continuations");
   options::positional_options_description positions;
   positions.add("golden", -1);
   options::variables_map given;
@@ -84,6 +116,7 @@ std::optional<request> parse(int argc, char** argv) {
     std::cout << described;
     return std::nullopt;
   }
+  wanted.goldens = goldens_in(wanted.goldens);
   if (mode != "float32" && mode != "int8")
     throw std::invalid_argument(fmt::format("--compute-type {}: there are float32 and int8", mode));
   if (mode == "int8") wanted.mode = compute_type::int8;
@@ -94,8 +127,6 @@ std::optional<request> parse(int argc, char** argv) {
   if (given.contains("tolerance")) wanted.tolerance = given["tolerance"].as<float>();
   return wanted;
 }
-
-bool is_continuations(const std::string& path) { return path.ends_with(".json"); }
 
 /// What compute_type::int8 adds: nothing where no product rounds.
 float tolerance_of_rounding(const model& model, bool real) {
@@ -213,27 +244,37 @@ bool check(const request& wanted, const std::string& path, const ranks& among) {
   return passed;
 }
 
-bool check_or_say_why_not(const request& wanted, const std::string& path, const ranks& among) {
+enum class outcome { equal, refused, different };
+
+outcome check_or_say_why_not(const request& wanted, const std::string& path, const ranks& among) {
   try {
-    return check(wanted, path, among);
+    return check(wanted, path, among) ? outcome::equal : outcome::different;
   } catch (const std::invalid_argument& error) {
     const bool cannot_split = std::string_view(error.what()).starts_with("load_options.parallel");
     if (says(among)) std::cout << fmt::format("{}: {}\n", path, error.what()) << std::flush;
-    return cannot_split;
+    return cannot_split || wanted.allow_refusals ? outcome::refused : outcome::different;
   } catch (const parallel::rank_error&) {
     throw;
   } catch (const std::exception& error) {
     std::cout << fmt::format("{}: {}\n", path, error.what()) << std::flush;
     if (among) throw;  // the other ranks wait for this one
-    return false;
+    return wanted.allow_refusals ? outcome::refused : outcome::different;
   }
 }
 
 /// Each model has a group of ranks of its own: where it has had an engine, rank 0 alone gets logits.
 bool check_all(const request& wanted, const std::function<ranks()>& make_ranks) {
-  bool passed = true;
-  for (const auto& path : wanted.goldens) passed &= check_or_say_why_not(wanted, path, make_ranks());
-  return passed;
+  std::array<int, 3> counts{};
+  bool leads = true;
+  for (const auto& path : wanted.goldens) {
+    const auto among = make_ranks();
+    leads = says(among);
+    ++counts.at(static_cast<std::size_t>(check_or_say_why_not(wanted, path, among)));
+  }
+  const auto [equal, refused, different] = counts;
+  if (wanted.allow_refusals && leads)
+    std::cout << fmt::format("{} equal, {} refused, {} different\n", equal, refused, different) << std::flush;
+  return different == 0;
 }
 
 bool check_all_over_ranks(const request& wanted) {

@@ -6,6 +6,7 @@
   ref/bin/python tests/golden/make check [NAME...]     loads folders afresh and compares with what is written there
   ref/bin/python tests/golden/make beams [NAME...]     tests/decoding/beam_searches.json: what beam searches find
   ref/bin/python tests/golden/make variants            tests/golden/config_variants.json: other spellings of config.json
+  ref/bin/python tests/golden/make sizes [NAME...]     build/variant-goldens/NAME--ENTRY-VALUE: goldens of other sizes
   ref/bin/python tests/golden/make guided              tests/decoding/guided.json: continuations with guidance
   ref/bin/python tests/golden/make default MODEL.gguf  tests/golden/default_model.json: what a real model continues
 
@@ -62,6 +63,7 @@ import phimoe
 import qwen
 import qwen3_5
 import rwkv
+import sizes
 import smollm3
 import t5
 import torch
@@ -90,6 +92,10 @@ def main():
     commands.add_parser("check").add_argument("names", nargs="*", metavar="NAME")
     commands.add_parser("beams").add_argument("names", nargs="*", metavar="NAME")
     commands.add_parser("variants")
+    command = commands.add_parser("sizes")
+    command.add_argument("--kind", action="append", help="only variants whose name has this in it")
+    command.add_argument("--processes", type=int, default=1)
+    command.add_argument("names", nargs="*", metavar="NAME")
     commands.add_parser("guided")
     commands.add_parser("default").add_argument("model", type=pathlib.Path)
     arguments = parser.parse_args()
@@ -102,6 +108,9 @@ def main():
         beam_searches.make(FAMILIES, arguments.names or list(FAMILIES), arguments.into, DECODING / "beam_searches.json")
     elif arguments.command == "variants":
         config_variants.make(arguments.into, HERE.parent.parent / "lib/models/families.def")
+    elif arguments.command == "sizes":
+        into = arguments.into if arguments.into != HERE else HERE.parent.parent / "build" / "variant-goldens"
+        sizes.make(FAMILIES, arguments.names or [*FAMILIES, *embedder.MODELS], into, arguments.kind, arguments.processes)
     elif arguments.command == "guided":
         guided.make(FAMILIES, arguments.into, DECODING / "guided.json")
     elif arguments.command == "tiny":

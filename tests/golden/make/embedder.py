@@ -31,6 +31,10 @@ MODELS = {
     "bert_published": dict(model=BertModel, config=BertConfig(**BERT, hidden_act="gelu_new", layer_norm_eps=0.02),
                            pooling="cls", dtype="bfloat16"),
     "bert_scores": dict(words=True, model=BertForSequenceClassification, config=BertConfig(**BERT, **ONE_LABEL), pairs=True),
+    "bert_odd": dict(
+        model=BertModel, pooling="mean", dtype="bfloat16",
+        config=BertConfig(**{**BERT, "vocab_size": 61, "hidden_size": 21, "intermediate_size": 17, "num_hidden_layers": 1,
+                             "num_attention_heads": 1})),
     "roberta_tiny": dict(model=RobertaModel, config=RobertaConfig(**ROBERTA), pooling="cls", normalize=True),
     "roberta_scores": dict(model=RobertaForSequenceClassification, config=RobertaConfig(**ROBERTA, **ONE_LABEL),
                            pairs=True),
@@ -136,9 +140,14 @@ def make(name, folder):
         print(f"  {name} seed {seed}: {', '.join(unnoticed)} would not be missed", flush=True)
     else:
         raise SystemExit(f"{name}: no seed is good enough")
+    write_folder(made, name, texts, seed, folder)
+    print(f"{name}: seed {seed}, {sum(f.stat().st_size for f in folder.rglob('*') if f.is_file()) // 1024} KiB")
+
+
+def write_folder(made, name, texts, seed, folder):
+    settings, tensors = made.settings, {}
     shutil.rmtree(folder, ignore_errors=True)
     store(made, folder)
-    tensors = {}
     for i, (ids, second) in enumerate(texts):
         tensors[f"t{i}.ids"] = torch.tensor(ids, dtype=torch.int32)
         if second is not None:
@@ -150,7 +159,6 @@ def make(name, folder):
         "seed": seed, "dtype": settings.get("dtype", "float32"), "transformers": transformers.__version__,
         "torch": torch.__version__.split("+")[0], "texts": list(LENGTHS)}
     (folder / "golden.json").write_text(json.dumps(description, indent=2) + "\n")
-    print(f"{name}: seed {seed}, {sum(f.stat().st_size for f in folder.rglob('*') if f.is_file()) // 1024} KiB")
 
 
 def draw_texts(settings, seed):

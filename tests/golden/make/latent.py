@@ -112,6 +112,12 @@ FAMILIES = [
             attention_bias=True, rope_interleave=False, moe_intermediate_size=10, n_routed_experts=6,
             n_shared_experts=1, num_experts_per_tok=2, n_group=1, topk_group=1, norm_topk_prob=False,
             first_k_dense_replace=1, routed_scaling_factor=0.8, **rope(60.0)),
+        "deepseek_v3_odd": dict(
+            dtype="bfloat16", vocab_size=47, hidden_size=19, intermediate_size=13, num_hidden_layers=2,
+            num_attention_heads=1, num_key_value_heads=1, rms_norm_eps=0.6, tie_word_embeddings=False, q_lora_rank=7,
+            kv_lora_rank=9, qk_nope_head_dim=5, qk_rope_head_dim=6, v_head_dim=11, moe_intermediate_size=5,
+            n_routed_experts=3, n_shared_experts=1, num_experts_per_tok=1, n_group=1, topk_group=1,
+            norm_topk_prob=False, first_k_dense_replace=1, routed_scaling_factor=1.7, **rope(60.0)),
     }, draw=draw_latent, publish=publish_deepseek),
     moe_decoder(DeepseekV3ForCausalLM, {
         "kimi_k2_published": dict(

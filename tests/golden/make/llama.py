@@ -5,6 +5,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 ARCHITECTURE = LlamaForCausalLM
 PROMPTS = [dict(tokens=5, new=10), dict(tokens=17, new=10), dict(tokens=42, new=72)]
+FEW = [dict(tokens=3, new=4), dict(tokens=17, new=12)]
 
 SHARED = dict(
     vocab_size=131, hidden_size=42, intermediate_size=60, num_hidden_layers=3, num_attention_heads=6,
@@ -28,6 +29,9 @@ MODELS = {
         rope_parameters=dict(rope_type="yarn", rope_theta=1000.0, factor=8.0, beta_fast=2.0, beta_slow=0.25, mscale=1.3,
                              mscale_all_dim=0.6, truncate=False, original_max_position_embeddings=32)),
     "llama_bfloat16": dict(dtype="bfloat16", hidden_size=54, num_hidden_layers=4, intermediate_size=84),
+    "llama_one": dict(
+        dtype="bfloat16", prompts=FEW, vocab_size=61, hidden_size=17, intermediate_size=13, num_hidden_layers=1,
+        num_attention_heads=1, num_key_value_heads=1, head_dim=6),
     "llama_published": dict(
         published=True, shards="120KB", head_dim=None, hidden_size=56, num_attention_heads=7, num_key_value_heads=1,
         rope_parameters=dict(rope_type="llama3", rope_theta=500.0, factor=4.0, low_freq_factor=1.0,

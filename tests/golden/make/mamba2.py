@@ -6,6 +6,7 @@ from transformers import Mamba2Config, Mamba2ForCausalLM
 
 ARCHITECTURE = Mamba2ForCausalLM
 PROMPTS = [dict(tokens=5, new=10), dict(tokens=17, new=10), dict(tokens=42, new=72)]
+FEW = [dict(tokens=3, new=4), dict(tokens=17, new=12)]
 SHORT = [dict(tokens=5, new=6, beams=dict(width=4, count=9)), dict(tokens=17, new=30)]
 
 SHARED = dict(vocab_size=128, hidden_size=26, layer_norm_epsilon=0.02, bos_token_id=0, eos_token_id=0, pad_token_id=0)
@@ -18,6 +19,9 @@ MODELS = {
         dtype="bfloat16", prompts=SHORT, vocab_size=151, hidden_size=22, expand=3, conv_kernel=3, num_heads=6,
         head_dim=11, state_size=7, n_groups=1, num_hidden_layers=2, use_bias=True, use_conv_bias=False,
         tie_word_embeddings=False),
+    "mamba2_odd": dict(
+        dtype="bfloat16", prompts=FEW, vocab_size=61, hidden_size=19, conv_kernel=2, num_heads=2, head_dim=19,
+        state_size=3, n_groups=1, num_hidden_layers=1, tie_word_embeddings=False),
 }
 
 

@@ -188,6 +188,10 @@ FAMILIES = [
             dtype="bfloat16", vocab_size=95, hidden_size=24, intermediate_size=11, num_hidden_layers=2,
             num_attention_heads=3, num_key_value_heads=1, head_dim=8, rms_norm_eps=0.6, tie_word_embeddings=True,
             sliding_window=7, num_local_experts=6, num_experts_per_tok=3, **rope(200.0)),
+        "mixtral_odd": dict(
+            dtype="bfloat16", vocab_size=47, hidden_size=21, intermediate_size=7, num_hidden_layers=1,
+            num_attention_heads=3, num_key_value_heads=1, head_dim=10, rms_norm_eps=0.6, tie_word_embeddings=False,
+            num_local_experts=3, num_experts_per_tok=2, **rope(200.0)),
     }, publish=publish_mixtral),
     moe_decoder(Qwen2MoeForCausalLM, {
         "qwen2_moe_published": dict(
