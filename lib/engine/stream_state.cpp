@@ -28,8 +28,6 @@ stream_state::stream_state(std::shared_ptr<engine_loop> engine, request what, ra
 
 // Operations of the handle
 
-async::engine_executor stream_state::executor() const { return engine_->executor(); }
-
 net::any_io_executor stream_state::default_executor() const { return engine_->default_executor(); }
 
 bool stream_state::admit(siblings others) noexcept try {

@@ -32,7 +32,6 @@ class stream_state : public request_state, public stream_face {
   /// Enqueues a request that has deadlines, so that they apply also before prepare() has finished.
   void start_deadlines() noexcept;
 
-  async::engine_executor executor() const override;
   net::any_io_executor default_executor() const override;
   std::shared_ptr<next_operation> last_next() noexcept override;
   void start_next(std::shared_ptr<next_operation> wait, std::optional<clock::duration> limit) override;

@@ -97,6 +97,9 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
     using other = basic_sequence<Other>;
   };
 
+  /// Runs work between steps, on the engine's thread.
+  [[nodiscard]] Executor get_executor() const { return Executor(this->face().executor()); }
+
   /// Appends `tokens` and returns their logits. Without tokens: the logits after the last token, once more. Signature:
   /// void(error_code, logits). Fails with error::invalid_request for a token outside the vocabulary or an empty
   /// sequence, error::does_not_fit beyond max_sequence_length.

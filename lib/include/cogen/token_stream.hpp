@@ -51,7 +51,6 @@ class stream_face : public async::result_owner {
   using complete_operation = async::operation<completion>;
   using progress_operation = async::operation<std::optional<prompt_progress>>;
 
-  virtual async::engine_executor executor() const = 0;
   virtual net::any_io_executor default_executor() const = 0;
   virtual std::shared_ptr<next_operation> last_next() noexcept = 0;  ///< the wait before, given away; may be null
   virtual void start_next(std::shared_ptr<next_operation> wait, std::optional<clock::duration> limit) = 0;
@@ -80,7 +79,9 @@ class stream_face : public async::result_owner {
 ///
 ///     while (auto piece = co_await stream.async_next()) fmt::print("{}", piece->text);
 ///
-/// Destroying it ends the generation and frees its slot. Threads, lifetime and handlers: see `engine`.
+/// Destroying it ends the generation and frees its slot. Threads, lifetime and handlers: see `engine`. It has no
+/// get_executor(): operations composed of it and a connection's run where the connection does, not on the engine's
+/// thread.
 template <class Executor>
 class [[nodiscard]] basic_token_stream : public async::handle<detail::stream_face, Executor> {
  public:

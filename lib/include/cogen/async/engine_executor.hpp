@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cogen/async/start_coro.hpp>
 #include <cogen/error.hpp>
 #include <cogen/net.hpp>
 
@@ -25,6 +24,15 @@
 #include <mutex>
 #include <type_traits>
 #include <utility>
+
+/// @cond
+namespace boost::asio::experimental {
+
+template <class Allocator>
+struct use_coro_t;
+
+}  // namespace boost::asio::experimental
+/// @endcond
 
 namespace cogen::async {
 
@@ -164,6 +172,13 @@ template <class Token, class Allocator>
 struct throws_error<net::allocator_binder<Token, Allocator>> : throws_error<Token> {};
 template <class Token, class Slot>
 struct throws_error<net::cancellation_slot_binder<Token, Slot>> : throws_error<Token> {};
+
+/// Whether the token is net::experimental::use_coro. Asio's coroutine for it runs on the operation's executor, and a
+/// coro that has another one must not await it: that reads a null pointer (Boost 1.81 to 1.88).
+template <class Token>
+struct is_use_coro : std::false_type {};
+template <class Allocator>
+struct is_use_coro<net::experimental::use_coro_t<Allocator>> : std::true_type {};
 
 /// Where the handlers of an operation run that have no executor of their own. Its default token is that of the
 /// operation.

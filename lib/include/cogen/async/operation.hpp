@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cogen/async/engine_executor.hpp>
-#include <cogen/async/start_coro.hpp>
 #include <cogen/error.hpp>
 #include <cogen/net.hpp>
 
@@ -239,20 +238,17 @@ class initiation {
   Cancel cancel_;
 };
 
-/// What a coroutine gets of an operation with at most one result.
-template <class... Results>
-using result_of = std::tuple_element_t<0, std::tuple<Results..., void>>;
-
 /// Starts an operation with the signature `void(error_code, Results...)`, as an `initiation` does. Tokens that throw
-/// the error throw generation_error, with the sentence.
+/// the error throw generation_error, with the sentence. With use_coro it is deferred, and completes where the coro runs
+/// that awaits it.
 template <class Token, class... Results, class Shared, class Start, class Cancel, class... Args>
 auto initiate(Token& token, std::shared_ptr<Shared> shared, Start start, Cancel cancel, Args... args) {
   using starting = initiation<Shared, Start, Cancel, Results...>;
   starting begin(std::move(shared), start, cancel);
   using token_type = std::remove_cvref_t<Token>;
-  if constexpr (loses_results_of_coro && is_use_coro<token_type>::value)
-    return start_coro<result_of<Results...>, Results...>(adapted_initiation<starting, as_exception>(std::move(begin)),
-                                                         token.get_allocator(), std::move(args)...);
+  if constexpr (is_use_coro<token_type>::value)
+    return net::async_initiate<const throwing_t, void(error_code, Results...)>(std::move(begin), throwing,
+                                                                               std::move(args)...);
   else if constexpr (throws_error<token_type>::value)
     return net::async_initiate<Token, void(std::exception_ptr, Results...)>(
         adapted_initiation<starting, as_exception>(std::move(begin)), token, std::move(args)...);
@@ -283,8 +279,6 @@ class handle {
 
   ~handle() { abort(); }
 
-  /// Runs work between steps, on the engine's thread.
-  [[nodiscard]] executor_type get_executor() const { return executor_type(face().executor()); }
   /// Its number in the engine's events and traces.
   [[nodiscard]] auto id() const { return face().id(); }
 
