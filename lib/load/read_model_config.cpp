@@ -49,7 +49,7 @@ std::int64_t most_kv_heads(const config_fields& fields, std::string_view key) {
 std::int64_t read_kv_heads(const config_fields& fields, std::string_view key, std::int64_t fallback,
                            std::int64_t heads) {
   if (key.empty()) return heads;
-  if (fields.is_gguf() && fields.size(key) > 1) return most_kv_heads(fields, key);
+  if (fields.is_gguf() && fields.size(key) > 0) return most_kv_heads(fields, key);
   return fields.integer(key, head_counts, fallback == 0 || fields.is_null(key) ? heads : fallback);
 }
 

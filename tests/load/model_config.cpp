@@ -193,6 +193,12 @@ BOOST_AUTO_TEST_CASE(what_a_config_leaves_out_has_transformers_defaults) {
   BOOST_TEST(config.layer_types.empty());
 }
 
+BOOST_AUTO_TEST_CASE(a_list_for_one_layer_is_a_list) {
+  BOOST_TEST(read(llama({{"intermediate_size", "[96]"}})).intermediate == 96);
+  const auto heads = entry_array("llama.attention.head_count_kv", 5, 1, raw(std::int32_t{2}));
+  BOOST_TEST(read_gguf({entry_u32("llama.vocab_size", 128), heads}).kv_heads == 2);
+}
+
 BOOST_AUTO_TEST_CASE(a_part_of_each_head_may_be_rotated) {
   const auto phi3 = [](const char* key, const char* value) {
     return llama({{"model_type", "\"phi3\""}, {key, value}});
