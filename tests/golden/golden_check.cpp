@@ -1,6 +1,7 @@
 // golden_check [options] GOLDEN...: compares models with the reference outputs of tests/golden/README.md.
 #include "cache_choice.hpp"
 #include "device_runs.hpp"
+#include "float32_model.hpp"
 #include "golden.hpp"
 #include "kernels/kernel_choice.hpp"
 #include "nn/load_rank.hpp"
@@ -197,7 +198,9 @@ bool says(const ranks& among) { return !among || among->leads(); }
 
 bool check_vectors(const request& wanted, const std::string& path, const std::optional<golden::stored_copy>& copy,
                    const ranks& among) {
-  const auto reference = golden::read_vectors(path);
+  auto reference = golden::read_vectors(path);
+  if (const auto same = golden::float32_model_in(path))
+    reference.vectors = golden::vectors_alone(*load_model(*same), reference, compute_type::float32);
   const auto model = nn::load_rank(copy ? copy->path() : std::filesystem::path(path), {.device = wanted.device}, among);
   const float tolerance = tolerance_for(wanted, *model, false);
   const auto result = golden::judge(*model, reference, wanted.mode);
@@ -222,6 +225,7 @@ bool check(const request& wanted, const std::string& path, const ranks& among) {
   if (!is_continuations(path) && golden::has_vectors(path)) return check_vectors(wanted, path, copy, among);
   auto reference = is_continuations(path) ? golden::read_continuations(path, wanted.model) : golden::read_folder(path);
   if (copy) reference.model = copy->path();
+  if (const auto same = golden::float32_model_in(path)) golden::take_from(*load_model(*same), reference);
   if (wanted.device != "cpu" || among) reference = without_predictions(std::move(reference));
   const auto model = nn::load_rank(
       reference.model, {.device = wanted.device, .multi_token_prediction = reference.has_predictions()}, among);
