@@ -27,7 +27,10 @@ LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_lay
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads", "decoder_attention_heads")
 KEY_HEADS = ("num_key_value_heads", "num_kv_heads", "num_global_key_value_heads")
 HIDDEN = ("hidden_size", "d_model", "n_embd")
-ACTIVATIONS = ("silu", "gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "relu2")
+WORDS = (  # that stand for each other
+    ("silu", "gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "relu2"), ("greedy", "group_limited_greedy", "noaux_tc"),
+    ("softmax", "sigmoid"), ("rope", "nope", "absolute", "relative_key"), ("per_layer", "per_head"), ("auto", "heads"),
+    ("layer_norm", "rms_norm"))
 STEADY = {"time_step_min": 1e-9}  # Transformers raises time steps of prompts to it, and not those of later tokens
 # What cogen reads otherwise than Transformers, and why.
 OTHERWISE = {
@@ -184,7 +187,7 @@ def variants(family, settings):
 def changes_of(entries):
     """(label, changes) of each, and of some of them together."""
     yield from whole_blocks(entries)
-    alone = [*one_layer(entries), *heads(entries), *rotations(entries), *single(entries)]
+    alone = [*one_layer(entries), *heads(entries), *rotations(entries), *windows(entries), *single(entries)]
     yield from alone
     random = Random(json.dumps(entries, sort_keys=True, default=str))
     for index in range(MIXED):
@@ -278,15 +281,32 @@ ROTATIONS = {
 
 
 def rotations(entries):
-    """Other types of rotation, of plain ones and of others."""
-    rope = entries.get("rope_parameters")
-    if not isinstance(rope, dict) or "rope_theta" not in rope:
+    """Other types of rotation, of plain ones and of others; where types of layers have their own, of each."""
+    whole = entries.get("rope_parameters")
+    if not isinstance(whole, dict):
         return
-    kept = {key: rope[key] for key in ("rope_theta", "partial_rotary_factor") if key in rope}
-    for kind, parameters in {"default": {}, **ROTATIONS}.items():
-        yield f"rope-{kind}", {"rope_parameters": {**kept, "rope_type": kind, **parameters}}
-    for share in (0.25, 0.5, 0.3):
-        yield f"rope-partial-{share}", {"rope_parameters.partial_rotary_factor": share}
+    for path, rope in ("rope_parameters", whole), *((f"rope_parameters.{key}", value) for key, value in whole.items()):
+        if not isinstance(rope, dict) or "rope_theta" not in rope:
+            continue
+        label = path.replace("rope_parameters", "rope", 1)
+        kept = {key: rope[key] for key in ("rope_theta", "partial_rotary_factor") if key in rope}
+        for kind, parameters in {"default": {}, **ROTATIONS}.items():
+            yield f"{label}-{kind}", {path: {**kept, "rope_type": kind, **parameters}}
+        for share in (0.25, 0.5, 0.3):
+            yield f"{label}-partial-{share}", {f"{path}.partial_rotary_factor": share}
+
+
+def windows(entries):
+    """In layers that have none, by each of the keys that say so."""
+    layers = next((entries[key] for key in LAYERS if isinstance(entries.get(key), int)), 0)
+    used = {key: True for key in ("use_sliding_window",) if key in entries}
+    if "sliding_window" in entries and layers > 1:
+        types = [("sliding_attention", "full_attention")[index % 2] for index in range(layers)]
+        yield "windows", {**used, "sliding_window": 7}
+        yield "windows-types", {**used, "sliding_window": 7, "layer_types": types}
+        yield "windows-types-unused", {"sliding_window": 7, "layer_types": types}
+        for key in ("max_window_layers", "sliding_window_pattern"):
+            yield f"windows-{key}", {**used, "sliding_window": 7, "layer_types": None, key: 1}
 
 
 def single(entries, above=""):
@@ -306,13 +326,14 @@ def others(key, value):
         return [not value]
     if isinstance(value, int):
         if value > MOST and key != "vocab_size":
-            return []
+            return [7, 48, 100, 512]
         least = 2 if key.endswith("lora_rank") else 1  # a norm of one number is its sign
         return sorted(other for other in {1, 2, 3, 5, value - 1, value + 1, 2 * value + 1} - {value} if other >= least)
     if isinstance(value, float):
         return [value * 1.7, 1.0] if math.isfinite(value) and value not in (0.0, 1.0) else [0.7, 1.3]
-    if isinstance(value, str) and value in ACTIVATIONS:
-        return [other for other in ACTIVATIONS if other != value]
+    if isinstance(value, str):
+        known = next((words for words in WORDS if value in words), ())
+        return [other for other in known if other != value]
     if isinstance(value, list):
         return list_others(value)
     return [7, True] if value is None else []
