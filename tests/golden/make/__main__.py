@@ -95,6 +95,7 @@ def main():
     command = commands.add_parser("sizes")
     command.add_argument("--kind", action="append", help="only variants whose name has this in it")
     command.add_argument("--processes", type=int, default=1)
+    command.add_argument("--block", type=int, default=32, help="the whole blocks of NAME--blocks")
     command.add_argument("names", nargs="*", metavar="NAME")
     commands.add_parser("guided")
     commands.add_parser("default").add_argument("model", type=pathlib.Path)
@@ -110,7 +111,8 @@ def main():
         config_variants.make(arguments.into, HERE.parent.parent / "lib/models/families.def")
     elif arguments.command == "sizes":
         into = arguments.into if arguments.into != HERE else HERE.parent.parent / "build" / "variant-goldens"
-        sizes.make(FAMILIES, arguments.names or [*FAMILIES, *embedder.MODELS], into, arguments.kind, arguments.processes)
+        sizes.make(FAMILIES, arguments.names or [*FAMILIES, *embedder.MODELS], into, arguments.kind, arguments.processes,
+                   arguments.block)
     elif arguments.command == "guided":
         guided.make(FAMILIES, arguments.into, DECODING / "guided.json")
     elif arguments.command == "tiny":

@@ -20,6 +20,7 @@ from reference import EXPERT_MARGIN, answers, exactly, greedy, logits_of
 from safetensors.torch import save_file
 
 NOISE = 2e-5  # between float32 and float64, a tenth of golden_check's tolerance
+BLOCK = 32  # numbers of a row that most quantized types of GGUF store together
 SEEDS = 8
 MIXED = 30  # of each golden
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "decoder_layers",
@@ -47,8 +48,10 @@ SAME = UNREAD + ["architectures", "id2label", "label2id", "vision_config", "audi
                  "init_std", "layerdrop", "is_decoder", "initializer_cutoff_factor", "use_mambapy", "scale_embedding_"]
 
 
-def make(families, names, into, kinds, processes):
+def make(families, names, into, kinds, processes, block):
     """Writes NAME--KEY-VALUE folders, and prints what Transformers refuses."""
+    global BLOCK, NOISE
+    BLOCK, NOISE = block, NOISE * block / BLOCK
     FAMILIES.update(families)
     with multiprocessing.get_context("fork").Pool(processes) as pool:
         for lines in pool.imap_unordered(make_each, [(name, into, kinds) for name in names]):
@@ -249,7 +252,6 @@ def heads(entries):
         yield "one_head-hidden-6", {**{key: 1 for key in (*queries, *keys)}, hidden[0]: 6}
 
 
-BLOCK = 32  # numbers of a row that most quantized types of GGUF store together
 IN_BLOCKS = re.compile("(intermediate|ffn|mlp|d_ff|inner|lora_rank|latent|laurel|head_?dim|headdim|d_head|d_kv|dt_rank|"
                        "time_step_rank|per_layer_input|word_embed|mamba_d_ssm)")
 
