@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
+#include <string_view>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -23,17 +24,27 @@ int open_for_reading(const std::filesystem::path& path) {
   return descriptor;
 }
 
+constexpr std::string_view pointer_of_lfs = "version https://git-lfs.github.com/spec/";
+constexpr std::uint64_t longest_pointer = 1024;
+
+void refuse_pointer(const input_file& file) {
+  if (file.size() < pointer_of_lfs.size() || file.size() > longest_pointer) return;
+  std::string begin(pointer_of_lfs.size(), '\0');
+  file.read(0, std::as_writable_bytes(std::span(begin)));
+  if (begin == pointer_of_lfs) refuse(file.name(), "is a pointer of Git LFS; `git lfs pull` fetches what it points to");
+}
+
 }  // namespace
 
-input_file::input_file(const std::filesystem::path& path)
-    : path_(path), name_(path.string()), descriptor_(open_for_reading(path)) {
+input_file::input_file(const std::filesystem::path& path, int descriptor)
+    : path_(path), name_(path.string()), descriptor_(descriptor) {}
+
+input_file::input_file(const std::filesystem::path& path) : input_file(path, open_for_reading(path)) {
   struct stat status {};
   const bool known = ::fstat(descriptor_, &status) == 0;
-  if (!known || !S_ISREG(status.st_mode)) {
-    ::close(descriptor_);
-    refuse(name_, "is not a regular file");
-  }
+  if (!known || !S_ISREG(status.st_mode)) refuse(name_, "is not a regular file");
   size_ = static_cast<std::uint64_t>(status.st_size);
+  refuse_pointer(*this);
 }
 
 input_file::input_file(input_file&& other) noexcept

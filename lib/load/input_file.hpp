@@ -11,7 +11,7 @@ namespace cogen::load {
 /// A regular file open for reading at any offset. Const members may be called from any thread at once.
 class input_file {
  public:
-  /// Throws load_error where the file is missing, unreadable or no regular file.
+  /// Throws load_error where the file is missing, unreadable, no regular file, or a pointer of Git LFS.
   explicit input_file(const std::filesystem::path& path);
   input_file(input_file&& other) noexcept;
   input_file& operator=(input_file&&) = delete;
@@ -27,6 +27,8 @@ class input_file {
   void read(std::uint64_t offset, std::span<std::byte> out) const;
 
  private:
+  input_file(const std::filesystem::path& path, int descriptor);  // owns it
+
   std::filesystem::path path_;
   std::string name_;
   int descriptor_;

@@ -296,6 +296,15 @@ BOOST_AUTO_TEST_CASE(a_family_is_known_where_its_configuration_is_not) {
   BOOST_TEST(says(refusal([&] { files.config(); }), "vocab_size is missing"));
 }
 
+BOOST_AUTO_TEST_CASE(pointers_of_git_lfs_are_named_as_such) {
+  const std::string pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:12ab\nsize 5\n";
+  const temporary_folder folder;
+  BOOST_TEST(says(checkpoint_refusal(folder.write("a.gguf", pointer)), "a.gguf: is a pointer of Git LFS"));
+  write_hugging_face_model(folder);
+  folder.write("model.safetensors", pointer);
+  BOOST_TEST(says(checkpoint_refusal(folder.path()), "model.safetensors: is a pointer of Git LFS; `git lfs pull`"));
+}
+
 BOOST_AUTO_TEST_CASE(links_to_nothing_are_files_that_cannot_be_read) {
   const temporary_folder folder;
   write_hugging_face_model(folder);
