@@ -67,12 +67,12 @@ class walk {
     while (at_ <= text_.size()) {
       auto found = search(at_);
       if (!found) return std::nullopt;
-      if (!found->empty()) {
+      if (!found->empty() || found->end != last_end_) {
         at_ = found->end;
+        last_end_ = found->end;
         return found;
       }
-      if (found->begin >= text_.size()) return std::nullopt;
-      at_ = found->begin + first_character(text_.substr(found->begin)).length;
+      at_ += at_ < text_.size() ? first_character(text_.substr(at_)).length : 1;
     }
     return std::nullopt;
   }
@@ -116,6 +116,7 @@ class walk {
   owned<pcre2_match_context> context_;
   std::uint32_t options_ = PCRE2_NO_UTF_CHECK;
   std::size_t at_ = 0;
+  std::optional<std::size_t> last_end_;  // of the match before
   std::uint64_t steps_left_;
 };
 

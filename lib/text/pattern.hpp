@@ -18,7 +18,8 @@ class pattern {
   /// Throws std::invalid_argument with the pattern and the place where it is malformed.
   explicit pattern(std::string_view source);
 
-  /// The matches in order; they do not overlap, and none is empty. The text must be valid UTF-8.
+  /// The matches in order; they do not overlap, and an empty one is not where the one before it ends. The text must be
+  /// valid UTF-8; an empty one has none.
   /// Throws std::runtime_error where matching costs more than a generous number of steps, memory or depth.
   std::vector<range> matches(std::string_view text) const;
 

@@ -81,10 +81,7 @@ std::vector<range> merged_with_next(const std::vector<part>& parts) {
   return pieces;
 }
 
-}  // namespace
-
-std::vector<range> split_at(const std::vector<range>& matches, std::size_t size, split_behavior behavior, bool invert) {
-  auto parts = parts_of(matches, size, invert);
+std::vector<range> pieces_of(const std::vector<part>& parts, split_behavior behavior) {
   switch (behavior) {
     case split_behavior::removed:
       return without_matches(parts);
@@ -98,6 +95,14 @@ std::vector<range> split_at(const std::vector<range>& matches, std::size_t size,
       break;
   }
   return all(parts);
+}
+
+}  // namespace
+
+std::vector<range> split_at(const std::vector<range>& matches, std::size_t size, split_behavior behavior, bool invert) {
+  auto pieces = pieces_of(parts_of(matches, size, invert), behavior);
+  std::erase_if(pieces, [](const range& piece) { return piece.empty(); });
+  return pieces;
 }
 
 }  // namespace cogen::text

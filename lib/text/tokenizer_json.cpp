@@ -1,6 +1,7 @@
 // Reads the tokenizer.json and tokenizer_config.json of Hugging Face.
 #include "json/field.hpp"
 #include "json/parse.hpp"
+#include "text/spec_check.hpp"
 #include "text/tokenizer_model_json.hpp"
 #include "text/tokenizer_spec.hpp"
 #include "text/tokenizer_steps_json.hpp"
@@ -8,12 +9,16 @@
 #include <boost/json/monotonic_resource.hpp>
 #include <boost/json/serialize.hpp>
 
+#include <charconv>
+#include <map>
+#include <system_error>
+
 namespace cogen::text {
 namespace {
 
-added_token added_token_of(const json::field& field) {
+added_token added_token_of(const json::field& field, token id) {
   added_token added;
-  added.id = token_id(field.at("id"));
+  added.id = id;
   added.content = field.at("content").string();
   added.special = field.flag("special", false);
   added.lstrip = field.flag("lstrip", false);
@@ -28,7 +33,10 @@ decoding_steps tokens_with_spaces() { return {{word_piece_decoding{.prefix = "",
 void read_tokenizer(const json::field& root, tokenizer_spec& spec) {
   auto model = root.at("model");
   if (auto added = root.find("added_tokens")) {
-    for (std::size_t i = 0; i < added->array().size(); ++i) spec.added.push_back(added_token_of(added->element(i)));
+    for (std::size_t i = 0; i < added->array().size(); ++i) {
+      const auto each = added->element(i);
+      spec.added.push_back(added_token_of(each, token_id(each.at("id"))));
+    }
   }
   read_model(model, spec);
   if (auto section = root.find("normalizer")) spec.normalizer = normalizer_steps(*section);
@@ -42,6 +50,39 @@ void read_tokenizer(const json::field& root, tokenizer_spec& spec) {
     spec.prefix = around.prefix;
     spec.suffix = around.suffix;
     spec.between_pair = around.between_pair;
+  }
+}
+
+/// By their ids.
+std::map<std::int64_t, json::field> listed_tokens(const json::field& decoder) {
+  std::map<std::int64_t, json::field> listed;
+  for (const auto& member : decoder.object()) {
+    const auto key = member.key();
+    std::int64_t id = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+    if (error != std::errc() || end != key.data() + key.size()) decoder.refuse("its keys are token ids");
+    listed.emplace(id, *decoder.member(key));
+  }
+  return listed;
+}
+
+/// The configuration's added tokens, whose properties stand above those of tokenizer.json. As in Transformers a new one
+/// gets the next id, whatever it is listed under.
+void add_tokens(const json::field& config, tokenizer_spec& spec) {
+  const auto decoder = config.find("added_tokens_decoder");
+  if (!decoder) return;
+  std::map<std::string, std::size_t> known;
+  for (std::size_t i = 0; i < spec.added.size(); ++i) known.emplace(spec.added[i].content, i);
+  for (const auto& [listed_id, field] : listed_tokens(*decoder)) {
+    const auto content = field.at("content").string();
+    if (const auto found = known.find(content); found != known.end()) {
+      auto& added = spec.added[found->second];
+      added = added_token_of(field, added.id);
+    } else {
+      const auto next = static_cast<token>(id_count(spec));
+      spec.added.push_back(added_token_of(field, find_token(spec, content).value_or(next)));
+      known.emplace(content, spec.added.size() - 1);
+    }
   }
 }
 
@@ -62,6 +103,7 @@ std::string chat_template_of(const json::field& field) {
 }
 
 void read_config(const json::field& config, tokenizer_spec& spec) {
+  add_tokens(config, spec);
   spec.bos = token_named(config, "bos_token", spec);
   if (auto eos = token_named(config, "eos_token", spec)) spec.eos.push_back(*eos);
   if (auto found = config.find("chat_template")) spec.chat_template = chat_template_of(*found);

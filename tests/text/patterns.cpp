@@ -1,4 +1,5 @@
 #include "text/pattern.hpp"
+#include "text/replacing.hpp"
 #include "text/splitting.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -43,10 +44,46 @@ BOOST_AUTO_TEST_CASE(code_points_may_be_written_as_in_ruby) {
   BOOST_TEST(found("\\h+", "12fgh") == strings{"12f"});
 }
 
-BOOST_AUTO_TEST_CASE(empty_matches_are_passed_over) {
-  BOOST_TEST(found("x*", "axxbé") == strings{"xx"});
-  BOOST_TEST(found("", "aé").empty());
-  BOOST_TEST(found("a", "").empty());
+BOOST_AUTO_TEST_CASE(an_empty_match_is_not_at_the_end_of_another) {
+  BOOST_TEST(found("x*", "axxbé") == (strings{"", "xx", "", ""}));
+  BOOST_TEST(found("", "aé") == (strings{"", "", ""}));
+  BOOST_TEST(found("$", "é\nb") == (strings{"", ""}));
+  BOOST_TEST(found("a*", "").empty());
+}
+
+// As `tokenizers` 0.23 does, in all behaviors.
+BOOST_AUTO_TEST_CASE(empty_matches_split) {
+  using enum split_behavior;
+  for (const auto behavior : {isolated, removed, merged_with_previous, merged_with_next, contiguous}) {
+    for (const bool invert : {false, true}) {
+      const auto split = [&](std::string_view source, std::string_view text) {
+        return pieces(source, text, behavior, invert);
+      };
+      const bool keeps_none = behavior == removed && invert;
+      const auto expected = [&](const strings& parts) { return keeps_none ? strings() : parts; };
+      BOOST_TEST(split("(?=(\\d{3})+(?!\\d))", "a1234567 89") == expected({"a1", "234", "567 89"}));
+      BOOST_TEST(split("(?<=[a-z])(?=[A-Z])", "aBcDé") == expected({"a", "Bc", "Dé"}));
+      BOOST_TEST(split("\\b", "a b") == expected({"a", " ", "b"}));
+      BOOST_TEST(split("^|$", "a\nb") == expected({"a", "\n", "b"}));
+    }
+  }
+  BOOST_TEST(pieces("x*", "axxbé", isolated) == (strings{"a", "xx", "b", "é"}));
+  BOOST_TEST(pieces("x*", "axxbé", removed) == (strings{"a", "b", "é"}));
+  BOOST_TEST(pieces("x*", "axxbé", removed, true) == strings{"xx"});
+  BOOST_TEST(pieces("x*", "axxbé", merged_with_previous) == (strings{"axx", "b", "é"}));
+  BOOST_TEST(pieces("x*", "axxbé", merged_with_previous, true) == (strings{"a", "xxb", "é"}));
+  BOOST_TEST(pieces("x*", "axxbé", merged_with_next) == (strings{"a", "xxb", "é"}));
+}
+
+BOOST_AUTO_TEST_CASE(empty_matches_are_replaced) {
+  const auto replaced = [](const std::string& source, std::string_view text) {
+    return replacement({source, true, "_"})(text);
+  };
+  BOOST_TEST(replaced("^", "ab") == "_ab");
+  BOOST_TEST(replaced("$", "ab") == "ab_");
+  BOOST_TEST(replaced("\\b", "ab cd") == "_ab_ _cd_");
+  BOOST_TEST(replaced("x*", "axb") == "_a_b_");
+  BOOST_TEST(replaced("(?=[A-Z])", "aBcD") == "a_Bc_D");
 }
 
 BOOST_AUTO_TEST_CASE(what_has_no_equivalent_is_refused) {

@@ -92,6 +92,18 @@ BOOST_AUTO_TEST_CASE(added_tokens_of_the_file_keep_out_of_the_merges) {
   BOOST_TEST(tokens.encode("c", {.add_special = false, .parse_special = true}) == ids{3});
 }
 
+BOOST_AUTO_TEST_CASE(added_tokens_of_the_configuration_stand_above_those_of_the_file) {
+  const auto tokens = tokenizer::from_tokenizer_json(
+      file_with(R"(, "added_tokens": [{"id": 3, "content": "<s>", "special": true}])"),
+      R"({"added_tokens_decoder": {"9": {"content": "<new>"}, "3": {"content": "<s>", "rstrip": true, "special": true},
+          "1": {"content": "b", "special": true}}})");
+  const encode_options parsing{.parse_special = true};
+  BOOST_TEST(tokens.encode("<s>  a<new>ab", parsing) == (ids{3, 0, 4, 0, 1}));
+  BOOST_TEST((tokens.is_special(1) && tokens.is_special(3) && !tokens.is_special(4)));
+  BOOST_TEST(mentions(refusal_of(file_with(""), R"({"added_tokens_decoder": {"x": {"content": "y"}}})"),
+                      "added_tokens_decoder"));
+}
+
 BOOST_AUTO_TEST_CASE(mistakes_are_named) {
   BOOST_TEST(mentions(refusal_of("{"), "tokenizer.json: is not valid JSON at byte 1"));
   BOOST_TEST(mentions(refusal_of("[]"), "must be an object"));
