@@ -1,5 +1,7 @@
 #include "async/pending_operations.hpp"
 
+#include "async/process_executor.hpp"
+
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/query.hpp>
 
@@ -153,6 +155,10 @@ class registry_service final : public net::execution_context::service {
 
 std::shared_ptr<pending_operations> pending_operations_of(const net::any_io_executor& executor) {
   return net::use_service<registry_service>(net::query(executor, net::execution::context)).registry();
+}
+
+net::any_io_executor pending_operation::live(net::any_io_executor executor) {
+  return in_this_process(std::move(executor));
 }
 
 pending_operation::pending_operation(const net::any_io_executor& executor)

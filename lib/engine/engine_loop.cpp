@@ -1,10 +1,9 @@
 #include "engine/engine_loop.hpp"
 
+#include "async/process_executor.hpp"
 #include "engine/stored_prefixes.hpp"
 #include "runner/diagnostics_of.hpp"
 
-#include <boost/asio/system_executor.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,12 +18,6 @@ constexpr std::chrono::hours longest_sleep(1);
 
 /// For which memory is kept that nothing needs: as long as a person may take to answer.
 constexpr std::chrono::seconds trim_delay(10);
-
-/// Threads of the parent's contexts, such as the system's, do not exist in a child.
-net::any_io_executor executor_of_child() {
-  static auto& pool = *new net::thread_pool(1);
-  return pool.get_executor();
-}
 
 diagnostics failed_step(const std::exception_ptr& why) noexcept try {
   return {error::device_failed, fmt::format("a step failed: {}", sentence_of(why))};
@@ -77,10 +70,7 @@ diagnostics engine_loop::error() const noexcept {
   return error_;
 }
 
-net::any_io_executor engine_loop::default_executor() const {
-  if (is_forked()) return executor_of_child();
-  return error() ? net::any_io_executor(net::system_executor()) : executor();
-}
+net::any_io_executor engine_loop::default_executor() const { return error() ? async::process_executor() : executor(); }
 
 engine_stats engine_loop::stats() const {
   const auto accepted = admission_.now();
@@ -117,7 +107,7 @@ void engine_loop::offload(std::function<void()> job) {
   if (options_.external_stepping)
     job();
   else
-    net::post(net::system_executor(), std::move(job));
+    net::post(async::process_executor(), std::move(job));
 }
 
 void engine_loop::join(scheduler::sequence_id id, std::shared_ptr<request_state> member) {

@@ -2,6 +2,9 @@
 #include "toy_runner.hpp"
 
 #include <boost/asio/bind_executor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/system_executor.hpp>
+#include <boost/asio/use_future.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <atomic>
@@ -97,6 +100,11 @@ int check_in_child(std::optional<toy_engine>& toy, std::optional<handles>& old) 
   auto made_here = std::make_unique<toy_engine>(toy_setup{}, engine_options{});
   auto works = made_here->running.generate({.prompt = token_ids{1, 2}, .max_tokens = 3});
   if (code_of([&](auto done) { works.async_complete(std::move(done)); })) return 13;
+  auto future = running.generate({.prompt = token_ids{3}});
+  if (!throws_stopped([&] { future.async_complete(net::use_future).get(); })) return 14;
+  auto again = made_here->running.generate({.prompt = token_ids{1, 2}, .max_tokens = 3});
+  if (again.async_complete(net::use_future).get().tokens.size() != 3) return 15;
+  if (!code_of([&](auto done) { made_here->running.async_compile(json_object(), std::move(done)); })) return 16;
   made_here.reset();
   old.reset();
   toy.reset();
@@ -121,6 +129,7 @@ class busy_reader {
 };
 
 BOOST_AUTO_TEST_CASE(operations_in_a_child_end_with_an_error_and_destructors_return) {
+  net::post(net::system_executor(), net::use_future([] {})).get();  // its threads will be missing in the child
   for (int i = 0; i < 8; ++i) {
     std::optional<toy_engine> toy(std::in_place, toy_setup{}, engine_options{});
     std::optional<handles> old(toy->running);

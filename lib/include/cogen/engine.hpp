@@ -60,8 +60,8 @@ void run_worker(const std::shared_ptr<const model>& model, const engine_options&
 /// do.
 ///
 /// In a child process after fork(), the parent's engines cannot be used: operations fail with error::engine_stopped,
-/// poll_one() throws generation_error, and handlers without an executor of their own run on a thread of the child. The
-/// child's destructors free nothing of the engine. A child may make engines of its own.
+/// poll_one() throws generation_error, and handlers without an executor of their own, or with the system's, run on a
+/// thread of the child. The child's destructors free nothing of the engine. A child may make engines of its own.
 ///
 /// Asio's `as_default_on_t<token_stream>` is a stream with another default token, made from the one here.
 class engine {

@@ -63,8 +63,10 @@ class pending_operation : public std::enable_shared_from_this<pending_operation>
 
  protected:
   explicit pending_operation(const net::any_io_executor& executor);  ///< belongs to the executor's context
-  void add_to_registry();                                            ///< its context then drops it when it ends
-  bool is_of_context(const net::any_io_executor& executor) const;    ///< whether it belongs to the executor's context
+  /// The executor; in the child of a fork(), another one in place of the system's, which use_future has.
+  static net::any_io_executor live(net::any_io_executor executor);
+  void add_to_registry();                                          ///< its context then drops it when it ends
+  bool is_of_context(const net::any_io_executor& executor) const;  ///< whether it belongs to the executor's context
 
   std::shared_ptr<result_owner> owner_;  ///< while it waits; null: the result is set when it is completed
   bool completed_ = false;
@@ -94,7 +96,7 @@ class operation final : public pending_operation {
                                          std::shared_ptr<result_owner> owner = nullptr,
                                          std::shared_ptr<operation> spent = nullptr) {
     auto slot = net::get_associated_cancellation_slot(handler);
-    const net::any_io_executor executor = net::get_associated_executor(handler, fallback);
+    const auto executor = live(net::get_associated_executor(handler, fallback));
     const bool again = spent && is_alone(spent) && spent->can_wait_on(executor);
     auto made = again ? std::move(spent) : std::make_shared<operation>(executor);
     if (!again) made->add_to_registry();
