@@ -42,12 +42,15 @@ void strategy_run::start(const async::engine_executor& executor, strategy_input 
                 completion_handler(shared_from_this()));
 }
 
+/// Before it begins there is nothing to cancel, and Asio calls that an error of the executor.
 void strategy_run::leave() {
-  if (++left_ == streams_.size()) cancel_.emit(net::cancellation_type::terminal);
+  if (++left_ == streams_.size() && has_begun_) cancel_.emit(net::cancellation_type::terminal);
 }
 
 net::awaitable<void> strategy_run::run(std::shared_ptr<strategy_run> self, strategy_input input,
                                        std::vector<strategy_output> outputs) {
+  self->has_begun_ = true;
+  if (self->left_ == self->streams_.size()) co_return;
   diagnostics why;
   try {
     check_reports(input.request);

@@ -34,6 +34,7 @@ class strategy_run : public std::enable_shared_from_this<strategy_run> {
   const strategy how_;
   std::vector<std::weak_ptr<output_face>> streams_;
   std::size_t left_ = 0;
+  bool has_begun_ = false;
   bool started_ = false;
   net::cancellation_signal cancel_;
 };

@@ -5,6 +5,7 @@
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/test/unit_test.hpp>
 
@@ -27,15 +28,15 @@ struct fixture {
   using body = std::function<net::awaitable<void>(strategy_input, std::span<strategy_output>)>;
 
   token_stream generate(body run, int max_buffered_tokens = 16) {
-    auto streams = toy.running.generate(
-        {.prompt = prompt, .max_tokens = 9, .max_buffered_tokens = max_buffered_tokens}, strategy{.run = std::move(run)});
+    auto streams = toy.running.generate({.prompt = prompt, .max_tokens = 9, .max_buffered_tokens = max_buffered_tokens},
+                                        strategy{.run = std::move(run)});
     return std::move(streams.at(0));
   }
 
   std::vector<token> read(token_stream& stream) {
     std::vector<token> received;
-    stream.async_complete(net::bind_executor(
-        context, [&](error_code, const completion& whole) { received = ids_of(whole.tokens); }));
+    stream.async_complete(
+        net::bind_executor(context, [&](error_code, const completion& whole) { received = ids_of(whole.tokens); }));
     toy.settle(context);
     return received;
   }
@@ -72,6 +73,23 @@ BOOST_AUTO_TEST_CASE(one_that_never_waits_ends_without_an_error) {
   BOOST_TEST(read(failing).empty());
   BOOST_TEST(failing.error().message() == "no idea");
   BOOST_TEST(logged.empty());
+}
+
+BOOST_AUTO_TEST_CASE(one_whose_reader_goes_before_it_begins_does_not_begin) {
+  bool begun = false;
+  std::optional<token_stream> stream;
+  net::post(toy.running.get_executor(), [&] {
+    stream = generate([&](strategy_input, std::span<strategy_output>) -> net::awaitable<void> {
+      begun = true;
+      co_return;
+    });
+  });
+  toy.running.poll_one();
+  stream.reset();
+  toy.settle(context);
+  BOOST_TEST(!begun);
+  BOOST_TEST(logged.empty());
+  BOOST_TEST(toy.running.stats().sequences == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_second_wait_for_the_reader_is_refused_and_the_first_goes_on) {
