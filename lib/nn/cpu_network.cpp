@@ -7,6 +7,7 @@
 #include "nn/blocks.hpp"
 #include "nn/encoder_memory.hpp"
 #include "nn/host_tensor.hpp"
+#include "nn/kept_sinks.hpp"
 #include "nn/packed_texts.hpp"
 #include "nn/part_reader.hpp"
 #include "nn/pooler.hpp"
@@ -72,11 +73,17 @@ class cpu_network final : public network {
         mtp_(spec.mtp ? std::optional(read_mtp(spec, read)) : std::nullopt),
         specs_(cached_layers_of(spec)),
         has_position_table_(spec.embedding.positions.has_value()),
+        keeps_sinks_(keeps_sinks(spec)),
         generates_(!models::is_encoder_only(spec)),
         text_memory_(text_memory_of(spec)),
         pooler_(spec.pooling ? std::optional<pooler>(std::in_place, spec, hidden_, weights.number_reader())
                              : std::nullopt),
         weight_type_(ranks_ ? weights.tensors().most_stored_type() : weights.most_common_type()) {}
+
+  cache::cache make_cache(const cache::options& options, const cache::layer_factory& own) const override {
+    if (options.sinks && !keeps_sinks_) refuse_sinks();
+    return network::make_cache(options, own);
+  }
 
   void forward(const batch& batch, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const override {
     scratch.space.reset();
@@ -234,6 +241,7 @@ class cpu_network final : public network {
   std::optional<cpu_mtp> mtp_;
   std::vector<cache::kv_cache_spec> specs_;
   bool has_position_table_;
+  bool keeps_sinks_;
   bool generates_;
   std::optional<cache::kv_cache_spec> text_memory_;
   std::optional<pooler> pooler_;

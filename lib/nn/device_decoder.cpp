@@ -3,6 +3,7 @@
 #include "models/tensor_shards.hpp"
 #include "nn/blocks.hpp"
 #include "nn/device_pass.hpp"
+#include "nn/kept_sinks.hpp"
 #include "nn/part_reader.hpp"
 #include "nn/pooler.hpp"
 #include "nn/scratch_widths.hpp"
@@ -60,6 +61,7 @@ class device_decoder final : public device_network {
         hidden_(config.hidden),
         specs_(cached_layers_of(spec)),
         generates_(!models::is_encoder_only(spec)),
+        keeps_sinks_(keeps_sinks(spec)),
         encoder_(spec.encoder ? std::optional(read_encoder(*spec.encoder, read)) : std::nullopt),
         embedding_(read.read(spec.embedding)),
         layer_inputs_(read.read(spec.layer_inputs)),
@@ -80,6 +82,7 @@ class device_decoder final : public device_network {
   device::collectives* ranks() const noexcept override { return ranks_.get(); }
 
   device_scratch make_scratch(std::int64_t tokens, bool sinks) const override {
+    if (sinks && !keeps_sinks_) refuse_sinks();
     const auto rows_of = [&](std::int64_t width, at::ScalarType type) {
       return at::empty({tokens, width}, at::TensorOptions(device()).dtype(type));
     };
@@ -174,6 +177,7 @@ class device_decoder final : public device_network {
   std::int64_t hidden_;
   std::vector<cache::kv_cache_spec> specs_;
   bool generates_;
+  bool keeps_sinks_;
   std::optional<device_encoder> encoder_;
   device::embedding embedding_;
   std::optional<device::layer_inputs> layer_inputs_;

@@ -284,6 +284,20 @@ BOOST_AUTO_TEST_CASE(options_beyond_their_limits_are_refused_with_name_value_and
           [](auto& options) { options.limits.max_sequence_length = 257; });
 }
 
+BOOST_AUTO_TEST_CASE(keys_that_are_normed_after_they_are_rotated_keep_no_sinks) {
+  auto options = tiny_engine();
+  options.kv.sinks = {.sinks = 4, .window = 12};
+  const auto is_named = [](const auto& error) {
+    BOOST_TEST(error.what() ==
+               "kv.sinks is set; this model norms keys after they are rotated, and such keys keep none");
+    return true;
+  };
+  for (const auto& device : devices)
+    BOOST_CHECK_EXCEPTION(engine(golden_model("hunyuan_alpha", device), options), std::invalid_argument, is_named);
+  const cache::options kept{.slots = 1, .sinks = options.kv.sinks};
+  BOOST_CHECK_EXCEPTION(golden_model("hunyuan_alpha")->make_cache(kept), std::invalid_argument, is_named);
+}
+
 BOOST_AUTO_TEST_CASE(states_stay_on_their_device) {
   auto options = tiny_engine();
   options.kv.offload = std::make_shared<cache::worker_transfer>();
