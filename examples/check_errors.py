@@ -28,6 +28,7 @@ for name, path in programs.items():
         assert fails(path).startswith("usage: " + name), name
 assert "template" in fails(programs["hello"], model)
 assert "--requests" in fails(programs["demo"], "--requests", "0")
+assert "positional" in fails(programs["demo"], "model.gguf")
 for port in ("x", "65536", "-1", ""):
     assert f"the port is {port};" in fails(programs["tcp_server"], model, port)
 with socket.create_server(("127.0.0.1", 0)) as taken:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """usage: check_tcp_server.py PROGRAM MODEL: asks the server example as clients do, some of which go away in the middle, and
 sends it signals while it answers."""
+import resource
 import socket
 import subprocess
 import sys
@@ -12,8 +13,17 @@ STORY = "Tell me a very long story."
 class Server:
     """The program, listening; killed at the end where it has not gone by itself."""
 
+    def __init__(self, descriptors=None):
+        self.limit = (lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors,) * 2)) if descriptors else None
+
     def __enter__(self):
-        self.process = subprocess.Popen([sys.argv[1], sys.argv[2], "0"], stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [sys.argv[1], sys.argv[2], "0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if self.limit else None,
+            text=True,
+            preexec_fn=self.limit,
+        )
         self.port = int(self.process.stdout.readline().rsplit(":", 1)[1])
         return self
 
@@ -115,3 +125,11 @@ with Server() as server:
     assert server.exit_code() == 0
     assert any(read_to_end(client) != story for client in stories[1:])
 print("a second signal stopped it at once")
+
+with Server(descriptors=24) as server:
+    crowd = [server.connect() for _ in range(40)]
+    assert server.process.stderr.readline() == "cannot accept a client: Too many open files\n"
+    for client in crowd:
+        client.close()
+    assert "Paris" in answer(server.ask(CAPITAL))
+print("a client was served after others had taken all descriptors")

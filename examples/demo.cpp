@@ -135,7 +135,7 @@ std::optional<settings> parse(int argc, char** argv) {
       "a file for a trace of all slots and steps, for chrome://tracing and ui.perfetto.dev");
   add("plain", po::bool_switch(&wanted.plain), "lines instead of panes, also in a terminal");
   po::variables_map given;
-  po::store(po::parse_command_line(argc, argv, options), given);
+  po::store(po::command_line_parser(argc, argv).options(options).positional({}).run(), given);
   po::notify(given);
   if (given.contains("help")) {
     std::ostringstream text;

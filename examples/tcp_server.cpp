@@ -14,10 +14,12 @@
 #include <boost/asio/read_until.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <fmt/core.h>
 
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -61,12 +63,22 @@ asio::awaitable<void> serve(cogen::engine& engine, tcp::socket client) {
 }
 //]
 
+/// Until the acceptor is closed. Without a free descriptor there may be one a moment later.
 asio::awaitable<void> accept(cogen::engine& engine, tcp::acceptor& acceptor) {
+  asio::steady_timer moment(acceptor.get_executor());
   for (;;) {
-    auto client = co_await acceptor.async_accept(asio::use_awaitable);
-    asio::co_spawn(acceptor.get_executor(), serve(engine, std::move(client)), [](std::exception_ptr) {
-      // The client is gone: there is nobody to tell.
-    });
+    boost::system::error_code code;
+    auto client = co_await acceptor.async_accept(asio::redirect_error(asio::use_awaitable, code));
+    if (!acceptor.is_open()) co_return;
+    if (!code) {
+      asio::co_spawn(acceptor.get_executor(), serve(engine, std::move(client)), [](std::exception_ptr) {
+        // The client is gone: there is nobody to tell.
+      });
+      continue;
+    }
+    fmt::print(stderr, "cannot accept a client: {}\n", code.message());
+    moment.expires_after(std::chrono::milliseconds(100));
+    co_await moment.async_wait(asio::use_awaitable);
   }
 }
 
@@ -104,9 +116,7 @@ int main(int argc, char** argv) try {
   std::fflush(stdout);
   bool drained = false;
   asio::co_spawn(context, drain_at_a_signal(engine, context, acceptor, drained), example::rethrow);
-  asio::co_spawn(context, accept(engine, acceptor), [](std::exception_ptr) {
-    // The acceptor was closed.
-  });
+  asio::co_spawn(context, accept(engine, acceptor), example::rethrow);
   context.run();
   if (!drained) return 0;
   context.restart();
