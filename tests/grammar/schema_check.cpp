@@ -1,4 +1,4 @@
-// schema_check FILE.jsonl: walks the instances of JSON schemas through their guides, token by token.
+// schema_check PATH...: walks the instances of JSON schemas through their guides, token by token.
 #include "grammar/compiler.hpp"
 #include "json/parse.hpp"
 #include "json_texts.hpp"
@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -21,11 +23,12 @@ namespace {
 namespace json = boost::json;
 using cogen::grammar::compiled_grammar;
 
-constexpr const char* usage = R"(usage: schema_check [--model MODEL] [--verbose] FILE.jsonl
+constexpr const char* usage = R"(usage: schema_check [--model MODEL] [--verbose] PATH...
 
-Each line of the file is {"schema": ..., "tests": [{"data": ..., "valid": true or false}, ...]}. Compiles each schema,
-and walks each instance through its guide, written without spaces and with those that JSON allows, token by token of the
-model's tokenizer. An instance counts as accepted if one of both texts is, and as rejected if one of both is. Ends with
+Each PATH is a .jsonl file whose lines are {"schema": ..., "tests": [{"data": ..., "valid": true or false}, ...]}, a
+.json file with one such object, as MaskBench has them, or a folder of such files. Compiles each schema, and walks each
+instance through its guide, written without spaces and with those that JSON allows, token by token of the model's
+tokenizer. An instance counts as accepted if one of both texts is, and as rejected if one of both is. Ends with
 
   compiled N refused R instances I wrongly_accepted A wrongly_rejected J mask_us_p50 P mask_us_p99 Q
 
@@ -37,7 +40,7 @@ and fails if an instance was accepted that is not valid.
 
 struct settings {
   std::string model = COGEN_DEPS "/model/SmolLM2-135M-Instruct.Q4_1.gguf";
-  std::string file = {};
+  std::vector<std::filesystem::path> paths = {};
   bool verbose = false;
 };
 
@@ -46,19 +49,18 @@ class check {
   check(const std::shared_ptr<const cogen::text::tokenizer>& tokens, bool verbose)
       : tokens_(*tokens), compiler_(tokens), allowed_((tokens->size() + 63) / 64), verbose_(verbose) {}
 
-  void run(const json::value& line, std::size_t number) {
-    number_ = number;
-    const auto& schema = line.at("schema");
+  /// `name` is what messages call it.
+  void run(const json::value& schema, const json::array& tests, const std::string& name) {
     std::shared_ptr<const compiled_grammar> grammar;
     try {
       grammar = compiler_.compile(cogen::json_schema(json::serialize(schema)));
     } catch (const std::invalid_argument& error) {
       ++refused_;
-      if (verbose_) std::cout << "line " << number_ << " refused: " << error.what() << '\n';
+      if (verbose_) std::cout << name << " refused: " << error.what() << '\n';
       return;
     }
     ++compiled_;
-    for (const auto& test : line.at("tests").as_array()) walk(*grammar, schema, test);
+    for (const auto& test : tests) walk(*grammar, test, name);
   }
 
   int report() {
@@ -71,19 +73,18 @@ class check {
   }
 
  private:
-  void walk(const compiled_grammar& grammar, const json::value& schema, const json::value& test) {
+  void walk(const compiled_grammar& grammar, const json::value& test, const std::string& name) {
     const bool valid = test.at("valid").as_bool();
     const auto compact = json_text(test.at("data"), false), spaced = json_text(test.at("data"), true);
     const bool accepts_compact = accepts(grammar, compact), accepts_spaced = accepts(grammar, spaced);
     ++instances_;
     if (!valid && (accepts_compact || accepts_spaced)) {
       ++wrongly_accepted_;
-      std::cout << "line " << number_ << ": " << json::serialize(schema) << " accepts " << compact << '\n';
+      std::cout << name << " accepts " << compact << '\n';
     }
     if (valid && !(accepts_compact && accepts_spaced)) {
       ++wrongly_rejected_;
-      if (verbose_)
-        std::cout << "line " << number_ << ": " << json::serialize(schema) << " rejects " << compact << '\n';
+      if (verbose_) std::cout << name << " rejects " << compact << '\n';
     }
   }
 
@@ -110,7 +111,6 @@ class check {
   std::vector<std::uint64_t> allowed_;
   std::vector<double> mask_us_;
   bool verbose_;
-  std::size_t number_ = 0;
   int compiled_ = 0, refused_ = 0, instances_ = 0, wrongly_accepted_ = 0, wrongly_rejected_ = 0;
 };
 
@@ -122,31 +122,50 @@ settings read_settings(int argc, char** argv) {
       all.verbose = true;
     } else if (argument == "--model" && i + 1 < argc) {
       all.model = argv[++i];
-    } else if (argument.starts_with('-') || !all.file.empty()) {
+    } else if (argument.starts_with('-')) {
       throw std::invalid_argument("the argument " + std::string(argument) + " is not understood; --help explains all");
     } else {
-      all.file = argument;
+      all.paths.emplace_back(argument);
     }
   }
-  if (all.file.empty()) throw std::invalid_argument("a FILE.jsonl is needed; --help explains all");
+  if (all.paths.empty()) throw std::invalid_argument("a PATH is needed; --help explains all");
   return all;
 }
 
+void run_text(check& checks, const std::string& text, const std::string& name) {
+  const auto parsed = cogen::json::parse(text, name);
+  const auto* members = parsed.if_object();
+  const auto* schema = members ? members->if_contains("schema") : nullptr;
+  const auto* tests = members ? members->if_contains("tests") : nullptr;
+  if (!schema || !tests || !tests->is_array())
+    throw std::runtime_error(name + " must be an object with schema and tests");
+  checks.run(*schema, tests->get_array(), name);
+}
+
+void run_file(check& checks, const std::filesystem::path& path) {
+  std::ifstream file(path);
+  if (!file) throw std::runtime_error(path.string() + " cannot be read");
+  if (path.extension() == ".json")
+    return run_text(checks, {std::istreambuf_iterator<char>(file), {}}, path.filename().string());
+  std::string line;
+  for (std::size_t number = 1; std::getline(file, line); ++number)
+    if (!line.empty()) run_text(checks, line, path.filename().string() + " line " + std::to_string(number));
+}
+
+std::vector<std::filesystem::path> files_of(const std::filesystem::path& path) {
+  if (!std::filesystem::is_directory(path)) return {path};
+  std::vector<std::filesystem::path> files;
+  for (const auto& each : std::filesystem::directory_iterator(path))
+    if (each.path().extension() == ".json" || each.path().extension() == ".jsonl") files.push_back(each.path());
+  std::ranges::sort(files);
+  return files;
+}
+
 int run(const settings& all) {
-  std::ifstream file(all.file);
-  if (!file) throw std::runtime_error(all.file + " cannot be read");
   const std::shared_ptr<const cogen::text::tokenizer> tokens = tokenizer_of_model(all.model);
   check checks(tokens, all.verbose);
-  std::string line;
-  for (std::size_t number = 1; std::getline(file, line); ++number) {
-    if (line.empty()) continue;
-    const auto name = all.file + " line " + std::to_string(number);
-    const auto parsed = cogen::json::parse(line, name);
-    const auto* members = parsed.if_object();
-    if (!members || !members->contains("schema") || !members->contains("tests"))
-      throw std::runtime_error(name + " must be an object with schema and tests");
-    checks.run(parsed, number);
-  }
+  for (const auto& path : all.paths)
+    for (const auto& file : files_of(path)) run_file(checks, file);
   return checks.report();
 }
 
