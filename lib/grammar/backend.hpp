@@ -2,9 +2,11 @@
 
 #include "cogen/text/tokenizer.hpp"
 #include "grammar/compiled_grammar.hpp"
+#include "grammar/distinct_rule.hpp"
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace cogen::grammar {
 
@@ -13,8 +15,9 @@ class backend {
  public:
   virtual ~backend() = default;
 
-  /// Of a grammar in EBNF whose first rule is `root`. Called from any thread. Throws grammar_error.
-  virtual std::shared_ptr<compiled_grammar> compile(const std::string& ebnf) = 0;
+  /// Of a grammar in EBNF whose first rule is `root`, and of what its brackets are captured for. Called from any
+  /// thread. Throws grammar_error.
+  virtual std::shared_ptr<compiled_grammar> compile(const std::string& ebnf, std::vector<distinct_rule> distinct) = 0;
 };
 
 /// XGrammar, or, in a build without it, what refuses every grammar.

@@ -102,7 +102,7 @@ class grammar_writer {
     const auto length = syntax_.id.length;
     rules_.add("call-id", length > 0 ? "[a-zA-Z0-9]{" + std::to_string(length) + "}" : "[a-zA-Z0-9]{1,9}");
     add_json_rules(rules_, R"([ ]?)");  // as chat templates write it; some models would go on with it for ever
-    return {rules_.text(), std::move(loosened_)};
+    return {rules_.text(), std::move(loosened_), rules_.distinct()};
   }
 
  private:
@@ -221,7 +221,7 @@ class grammar_writer {
 
   std::string json_rule(const described_function& function, boost::json::value schema, const std::string& path) {
     if (is_open(function)) note(function, loosen_all(schema), path);
-    auto added = add_json_schema(boost::json::serialize(schema), rules_, {}, function.mode);
+    auto added = add_json_schema(boost::json::serialize(schema), rules_, {}, function.mode, unnamed_properties::none);
     note(function, added.loosened, path);
     return added.name;
   }

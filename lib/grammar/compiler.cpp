@@ -101,7 +101,7 @@ std::shared_ptr<const compiled_grammar> compiler::compile_new(const writer& writ
   const auto start = thread_time();
   auto rules = write();
   check_ebnf(rules.ebnf, {.states = limits.states, .patterns = patterns});
-  auto grammar = backend.compile(rules.ebnf);
+  auto grammar = backend.compile(rules.ebnf, std::move(rules.distinct));
   grammar->set_loosened(std::move(rules.loosened));
   if (grammar->bytes() > limits.bytes)
     throw grammar_error("the compiled grammar takes " + std::to_string(grammar->bytes()) + " bytes; the limit is " +

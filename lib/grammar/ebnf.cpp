@@ -3,6 +3,7 @@
 #include "text/utf8.hpp"
 
 #include <cstdio>
+#include <utility>
 
 namespace cogen::grammar {
 namespace {
@@ -109,6 +110,13 @@ void rule_list::add(std::string_view name, std::string_view expression) {
   text_ += " ::= ";
   text_ += expression;
   text_ += '\n';
+}
+
+std::string rule_list::add_bracket(char bracket, distinct_rule inside) {
+  auto name = std::string(bracket_capture) + std::to_string(distinct_.size());
+  distinct_.push_back(std::move(inside));
+  add(name + "[capture=\"" + name + "\"]", literal({&bracket, 1}));
+  return name;
 }
 
 }  // namespace cogen::grammar

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "grammar/distinct_rule.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -36,11 +38,15 @@ class rule_list {
   /// A name that no other rule has.
   std::string new_name(std::string_view beginning);
   void add(std::string_view name, std::string_view expression);
+  /// Adds the rule of a bracket that opens what has to differ, and returns its name.
+  std::string add_bracket(char bracket, distinct_rule inside);
   std::string text() const { return text_; }
+  const std::vector<distinct_rule>& distinct() const noexcept { return distinct_; }
   std::size_t size() const noexcept { return text_.size(); }
 
  private:
   std::string text_;
+  std::vector<distinct_rule> distinct_;
   std::size_t names_ = 0;
 };
 

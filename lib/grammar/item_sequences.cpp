@@ -12,7 +12,6 @@ namespace cogen::grammar {
 namespace {
 
 constexpr std::uint64_t max_places = 1000;
-constexpr std::size_t max_items_in_any_order = 5;
 
 std::string after(std::uint64_t done, const std::string& item) {
   return done == 0 ? item : sequence({R"("," ws)", item});
@@ -90,7 +89,15 @@ class wanted_writer {
   std::uint64_t counted_times_ = 0;
 };
 
-std::optional<std::string> in_any_order(const std::vector<std::string>& items, repetition count, rule_list& rules) {
+}  // namespace
+
+std::optional<std::string> add_item_sequence(const item_sequence& items, rule_list& rules) {
+  if (items.times.least > items.times.most || items.times.least > items.count.most) return std::nullopt;
+  return wanted_writer(items, rules).run();
+}
+
+std::optional<std::string> add_distinct_items(const std::vector<std::string>& items, repetition count,
+                                              rule_list& rules) {
   place_rules<std::uint32_t> places(rules, "distinct");
   const std::function<std::optional<std::string>(std::uint32_t)> rule_of = [&](std::uint32_t written) {
     return places.rule_of(written, [&](std::uint32_t here) {
@@ -105,39 +112,6 @@ std::optional<std::string> in_any_order(const std::vector<std::string>& items, r
     });
   };
   return rule_of(0);
-}
-
-std::optional<std::string> in_order(const std::vector<std::string>& items, repetition count, rule_list& rules) {
-  using place = std::pair<std::size_t, std::uint64_t>;  // the next item, and how many were written
-  place_rules<place> places(rules, "distinct");
-  const auto last = count.most >= items.size() ? std::max<std::uint64_t>(count.least, 1) : count.most;
-  const std::function<std::optional<std::string>(place)> rule_of = [&](place at) {
-    return places.rule_of(at, [&](place here) {
-      const auto [next, done] = here;
-      std::vector<std::string> parts;
-      if (done >= count.least) parts.push_back(literal(""));
-      if (next == items.size()) return parts;
-      if (done < count.most)
-        if (const auto rest = rule_of({next + 1, std::min(done + 1, last)}))
-          parts.push_back(sequence({after(done, items[next]), *rest}));
-      if (const auto rest = rule_of({next + 1, done})) parts.push_back(*rest);
-      return parts;
-    });
-  };
-  return rule_of({0, 0});
-}
-
-}  // namespace
-
-std::optional<std::string> add_item_sequence(const item_sequence& items, rule_list& rules) {
-  if (items.times.least > items.times.most || items.times.least > items.count.most) return std::nullopt;
-  return wanted_writer(items, rules).run();
-}
-
-std::optional<std::string> add_distinct_items(const std::vector<std::string>& items, repetition count,
-                                              rule_list& rules) {
-  if (items.size() > max_items_in_any_order) return in_order(items, count, rules);
-  return in_any_order(items, count, rules);
 }
 
 }  // namespace cogen::grammar

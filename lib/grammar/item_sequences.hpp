@@ -25,7 +25,9 @@ struct item_sequence {
 /// that take too many rules.
 std::optional<std::string> add_item_sequence(const item_sequence& items, rule_list& rules);
 
-/// The same for items that are listed, of which none comes twice: few in any order, more in the order of the list.
+inline constexpr std::size_t max_items_in_any_order = 5;
+
+/// The same for a few items that are listed, of which none comes twice.
 std::optional<std::string> add_distinct_items(const std::vector<std::string>& items, repetition count,
                                               rule_list& rules);
 

@@ -23,12 +23,13 @@ schema_grammar ebnf_of_json_schema(std::string_view schema, const schema_limits&
   auto added = add_json_schema(schema, rules, limits, mode);
   rules.add("root", added.name);
   add_json_rules(rules);
-  return {rules.text(), std::move(added.loosened)};
+  return {rules.text(), std::move(added.loosened), rules.distinct()};
 }
 
-schema_rule add_json_schema(std::string_view text, rule_list& rules, const schema_limits& limits, schema_mode mode) {
+schema_rule add_json_schema(std::string_view text, rule_list& rules, const schema_limits& limits, schema_mode mode,
+                            unnamed_properties unnamed) {
   return write_in_mode(parse_schema(text), rules, mode, [&](const json::value& schema, rule_list& into) {
-    return schema_writer(schema, into, limits).run();
+    return schema_writer(schema, into, limits, unnamed).run();
   });
 }
 

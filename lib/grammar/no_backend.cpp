@@ -6,7 +6,7 @@ namespace {
 
 class no_backend : public backend {
  public:
-  std::shared_ptr<compiled_grammar> compile(const std::string&) override {
+  std::shared_ptr<compiled_grammar> compile(const std::string&, std::vector<distinct_rule>) override {
     throw grammar_error("structured output needs XGrammar, and this build of cogen is without it (COGEN_XGRAMMAR=OFF)");
   }
 };

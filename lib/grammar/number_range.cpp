@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <numeric>
+#include <utility>
 
 namespace cogen::grammar {
 namespace {
@@ -387,6 +389,86 @@ class multiples {
 };
 
 }  // namespace
+
+namespace {
+
+constexpr std::size_t max_last_digits = 4;
+constexpr std::uint64_t max_endings = 200;
+
+std::uint64_t power_of_ten(std::size_t exponent) {
+  std::uint64_t power = 1;
+  for (; exponent > 0; --exponent) power *= 10;
+  return power;
+}
+
+/// A number times a power of ten, as an integer; none if it is too large.
+std::optional<std::uint64_t> scaled(const decimal& number, std::size_t places) {
+  const auto digits = number.whole + number.fraction + zeros(places - std::min(places, number.fraction.size()));
+  std::uint64_t value = 0;
+  if (digits.size() > 15 || number.fraction.size() > places) return std::nullopt;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+
+std::string padded(std::uint64_t value, std::size_t size) {
+  const auto digits = std::to_string(value);
+  return zeros(size - std::min(size, digits.size())) + digits;
+}
+
+/// Whole numbers that end so; without digits, any.
+regex_node whole_numbers(const std::string& ending) {
+  const auto more = sequence_of({digits('1', '9'), repeat_of(digits('0', '9'), {})});
+  if (ending.empty()) return any_of({of_text("0"), more});
+  const auto first = std::min(ending.find_first_not_of('0'), ending.size() - 1);
+  return any_of({of_text(ending.substr(first)), sequence_of({more, of_text(ending)})});
+}
+
+/// A fraction in so many digits, and zeros behind them; zeros alone may be left out.
+regex_node fraction_of(const std::string& spelled) {
+  const auto used = spelled.find_last_not_of('0') + 1;
+  if (used == 0) return repeat_of(sequence_of({point, digits('0', '0'), any_zeros}), {0, 1});
+  return sequence_of({of_text("." + spelled.substr(0, used)), any_zeros});
+}
+
+regex_node up_to_places(std::size_t places) {
+  if (places == 0) return nothing;
+  return repeat_of(sequence_of({point, repeat_of(digit, {1, places}), any_zeros}), {0, 1});
+}
+
+}  // namespace
+
+std::optional<bool> is_multiple(const decimal& number, const decimal& factor) {
+  const auto places = std::max(number.fraction.size(), factor.fraction.size());
+  const auto value = scaled(number.magnitude(), places), unit = scaled(factor, places);
+  if (!value || !unit || *unit == 0) return std::nullopt;
+  return *value % *unit == 0;
+}
+
+std::optional<regex_node> multiples_by_last_digits(const decimal& factor, bool integer) {
+  auto places = factor.fraction.size();
+  auto value = scaled(factor, places);
+  if (!value || places > max_last_digits) return std::nullopt;
+  if (integer) value = std::lcm(*value, power_of_ten(std::exchange(places, 0))) / power_of_ten(factor.fraction.size());
+  if (*value == 1) return sequence_of({repeat_of(of_text("-"), {0, 1}), whole_numbers(""), up_to_places(places)});
+  std::size_t last = places;
+  while (last <= max_last_digits && power_of_ten(last) % *value != 0) ++last;
+  if (last > max_last_digits || power_of_ten(last) / *value > max_endings) return std::nullopt;
+  std::vector<regex_node> ways;
+  for (std::uint64_t ending = 0; ending < power_of_ten(last); ending += *value) {
+    const auto digits = padded(ending, last);
+    const auto whole = whole_numbers(digits.substr(0, last - places));
+    const auto fraction = digits.substr(last - places);
+    ways.push_back(integer ? whole : sequence_of({whole, fraction_of(fraction)}));
+  }
+  return sequence_of({repeat_of(of_text("-"), {0, 1}), any_of(std::move(ways))});
+}
+
+std::optional<decimal> common_multiple(const decimal& left, const decimal& right) {
+  const auto places = std::max(left.fraction.size(), right.fraction.size());
+  const auto one = scaled(left, places), other = scaled(right, places);
+  if (!one || !other || *one / std::gcd(*one, *other) > 1'000'000'000'000'000 / *other) return std::nullopt;
+  return decimal::parse(std::to_string(std::lcm(*one, *other)) + "e-" + std::to_string(places));
+}
 
 std::string multiples_of(const decimal& factor, bool integer, rule_list& rules) {
   const auto digits = factor.whole + factor.fraction;

@@ -57,6 +57,16 @@ std::optional<regex_node> numbers(const number_range& range);
 /// What numbers() writes of one number.
 regex_node spellings_of(const decimal& number);
 
+/// The multiples of a number of which the last digits tell what they are, as JSON writes them without an exponent; none
+/// for other numbers.
+std::optional<regex_node> multiples_by_last_digits(const decimal& factor, bool integer);
+
+/// Whether a number is a multiple of a positive one; none for more than 15 digits.
+std::optional<bool> is_multiple(const decimal& number, const decimal& factor);
+
+/// The least number that is a multiple of both; none if it is too large.
+std::optional<decimal> common_multiple(const decimal& left, const decimal& right);
+
 /// Adds the rules of integers, or of numbers, that are a multiple of one, and returns the expression for them. Throws
 /// grammar_error for a number with too many digits.
 std::string multiples_of(const decimal& factor, bool integer, rule_list& rules);

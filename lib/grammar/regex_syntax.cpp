@@ -144,18 +144,30 @@ class regex_parser {
     if (take("*")) return repetition{};
     if (take("+")) return repetition{1, repetition::unlimited};
     if (take("?")) return repetition{0, 1};
-    if (!take("{")) return std::nullopt;
+    if (!begins_counts() || !take("{")) return std::nullopt;
     repetition times{number(), 0};
     times.most = !take(",") ? times.least : rest_.starts_with('}') ? repetition::unlimited : number();
-    if (!take("}")) refuse("has a { without its }");
+    take("}");
     if (times.most < times.least) refuse("has the bounds of a repetition out of order");
     return times;
   }
 
+  /// A { that begins no counts is a character, as in patterns without the flag `u`.
+  bool begins_counts() const {
+    if (!rest_.starts_with('{')) return false;
+    const auto inside = rest_.substr(1, rest_.find('}') - 1);
+    const auto digits = inside.substr(0, inside.find(','));
+    const auto are_digits = [](std::string_view text) {
+      return std::ranges::all_of(text,
+                                 [](char each) { return decimal_digits.contains(static_cast<unsigned char>(each)); });
+    };
+    const bool ends = rest_.find('}') != std::string_view::npos;
+    const auto more = inside.substr(std::min(inside.size(), digits.size() + 1));
+    return ends && !digits.empty() && are_digits(digits) && are_digits(more);
+  }
+
   std::uint64_t number() {
     std::uint64_t value = 0;
-    if (rest_.empty() || !decimal_digits.contains(static_cast<unsigned char>(rest_.front())))
-      refuse("has a { that begins no repetition");
     while (!rest_.empty() && decimal_digits.contains(static_cast<unsigned char>(rest_.front()))) {
       value = value * 10 + static_cast<std::uint64_t>(rest_.front() - '0');
       if (value > max_pattern_repetitions)
@@ -170,7 +182,8 @@ class regex_parser {
     if (take("[")) return of_set(bracket());
     if (take(".")) return of_set(line_ends.complement());
     if (take("\\")) return of_set(escape(false));
-    if (std::string_view("*+?{").find(rest_.front()) != std::string_view::npos) refuse("repeats nothing");
+    if (std::string_view("*+?").find(rest_.front()) != std::string_view::npos || begins_counts())
+      refuse("repeats nothing");
     const auto character = take_character();
     return of_set({{character, character}});
   }
@@ -444,16 +457,28 @@ repetition lengths_of(const regex_node& node) {
 
 namespace {
 
-bool has_all_escaped(const character_set& set) {
-  auto rest = escaped_in_json;
-  rest.remove(set);
-  return rest.empty();
+/// Characters as themselves, if the set has some.
+void add_set(std::vector<regex_node>& ways, const std::string& before, character_set set) {
+  if (set.empty()) return;
+  if (before.empty()) return ways.push_back(of_set(std::move(set)));
+  ways.push_back(sequence_of({of_text(before), of_set(std::move(set))}));
 }
 
-/// Their shortest escapes, in few states.
-const regex_node& all_escapes() {
-  static const auto node = parse_regex(R"(\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f])))", regex_match::whole);
-  return node;
+/// Their shortest escapes: a letter each, or two digits.
+void add_escapes(std::vector<regex_node>& ways, const character_set& set) {
+  character_set letters, digits[2];
+  for (const auto& [first, last] : escaped_in_json.ranges())
+    for (auto character = first; character <= last; ++character) {
+      if (!set.contains(character)) continue;
+      const auto spelled = json_spelling(character);
+      const auto end = static_cast<char32_t>(static_cast<unsigned char>(spelled.back()));
+      (spelled.size() == 2 ? letters : digits[character / 16]).add({end, end});
+    }
+  add_set(ways, "\\", letters);
+  std::vector<regex_node> by_number;
+  add_set(by_number, "0", digits[0]);
+  add_set(by_number, "1", digits[1]);
+  if (!by_number.empty()) ways.push_back(sequence_of({of_text("\\u00"), any_of(std::move(by_number))}));
 }
 
 }  // namespace
@@ -466,16 +491,10 @@ regex_node in_json(const regex_node& node) {
   }
   auto plain = node.set;
   plain.remove(escaped_in_json);
-  std::vector<regex_node> parts;
-  if (!plain.empty()) parts.push_back(of_set(plain));
-  if (has_all_escaped(node.set)) {
-    parts.push_back(all_escapes());
-    return any_of(std::move(parts));
-  }
-  for (const auto& [first, last] : escaped_in_json.ranges())
-    for (auto character = first; character <= last; ++character)
-      if (node.set.contains(character)) parts.push_back(of_text(json_spelling(character)));
-  return parts.empty() ? node : any_of(std::move(parts));
+  std::vector<regex_node> ways;
+  add_set(ways, "", plain);
+  add_escapes(ways, node.set);
+  return ways.empty() ? node : any_of(std::move(ways));
 }
 
 }  // namespace cogen::grammar

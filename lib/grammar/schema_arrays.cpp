@@ -1,6 +1,5 @@
 // The items of arrays.
 #include "grammar/counted_repetition.hpp"
-#include "grammar/distinct_strings.hpp"
 #include "grammar/item_sequences.hpp"
 #include "grammar/schema_writer.hpp"
 
@@ -42,14 +41,18 @@ std::optional<std::string> schema_writer::array(const schema_case& applied) {
   if (count.least > count.most) return std::nullopt;
   if (count.least > max_items)
     cases_.refuse(applied, {"minItems"}, "minItems is supported up to " + std::to_string(max_items) + " items");
-  if (contained_of(applied).empty() && asks_for_distinct_items(applied) && count.most > 1) {
-    const auto opened = distinct_items(applied, prefix, count);
-    return opened ? std::optional(sequence({*opened, literal("]")})) : std::nullopt;
-  }
-  const auto content = contained_of(applied).empty() ? std::optional(items(applied, 0, prefix, count))
-                                                     : items_with_contained(applied, prefix, count);
+  const bool are_distinct = asks_for_distinct_items(applied) && count.most > 1;
+  const bool are_contained = !contained_of(applied).empty();
+  if (are_distinct && !are_contained)
+    if (const auto values = prefix == 0 ? listed_values(cases_.item_of(applied, 0)) : std::nullopt) {
+      if (values->size() < count.least) return std::nullopt;
+      if (values->size() <= max_items_in_any_order) return few_distinct_items(*values, count);
+    }
+  const auto open = are_distinct ? distinct_bracket(applied, prefix, count) : literal("[");
+  const auto content =
+      are_contained ? items_with_contained(applied, prefix, count) : std::optional(items(applied, 0, prefix, count));
   if (!content) return std::nullopt;
-  return sequence({literal("["), "ws", *content, literal("]")});
+  return sequence({open, "ws", *content, literal("]")});
 }
 
 std::string schema_writer::items(const schema_case& applied, std::size_t done, std::size_t prefix, repetition count) {
@@ -70,9 +73,8 @@ std::string schema_writer::items(const schema_case& applied, std::size_t done, s
 std::optional<std::string> schema_writer::items_with_contained(const schema_case& applied, std::size_t prefix,
                                                                repetition count) {
   const auto contained = contained_of(applied);
-  if (contained.size() > 1 || (asks_for_distinct_items(applied) && count.most > 1))
-    cases_.refuse(applied, {"contains"},
-                  "\"contains\" beside another \"contains\" or \"uniqueItems\" is not supported");
+  if (contained.size() > 1)
+    cases_.refuse(applied, {"contains"}, "\"contains\" beside another \"contains\" is not supported");
   const auto& schema = *contained.front();
   const auto& wanted = *member(schema, "contains");
   const auto bound = [&](const char* keyword, std::uint64_t otherwise) {
@@ -97,30 +99,35 @@ std::optional<std::string> schema_writer::items_with_contained(const schema_case
   });
 }
 
-std::optional<std::string> schema_writer::distinct_items(const schema_case& applied, std::size_t prefix,
-                                                         repetition count) {
-  const auto item = cases_.item_of(applied, 0);
-  const auto values = prefix == 0 ? listed_values(item) : std::nullopt;
-  if (!values && (prefix > 0 || !are_endless_strings(item)))
-    cases_.refuse(
-        applied, {"uniqueItems"},
-        "the keyword \"uniqueItems\" is supported for items whose values the schema lists, and for strings of any "
-        "content");
-  if (!values) return distinct_strings_of(rule_of(item), count);
+std::optional<std::string> schema_writer::few_distinct_items(const std::vector<json::value>& values, repetition count) {
   std::vector<std::string> written;
-  for (const auto& each : *values) written.push_back(sequence({ebnf_of_value(each), "ws"}));
-  const auto items = kept(applied, {"uniqueItems"}, [&] { return add_distinct_items(written, count, rules_); });
+  for (const auto& each : values) written.push_back(sequence({ebnf_of_value(each), "ws"}));
+  const auto items = add_distinct_items(written, count, rules_);
   if (!items) return std::nullopt;
-  return sequence({literal("["), "ws", *items});
+  return sequence({literal("["), "ws", *items, literal("]")});
 }
 
-std::string schema_writer::distinct_strings_of(const std::string& item, repetition count) {
-  const auto open = rules_.new_name(array_capture);
-  rules_.add(open + "[capture=\"" + open + "\"]", literal("["));
-  const auto one = sequence({item, "ws"});
-  const auto more = counted(sequence({separator, one}), {less(count.least, 1), less(count.most, 1)}, rules_);
-  const auto all = sequence({one, more});
-  return sequence({open, "ws", count.least == 0 ? optional(all) : all});
+/// Where an item is needed, there has to be one that did not come yet.
+std::string schema_writer::distinct_bracket(const schema_case& applied, std::size_t prefix, repetition count) {
+  schema_set wanted;
+  auto needed = count.least;
+  for (const auto* each : contained_of(applied)) {
+    wanted.insert(member(*each, "contains"));
+    const auto* least = member(*each, "minContains");
+    needed = std::max(needed, least ? static_cast<std::uint64_t>(number_of(*least)) : 1);
+    if (member(*each, "maxContains"))
+      cases_.refuse(applied, {"uniqueItems"}, "\"uniqueItems\" beside \"maxContains\" is not supported");
+  }
+  for (std::size_t i = 0; needed > 1 && i <= prefix && i < needed; ++i) {
+    auto item = cases_.item_of(applied, i);
+    item.insert(wanted.begin(), wanted.end());
+    if (!cases_.has_values(item, needed))
+      cases_.refuse(applied, {"uniqueItems"},
+                    "\"uniqueItems\" of " + std::to_string(needed) +
+                        " items or more is supported where it is plain that there are as many values");
+  }
+  const auto item = cases_.item_of(applied, prefix);
+  return rules_.add_bracket('[', {.endless = prefix == 0 && wanted.empty() && are_endless_strings(item)});
 }
 
 /// Each of them may go on, whatever it has to differ from.

@@ -15,6 +15,9 @@ namespace json = boost::json;
 
 const json::value never = false;
 
+/// With fewer choices left, it is quicker to try all of them.
+constexpr std::size_t least_pruned_choices = 2;
+
 constexpr std::string_view type_names[] = {"null", "boolean", "number", "string", "array", "object"};
 
 std::string_view name_of(value_type type) { return type_names[static_cast<std::size_t>(type)]; }
@@ -59,6 +62,13 @@ const json::value* denied_by(const json::value& schema, const char* keyword) {
 bool denies_strings(const json::value& schema) {
   const auto* format = denied_by(schema, "format");
   return denied_by(schema, "pattern") || (format && format_named(format->get_string()));
+}
+
+/// Numbers that are no integers, which no other schema expresses, either.
+bool denies_integers(const json::value& schema) {
+  const auto* type = member(schema, "type");
+  const auto* inner = member(schema, "not");
+  return type && inner && *type == "number" && *inner == json::value{{"type", "integer"}};
 }
 
 bool is_below(const schema_case& applied, std::size_t index, std::size_t above) {
@@ -133,6 +143,7 @@ void schema_cases::expand(pending state, std::vector<schema_case>& cases) {
   }
   const auto choice = std::move(state.choices.back());
   state.choices.pop_back();
+  if (state.choices.size() + 1 >= least_pruned_choices && is_empty(state.applied)) return;
   for (const auto& each : choice) {
     auto chosen = state;
     chosen.schemas = each;
@@ -151,11 +162,15 @@ void schema_cases::apply(pending& state, const applied_schema& next) {
   budget_.spend();
   const auto index = static_cast<int>(state.applied.size());
   state.applied.push_back(next);
+  const auto waiting = static_cast<std::ptrdiff_t>(state.schemas.size());
   if (member(schema, "$ref")) state.schemas.push_back({&document_.resolve(schema), index});
   if (const auto* all = member(schema, "allOf"))
     for (const auto& each : all->get_array()) state.schemas.push_back({&each, index});
-  if (const auto* no = member(schema, "not"); no && excluded_by(schema).empty() && !denies_strings(schema))
+  if (const auto* no = member(schema, "not");
+      no && excluded_by(schema).empty() && !denies_strings(schema) && !denies_integers(schema))
     state.schemas.push_back({&negation_of(*no), index, false});
+  std::reverse(state.schemas.begin() + waiting,
+               state.schemas.end());  // the last one is the next: properties stay in order
   apply_choices(state, schema, index);
   apply_dependencies(state, schema, index);
 }
@@ -207,11 +222,16 @@ std::vector<schema_cases::branch> schema_cases::branches_of_one(const json::valu
   for (std::size_t i = 0; i < options.size(); ++i) {
     branch one = {{&options[i], index}};
     for (std::size_t j = 0; j < options.size(); ++j)
-      if (j != i && !is_empty(schema_set{&siblings, &options[i], &options[j]}))
+      if (j != i && !is_surely_empty({&siblings, &options[i], &options[j]}))
         one.push_back({&without(options[j]), index, false});
     branches.push_back(std::move(one));
   }
   return branches;
+}
+
+bool schema_cases::is_surely_empty(const schema_set& schemas) {
+  const auto before = partial_uses_;
+  return is_empty(schemas) && partial_uses_ == before;
 }
 
 const json::value& schema_cases::without(const json::value& schema) {
@@ -243,7 +263,9 @@ bool schema_cases::is_empty(const schema_case& applied) {
   if (const auto values = values_of(applied)) return values->empty();
   if (allows(applied, value_type::null)) return false;
   if (allows(applied, value_type::boolean) && (allows(applied, true) || allows(applied, false))) return false;
-  if (allows(applied, value_type::number) && numbers(numbers_of(applied))) return false;
+  const auto range = numbers_of(applied);
+  const bool has_numbers = numbers(range) && !(range.integer && excludes_integers(applied));
+  if (allows(applied, value_type::number) && has_numbers) return false;
   if (allows(applied, value_type::string)) {
     if (!is_empty(strings_of(applied))) return false;
   }
@@ -331,6 +353,10 @@ std::vector<decimal> schema_cases::excluded_numbers(const schema_case& applied) 
   return numbers;
 }
 
+bool schema_cases::excludes_integers(const schema_case& applied) const {
+  return std::ranges::any_of(applied, [](const applied_schema& each) { return denies_integers(*each.schema); });
+}
+
 std::vector<decimal> schema_cases::factors_of(const schema_case& applied) const {
   std::vector<decimal> factors;
   for (const auto& each : applied)
@@ -411,21 +437,19 @@ schema_set schema_cases::property_of(const schema_case& applied, const std::stri
   return schemas;
 }
 
-schema_set schema_cases::other_property_of(const schema_case& applied,
-                                           const std::optional<std::string>& pattern) const {
+schema_set schema_cases::other_property_of(const schema_case& applied, const std::set<std::string>& patterns,
+                                           const std::set<std::string>& possible) const {
   schema_set schemas;
   const auto is_known_to = [&](const json::value& schema) {
-    const auto* patterns = member(schema, "patternProperties");
-    return patterns && pattern && member(*patterns, *pattern);
+    const auto* own = member(schema, "patternProperties");
+    return own && std::ranges::any_of(patterns, [&](const auto& each) { return member(*own, each); });
   };
   for (const auto& each : applied) {
-    if (const auto* patterns = member(*each.schema, "patternProperties"); patterns && pattern)
-      for (const auto& other : patterns->get_object()) schemas.insert(&other.value());
+    if (const auto* own = member(*each.schema, "patternProperties"))
+      for (const auto& one : own->get_object())
+        if (patterns.contains(one.key()) || possible.contains(one.key())) schemas.insert(&one.value());
     if (const auto* rest = member(*each.schema, "additionalProperties"); rest && !is_known_to(*each.schema))
       schemas.insert(rest);
-    if (const auto* named = member(*each.schema, "properties"); named && pattern)
-      for (const auto& property : named->get_object())
-        if (matches(pattern_of(applied, *pattern), property.key())) schemas.insert(&property.value());
   }
   add_unevaluated(
       applied, "unevaluatedProperties",

@@ -56,6 +56,9 @@ class schema_cases {
   /// Whether no value satisfies all of them. May say no where it is not known.
   bool is_empty(const schema_set& schemas);
 
+  /// Whether so many values surely satisfy all of them. May say no where it is not known.
+  bool has_values(const schema_set& schemas, std::uint64_t count);
+
   /// The values that `enum` and `const` leave; none if there is no such keyword.
   std::optional<std::vector<boost::json::value>> values_of(const schema_case& applied) const;
 
@@ -64,6 +67,7 @@ class schema_cases {
   bool allows(const schema_case& applied, bool value) const;
   number_range numbers_of(const schema_case& applied) const;
   std::vector<decimal> excluded_numbers(const schema_case& applied) const;
+  bool excludes_integers(const schema_case& applied) const;
   std::vector<decimal> factors_of(const schema_case& applied) const;
   string_rules strings_of(const schema_case& applied) const;
   repetition count_of(const schema_case& applied, const char* least, const char* most) const;
@@ -71,8 +75,10 @@ class schema_cases {
   schema_set item_of(const schema_case& applied, std::size_t index) const;
   std::size_t prefix_of(const schema_case& applied) const;  ///< how many items have schemas of their own
   schema_set property_of(const schema_case& applied, const std::string& name) const;
-  /// Of a property that is named nowhere, and matches the pattern if there is one. It may match the others.
-  schema_set other_property_of(const schema_case& applied, const std::optional<std::string>& pattern) const;
+  /// Of a property that is named nowhere, and matches these patterns, perhaps also some of the possible ones, and no
+  /// others.
+  schema_set other_property_of(const schema_case& applied, const std::set<std::string>& patterns,
+                               const std::set<std::string>& possible = {}) const;
   std::set<std::string> patterns_of(const schema_case& applied) const;
   regex_node pattern_of(const schema_case& applied, const std::string& pattern) const;  ///< one of these
 
@@ -104,15 +110,23 @@ class schema_cases {
   void apply(pending& state, const applied_schema& next);
   void apply_choices(pending& state, const boost::json::value& schema, int index);
   void apply_dependencies(pending& state, const boost::json::value& schema, int index);
+  /// The same, and no where it is not known.
+  bool is_surely_empty(const schema_set& schemas);
   std::vector<branch> branches_of_one(const boost::json::value& schema, int index);
   bool is_empty(const schema_case& applied);
   static bool is_empty(const string_rules& strings);
   bool is_empty_array(const schema_case& applied);
   bool is_empty_object(const schema_case& applied);
+  bool has_values(const schema_case& applied, std::uint64_t count);
+  bool has_arrays(const schema_case& applied, std::uint64_t count);
+  bool has_objects(const schema_case& applied, std::uint64_t count);
   const boost::json::value& negation_of(const boost::json::value& schema);
 
   const schema_document& document_;
   schema_budget& budget_;
+  int nested_counts_ = 0;
+  std::set<const boost::json::value*> partial_negations_;  // which do not say all that their schemas exclude
+  std::size_t partial_uses_ = 0;
   std::set<schema_set> being_tested_;
   std::set<schema_set> not_empty_;
   std::map<std::pair<purpose, const boost::json::value*>, const boost::json::value*> made_;

@@ -1,9 +1,11 @@
 // What it means that a value is not valid by a schema.
+#include "grammar/grammar_error.hpp"
 #include "grammar/schema_cases.hpp"
 #include "grammar/schema_keywords.hpp"
 #include "grammar/string_formats.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 namespace cogen::grammar {
@@ -26,19 +28,19 @@ json::array below(const char* type, const char* keyword, const json::value& coun
   return {instead(type, keyword, static_cast<std::int64_t>(number_of(count)) - 1)};
 }
 
-json::array other_types(const schema_document& document, const json::value& schema) {
+json::array other_types(const json::value& schema) {
   const auto& types = *member(schema, "type");
   const auto names = [&](std::string_view name) {
     if (types.is_string()) return types.get_string() == name;
     return std::ranges::any_of(types.get_array(), [&](const auto& each) { return each.get_string() == name; });
   };
-  if (names("integer") && !names("number"))
-    document.refuse(schema, "type", "\"not\" of the type integer is not supported");
-  json::array others;
+  const bool is_integer = names("integer") && !names("number");
+  json::array others, ways;
   for (const auto* name : {"null", "boolean", "number", "string", "array", "object"})
-    if (!names(name)) others.emplace_back(name);
-  if (others.empty()) return {};
-  return {{{"type", others}}};
+    if (!names(name) && !(is_integer && std::string_view(name) == "number")) others.emplace_back(name);
+  if (!others.empty()) ways.push_back({{"type", others}});
+  if (is_integer) ways.push_back({{"type", "number"}, {"not", {{"type", "integer"}}}});
+  return ways;
 }
 
 json::array missing(const json::value& names) {
@@ -57,10 +59,54 @@ json::array wrong(const json::value& properties) {
   return schemas;
 }
 
+/// Where one is there, and something that it asks for is missing.
+json::array dependents_missing(const json::value& dependents) {
+  json::array schemas;
+  for (const auto& each : dependents.get_object()) {
+    const json::value present = {{"required", json::array{each.key()}}};
+    if (!each.value().is_array()) {
+      schemas.push_back({{"type", "object"}, {"allOf", json::array{present, not_of(each.value())}}});
+      continue;
+    }
+    for (auto& one : missing(each.value())) schemas.push_back({{"allOf", json::array{present, std::move(one)}}});
+  }
+  return schemas;
+}
+
+json::array wrong_items(const json::array& first) {
+  json::array schemas;
+  json::array before;
+  for (const auto& each : first) {
+    auto items = before;
+    items.push_back(not_of(each));
+    schemas.push_back({{"type", "array"}, {"prefixItems", std::move(items)}, {"minItems", before.size() + 1}});
+    before.emplace_back(true);
+  }
+  return schemas;
+}
+
 json::array none_of(const json::array& schemas) {
   json::array all;
   for (const auto& each : schemas) all.push_back(not_of(each));
   return {{{"allOf", all}}};
+}
+
+/// None of them, or two.
+json::array not_exactly_one(const json::array& schemas) {
+  auto ways = none_of(schemas);
+  for (std::size_t i = 0; i < schemas.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) ways.push_back({{"allOf", json::array{schemas[i], schemas[j]}}});
+  return ways;
+}
+
+/// What holds by the condition leads to a schema that does not hold.
+json::array wrong_branches(const json::value& schema) {
+  json::array ways;
+  const auto& condition = *member(schema, "if");
+  if (const auto* then = member(schema, "then")) ways.push_back({{"allOf", json::array{condition, not_of(*then)}}});
+  if (const auto* otherwise = member(schema, "else"))
+    ways.push_back({{"allOf", json::array{not_of(condition), not_of(*otherwise)}}});
+  return ways;
 }
 
 json::array some_not(const json::array& schemas) {
@@ -72,7 +118,7 @@ json::array some_not(const json::array& schemas) {
 /// Schemas of which one holds where the keyword does not.
 json::array alternatives_to(const schema_document& document, const json::value& schema, std::string_view keyword,
                             const json::value& value) {
-  if (keyword == "type") return other_types(document, schema);
+  if (keyword == "type") return other_types(schema);
   if (keyword == "const" || keyword == "enum" || keyword == "pattern") return {not_of({{keyword, value}})};
   if (keyword == "format")
     return format_named(value.get_string()) ? json::array{not_of({{keyword, value}})} : json::array();
@@ -92,6 +138,15 @@ json::array alternatives_to(const schema_document& document, const json::value& 
   if (keyword == "maxProperties") return {instead("object", "minProperties", above(value))};
   if (keyword == "required") return missing(value);
   if (keyword == "properties") return wrong(value);
+  if (keyword == "prefixItems" || (keyword == "items" && value.is_array())) return wrong_items(value.get_array());
+  if (keyword == "dependentRequired" || keyword == "dependentSchemas" || keyword == "dependencies")
+    return dependents_missing(value);
+  if (keyword == "oneOf") return not_exactly_one(value.get_array());
+  if (keyword == "if") return wrong_branches(schema);
+  if (keyword == "then" || keyword == "else" || (keyword == "uniqueItems" && !value.get_bool())) return {};
+  if ((keyword == "additionalProperties" || keyword == "unevaluatedProperties" || keyword == "additionalItems") &&
+      value == true)
+    return {};
   if (keyword == "not") return {value};
   if (keyword == "allOf") return some_not(value.get_array());
   if (keyword == "anyOf") return none_of(value.get_array());
@@ -101,19 +156,32 @@ json::array alternatives_to(const schema_document& document, const json::value& 
 
 }  // namespace
 
+/// A keyword of which nothing else says that it does not hold leaves the others to say so.
 const json::value& schema_cases::negation_of(const json::value& schema) {
   document_.check(schema);
-  return made(purpose::negation, schema, [&]() -> json::value {
+  bool is_partial = false;
+  const auto& negation = made(purpose::negation, schema, [&]() -> json::value {
     budget_.spend();
     if (schema.is_bool()) return !schema.get_bool();
     json::array any;
+    std::optional<keyword_error> refused;
     for (const auto& each : schema.get_object()) {
       if (kind_of_keyword(each.key()) == keyword_kind::annotation) continue;
-      for (auto& other : alternatives_to(document_, schema, each.key(), each.value())) any.push_back(std::move(other));
+      try {
+        for (auto& other : alternatives_to(document_, schema, each.key(), each.value()))
+          any.push_back(std::move(other));
+      } catch (const keyword_error& error) {
+        if (!refused) refused = error;
+      }
     }
+    if (refused && any.empty()) throw keyword_error(*refused);
+    is_partial = refused.has_value();
     if (any.empty()) return false;
     return {{"anyOf", std::move(any)}};
   });
+  if (is_partial) partial_negations_.insert(&negation);
+  if (partial_negations_.contains(&negation)) ++partial_uses_;
+  return negation;
 }
 
 }  // namespace cogen::grammar

@@ -1,5 +1,5 @@
 // The members of objects.
-#include "grammar/counted_repetition.hpp"
+#include "grammar/regex_intersection.hpp"
 #include "grammar/schema_writer.hpp"
 #include "json/printable.hpp"
 
@@ -9,24 +9,72 @@ namespace cogen::grammar {
 
 namespace json = boost::json;
 
-std::uint64_t schema_writer::members::required_from(std::size_t next) const {
-  return static_cast<std::uint64_t>(std::ranges::count_if(listed.begin() + static_cast<std::ptrdiff_t>(next),
-                                                          listed.end(), &listed_property::required));
+namespace {
+
+constexpr std::uint64_t max_counts = 5000;
+
+/// Which optional members were written is told apart by rules as long as these are few.
+constexpr std::size_t max_written_apart = 3;
+constexpr std::size_t max_places_apart = 32;
+
+/// Names that others must differ from take a state for each character.
+constexpr std::size_t max_excluded_characters = 600;
+
+bool are_too_many(const std::vector<std::string>& excluded) {
+  std::size_t characters = 0;
+  for (const auto& each : excluded) characters += each.size();
+  return characters > max_excluded_characters;
 }
+
+std::string spelled_name(const std::string& name) {
+  const auto quoted = json_spelling(std::string_view(name));
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+}  // namespace
 
 std::optional<std::string> schema_writer::object(const schema_case& applied) {
   if (is_any_object(applied)) return "object";
   members all{.count = cases_.count_of(applied, "minProperties", "maxProperties")};
   std::vector<std::string> excluded;
   if (!list_properties(applied, all, excluded)) return std::nullopt;
-  for (const auto& each : all.listed) excluded.push_back(each.name);
-  all.other = other_members(applied, excluded, all.listed.empty() || says_what_others_are(applied));
-  all.others_may_be_listed = !cases_.patterns_of(applied).empty();
+  add_others(applied, all, excluded);
   if (!limit_count(applied, all)) return std::nullopt;
-  const auto content = members_after(all, 0, 0);
+  const auto content = members_at(all, {});
   if (!content) return std::nullopt;
-  return sequence({literal("{"), "ws", *content, literal("}")});
+  if (!all.are_distinct) return sequence({literal("{"), "ws", *content, literal("}")});
+  distinct_rule names{.endless = all.others_are_endless,
+                      .listed = !all.other,
+                      .behind = all.behind.has_value(),
+                      .required = all.required.size()};
+  for (const auto* each : {&all.required, &all.optional})
+    for (const auto& one : *each) names.names.push_back(spelled_name(one.name));
+  return sequence({rules_.add_bracket('{', std::move(names)), "ws", *content, literal("}")});
 }
+
+namespace {
+
+constexpr std::size_t max_told_apart = 3;
+
+/// Whether a pattern matches a name that the rules allow.
+bool may_match(const string_rules& rules, const regex_node& pattern) {
+  std::vector<regex_node> all = {pattern};
+  for (const auto& [text, each] : rules.patterns) all.push_back(each);
+  return all.size() == 1 || intersection(all, {}).has_value();
+}
+
+/// All subsets of a few; of more of them, each by itself.
+std::vector<std::set<std::string>> groups_of(const std::set<std::string>& patterns) {
+  std::vector<std::set<std::string>> groups = {{}};
+  for (const auto& pattern : patterns)
+    for (std::size_t i = 0, before = patterns.size() > max_told_apart ? 1 : groups.size(); i < before; ++i) {
+      groups.push_back(groups[i]);
+      groups.back().insert(pattern);
+    }
+  return groups;
+}
+
+}  // namespace
 
 bool schema_writer::is_any_object(const schema_case& applied) {
   static constexpr const char* keywords[] = {
@@ -45,15 +93,11 @@ bool schema_writer::list_properties(const schema_case& applied, members& all, st
   for (auto& name : names) {
     auto schemas = cases_.property_of(applied, name);
     const bool needed = std::ranges::find(required, name) != required.end();
-    if (!cases_.is_empty(schemas)) {
-      all.listed.push_back({std::move(name), std::move(schemas), needed});
-    } else if (needed) {
-      return false;
-    } else {
-      excluded.push_back(std::move(name));
-    }
+    const bool is_empty = cases_.is_empty(schemas);
+    if (is_empty && needed) return false;
+    excluded.push_back(name);
+    if (!is_empty) (needed ? all.required : all.optional).push_back({std::move(name), std::move(schemas)});
   }
-  all.required = required.size();
   return true;
 }
 
@@ -66,49 +110,60 @@ std::vector<std::string> schema_writer::names_of(const schema_case& applied) {
   return names;
 }
 
-namespace {
-
-constexpr std::uint64_t max_counts = 5000;
-
-/// Names that others must differ from take a state for each character.
-constexpr std::size_t max_excluded_characters = 600;
-
-bool are_too_many(const std::vector<std::string>& excluded) {
-  std::size_t characters = 0;
-  for (const auto& each : excluded) characters += each.size();
-  return characters > max_excluded_characters;
-}
-
-}  // namespace
-
-std::optional<std::string> schema_writer::other_members(const schema_case& applied,
-                                                        const std::vector<std::string>& excluded, bool is_open) {
+/// Names that no pattern matches, and those that some patterns match and others do not.
+void schema_writer::add_others(const schema_case& applied, members& all, const std::vector<std::string>& excluded) {
   const auto patterns = cases_.patterns_of(applied);
+  const auto rules = key_rules(applied);
+  const bool is_open = all.listed() == 0 || says_what_others_are(applied);
   std::vector<std::string> parts;
-  const auto add_members = [&](const std::optional<std::string>& key, const schema_set& schemas) {
-    if (key && !cases_.is_empty(schemas)) parts.push_back(sequence({*key, R"(ws ":" ws)", rule_of(schemas), "ws"}));
-  };
-  if (patterns.empty() && is_open && !are_too_many(excluded) &&
-      !cases_.is_empty(cases_.other_property_of(applied, std::nullopt))) {
-    auto keys = key_rules(applied);
-    if (!keys) return std::nullopt;
-    keys->excluded.insert(keys->excluded.end(), excluded.begin(), excluded.end());
-    add_members(key(applied, *keys), cases_.other_property_of(applied, std::nullopt));
+  if (!rules) return;
+  for (const auto& some : groups_of(patterns)) {
+    if (some.empty() && !is_open) continue;
+    auto part = other_member(applied, *rules, some, excluded);
+    if (!part) continue;
+    parts.push_back(std::move(*part));
+    all.others_are_endless = some.empty() && patterns.empty() && rules->unlimited();
   }
-  for (const auto& pattern : patterns) {
-    auto keys = key_rules(applied);
-    if (!keys) return std::nullopt;
-    keys->patterns.emplace("the pattern " + cogen::json::in_quotes(pattern), cases_.pattern_of(applied, pattern));
-    add_members(key(applied, *keys), cases_.other_property_of(applied, pattern));
-  }
-  if (parts.empty()) return std::nullopt;
-  const auto name = rules_.new_name("member");
-  rules_.add(name, alternatives(parts));
-  return name;
+  if (!is_open && unnamed_ == unnamed_properties::behind && patterns.empty() && rules->unlimited() &&
+      all.count == repetition{})
+    if (const auto part = other_member(applied, *rules, {}, excluded))
+      rules_.add(*(all.behind = rules_.new_name("member")), *part);
+  if (parts.empty()) return;
+  all.other = rules_.new_name("member");
+  rules_.add(*all.other, alternatives(parts));
 }
 
-std::optional<std::string> schema_writer::key(const schema_case& applied, const string_rules& rules) {
-  return kept(applied, {"propertyNames", "patternProperties", "additionalProperties"}, [&] { return string(rules); });
+/// Where it takes too much to say that the name matches no other pattern, the value is valid by all of them.
+std::optional<std::string> schema_writer::other_member(const schema_case& applied, const string_rules& rules,
+                                                       const std::set<std::string>& wanted,
+                                                       const std::vector<std::string>& excluded) {
+  const auto written = [&](const string_rules& name, const schema_set& schemas) -> std::optional<std::string> {
+    if (cases_.is_empty(schemas)) return std::nullopt;
+    const auto key = string(name);
+    if (!key) return std::nullopt;
+    return sequence({*key, R"(ws ":" ws)", rule_of(schemas), "ws"});
+  };
+  auto name = rules;
+  for (const auto& pattern : wanted)
+    name.patterns.emplace("the pattern " + cogen::json::in_quotes(pattern), cases_.pattern_of(applied, pattern));
+  for (const auto& each : excluded)
+    if (std::ranges::all_of(name.patterns, [&](const auto& one) { return matches(one.second, each); }))
+      name.excluded.push_back(each);
+  if (are_too_many(name.excluded)) return std::nullopt;
+  const auto patterns = cases_.patterns_of(applied);
+  auto exact = name;
+  try {
+    for (const auto& pattern : patterns)
+      if (!wanted.contains(pattern) && may_match(exact, cases_.pattern_of(applied, pattern)))
+        exact.denied.push_back(cases_.pattern_of(applied, pattern));
+    return written(exact, cases_.other_property_of(applied, wanted));
+  } catch (const keyword_error&) {
+    throw;
+  } catch (const grammar_error&) {
+    if (wanted.size() != 1) return std::nullopt;  // others will do
+  }
+  return kept(applied, {"propertyNames", "patternProperties", "additionalProperties"},
+              [&] { return written(name, cases_.other_property_of(applied, wanted, patterns)); });
 }
 
 bool schema_writer::says_what_others_are(const schema_case& applied) {
@@ -122,66 +177,111 @@ std::optional<string_rules> schema_writer::key_rules(const schema_case& applied)
   for (const auto& each : applied)
     if (const auto* one = member(*each.schema, "propertyNames")) names.insert(one);
   const auto cases = cases_.expand(names);
-  if (cases.empty()) return std::nullopt;
-  if (cases.size() > 1 || cases_.values_of(cases.front()))
-    cases_.refuse(applied, {"propertyNames"}, "propertyNames with a choice of names is not supported");
-  if (!cases_.allows(cases.front(), value_type::string)) return std::nullopt;
-  return cases_.strings_of(cases.front());
+  if (cases.size() == 1 && !cases_.values_of(cases.front())) {
+    if (!cases_.allows(cases.front(), value_type::string)) return std::nullopt;
+    return cases_.strings_of(cases.front());
+  }
+  std::vector<regex_node> ways;
+  for (const auto& each : cases) add_names(applied, each, ways);
+  if (ways.empty()) return std::nullopt;
+  string_rules rules;
+  rules.patterns.emplace("propertyNames", any_of(std::move(ways)));
+  return rules;
+}
+
+void schema_writer::add_names(const schema_case& applied, const schema_case& names, std::vector<regex_node>& ways) {
+  if (const auto values = cases_.values_of(names)) {
+    for (const auto& each : *values)
+      if (each.is_string()) ways.push_back(of_text(each.get_string()));
+  } else if (cases_.allows(names, value_type::string)) {
+    std::optional<regex_node> texts;
+    static_cast<void>(kept(applied, {"propertyNames"}, [&]() -> std::optional<std::string> {
+      texts = strings_without_quotes(cases_.strings_of(names));
+      return std::nullopt;
+    }));
+    if (texts) ways.push_back(std::move(*texts));
+  }
 }
 
 bool schema_writer::limit_count(const schema_case& applied, members& all) {
-  const auto listed = all.listed.size();
-  if (all.count.least > all.count.most || all.required > all.count.most) return false;
-  if (!all.other && all.count.least > listed) return false;
-  if (all.count.least > listed + 1)  // the same other one could come twice
-    cases_.refuse(applied, {"minProperties"},
-                  "minProperties is supported up to one more than there are listed properties");
-  all.counted = all.count.most < listed ? all.count.most : std::max<std::uint64_t>(all.count.least, 1);
-  if (listed * all.counted > max_counts)
+  const auto& [least, most] = all.count;
+  const auto listed = all.listed();
+  if (least > most || all.required.size() > most) return false;
+  if (!all.other && least > listed) return false;
+  if (least > listed + 1 && !all.others_are_endless)
+    cases_.refuse(
+        applied, {"minProperties"},
+        "minProperties above the number of listed properties is supported where the names of others are free");
+  const bool is_limited = most < listed || (all.other && most != repetition::unlimited);
+  all.counted = is_limited ? most : std::max<std::uint64_t>(least, 1);
+  const auto places = (all.required.size() + 1) << std::min(all.optional.size(), max_written_apart + 1);
+  all.are_distinct = all.optional.size() > max_written_apart || (!all.optional.empty() && places > max_places_apart) ||
+                     (all.other && (least > 1 || is_limited));
+  if ((all.required.size() + 1) * all.counted > max_counts)
     cases_.refuse(applied, {"maxProperties", "minProperties"},
                   "minProperties and maxProperties are supported for up to " + std::to_string(max_counts) +
-                      " counts at listed properties");
+                      " counts at required properties");
   return true;
 }
 
-std::optional<std::string> schema_writer::members_after(members& all, std::size_t next, std::uint64_t done) {
-  if (all.required_from(next) > less(all.count.most, done)) return std::nullopt;
-  if (next == all.listed.size()) return other_members_after(all, done);
-  const auto& each = all.listed[next];
-  std::vector<std::string> parts;
-  const auto go_on = [&](const std::string& part, std::size_t from) {
-    if (const auto rest = tail(all, from, std::min(done + 1, all.counted)))
-      add(parts, sequence({done > 0 ? sequence({R"("," ws)", part}) : part, *rest}));
+std::string schema_writer::member_of(listed_property& property) {
+  if (property.member.empty()) {
+    const auto expression = sequence({schema_writer::property(property.name, rule_of(property.schemas)), "ws"});
+    rules_.add(property.member = rules_.new_name("member"), expression);
+  }
+  return property.member;
+}
+
+std::string schema_writer::any_optional_of(members& all) {
+  if (all.any_optional.empty()) {
+    std::vector<std::string> parts;
+    for (auto& each : all.optional) parts.push_back(member_of(each));
+    rules_.add(all.any_optional = rules_.new_name("optional"), alternatives(parts));
+  }
+  return all.any_optional;
+}
+
+std::optional<std::string> schema_writer::members_at(members& all, const member_place& at) {
+  const auto& [done, required, written] = at;
+  const auto left = less(all.count.most, done);
+  if (all.required.size() - required > left) return std::nullopt;
+  std::vector<std::string> again, further;
+  const auto go_on = [&](const std::string& part, std::size_t next_required, std::uint32_t next_written) {
+    const member_place next{std::min(done + 1, all.counted), next_required, next_written};
+    const auto whole = done > 0 ? sequence({R"("," ws)", part}) : part;
+    if (next == at) return again.push_back(whole);
+    if (const auto rest = tail(all, next)) add(further, sequence({whole, *rest}));
   };
-  if (done < all.count.most) go_on(sequence({property(each.name, rule_of(each.schemas)), "ws"}), next + 1);
-  if (all.others_come_anywhere()) go_on(*all.other, next);
-  if (!each.required) add(parts, tail(all, next + 1, done));
-  if (parts.empty()) return std::nullopt;
-  return alternatives(parts);
+  if (left > 0) {
+    if (all.are_distinct && !all.optional.empty()) {
+      go_on(any_optional_of(all), required, written);
+    } else {
+      for (std::size_t i = 0; i < all.optional.size(); ++i)
+        if ((written >> i & 1) == 0) go_on(member_of(all.optional[i]), required, written | std::uint32_t{1} << i);
+    }
+    if (all.other) go_on(*all.other, required, written);
+    if (required < all.required.size()) go_on(member_of(all.required[required]), required + 1, written);
+  }
+  if (required == all.required.size() && done >= all.count.least) further.push_back(members_behind(all, done));
+  if (further.empty()) return std::nullopt;
+  if (again.empty()) return alternatives(further);
+  return sequence({repeated(alternatives(again), {}), alternatives(further)});
 }
 
-std::optional<std::string> schema_writer::tail(members& all, std::size_t next, std::uint64_t done) {
-  const auto [known, is_new] = all.tails.try_emplace({next, done});
+std::string schema_writer::members_behind(const members& all, std::uint64_t done) {
+  if (!all.behind) return literal("");
+  const auto more = repeated(sequence({R"("," ws)", *all.behind}), {});
+  return done > 0 ? more : optional(sequence({*all.behind, more}));
+}
+
+std::optional<std::string> schema_writer::tail(members& all, const member_place& at) {
+  const auto [known, is_new] = all.tails.try_emplace(at);
   if (!is_new) return known->second;
-  const auto name = rules_.new_name("members");
-  if (all.others_come_anywhere()) all.tails[{next, done}] = name;  // it may lead to itself
-  const auto expression = members_after(all, next, done);
+  const auto expression = members_at(all, at);
   if (!expression) return std::nullopt;
+  auto name = rules_.new_name("members");
   rules_.add(name, *expression);
-  return all.tails[{next, done}] = name;
-}
-
-std::optional<std::string> schema_writer::other_members_after(const members& all, std::uint64_t done) {
-  const auto listed = all.listed.size();
-  const auto most = all.other ? less(all.count.most, all.count.most < listed ? done : listed) : 0;
-  const auto needed = less(all.count.least, done);
-  if (needed > std::min<std::uint64_t>(most, 1)) return std::nullopt;
-  if (needed > 0 && done > 0 && all.others_may_be_listed) return std::nullopt;
-  if (most == 0) return literal("");
-  const auto next = sequence({R"("," ws)", *all.other});
-  if (done > 0) return counted(next, {needed, most}, rules_);
-  const auto others = sequence({*all.other, counted(next, {0, less(most, 1)}, rules_)});
-  return needed > 0 ? others : optional(others);
+  return all.tails[at] = std::move(name);
 }
 
 }  // namespace cogen::grammar

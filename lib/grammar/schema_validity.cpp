@@ -3,13 +3,13 @@
 #include "grammar/grammar_error.hpp"
 #include "grammar/number_range.hpp"
 #include "grammar/regex_syntax.hpp"
+#include "grammar/schema_cases.hpp"
 #include "grammar/string_formats.hpp"
 #include "json/printable.hpp"
 
 #include <boost/json/serialize.hpp>
 
 #include <algorithm>
-#include <cmath>
 
 namespace cogen::grammar {
 namespace {
@@ -80,9 +80,10 @@ class checker {
     if (const auto* most = member(schema, "exclusiveMaximum"); most && at >= number_of(*most)) return false;
     const auto* factor = member(schema, "multipleOf");
     if (!factor) return true;
-    if (!is_integer(*factor) || !is_integer(value))
-      document_.refuse(schema, "multipleOf", "multipleOf of such values is not supported");
-    return std::fmod(at, number_of(*factor)) == 0;
+    const auto number = decimal::parse(number_text(value)), unit = decimal::parse(number_text(*factor));
+    const auto known = number && unit ? is_multiple(*number, *unit) : std::nullopt;
+    if (!known) document_.refuse(schema, "multipleOf", "multipleOf of such values is not supported");
+    return *known;
   }
 
   bool text(const json::value& schema, const json::value& value) {

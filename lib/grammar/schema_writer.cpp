@@ -2,6 +2,7 @@
 
 #include "grammar/regex_ebnf.hpp"
 #include "grammar/regex_intersection.hpp"
+#include "grammar/schema_keywords.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +15,12 @@ namespace json = boost::json;
 constexpr int max_nested_schemas = 200;
 
 const std::string comma = R"(ws "," ws)";
+
+bool says_nothing(const json::value& schema) {
+  if (schema.is_bool()) return schema.get_bool();
+  return std::ranges::all_of(schema.get_object(),
+                             [](const auto& each) { return kind_of_keyword(each.key()) == keyword_kind::annotation; });
+}
 
 }  // namespace
 
@@ -31,7 +38,7 @@ std::string schema_writer::run() {
 }
 
 std::string schema_writer::rule_of(schema_set schemas) {
-  std::erase_if(schemas, [](const json::value* each) { return *each == true; });
+  std::erase_if(schemas, [](const json::value* each) { return says_nothing(*each); });
   if (schemas.empty()) return "value";
   const auto [known, is_new] = names_.try_emplace(schemas);
   if (!is_new) return known->second;
@@ -103,14 +110,26 @@ std::string schema_writer::property(std::string_view name, const std::string& va
 std::optional<std::string> schema_writer::number(const schema_case& applied) {
   const auto range = cases_.numbers_of(applied);
   const auto factors = cases_.factors_of(applied);
-  if (const auto excluded = cases_.excluded_numbers(applied); !excluded.empty())
+  if (const auto excluded = cases_.excluded_numbers(applied); !excluded.empty() || cases_.excludes_integers(applied))
     return numbers_but(applied, range, excluded);
   if (factors.empty() && range.unlimited()) return range.integer ? "integer" : "number";
   if (factors.empty()) return regular(numbers(range));
-  if (factors.size() > 1) cases_.refuse(applied, {"multipleOf"}, "several multipleOf are not supported for one number");
+  auto factor = factors.front();
+  for (const auto& each : factors) {
+    const auto common = common_multiple(factor, each);
+    if (!common) cases_.refuse(applied, {"multipleOf"}, "several multipleOf have no common multiple below 10^15");
+    factor = *common;
+  }
+  if (const auto multiples = multiples_by_last_digits(factor, range.integer)) {
+    const auto limits = range.unlimited() ? std::nullopt : numbers(range);
+    if (range.empty()) return std::nullopt;
+    return kept(applied, {"multipleOf"}, [&] {
+      return regular(limits ? intersection({*multiples, *limits}, {}) : *multiples);
+    });
+  }
   if (range.unlimited())
-    return kept(applied, {"multipleOf"}, [&] { return multiples_of(factors.front(), range.integer, rules_); });
-  return listed_multiples(applied, range, factors.front());
+    return kept(applied, {"multipleOf"}, [&] { return multiples_of(factor, range.integer, rules_); });
+  return listed_multiples(applied, range, factor);
 }
 
 std::optional<std::string> schema_writer::numbers_but(const schema_case& applied, const number_range& range,
@@ -121,6 +140,7 @@ std::optional<std::string> schema_writer::numbers_but(const schema_case& applied
   if (!all) return std::nullopt;
   std::vector<regex_node> spellings;
   for (const auto& each : excluded) spellings.push_back(spellings_of(each));
+  if (cases_.excludes_integers(applied)) spellings.push_back(parse_regex(R"(-?\d+(?:\.0*)?)", regex_match::whole));
   return kept(applied, {"not"}, [&] { return regular(intersection({*all}, spellings)); });
 }
 
@@ -152,6 +172,7 @@ std::optional<std::string> schema_writer::string(const schema_case& applied) {
 
 std::optional<std::string> schema_writer::string(const string_rules& strings) {
   if (strings.unlimited()) return "string";
+  if (strings.only_excludes()) return others_.but(strings.excluded);
   return regular(strings_in_json(strings));
 }
 

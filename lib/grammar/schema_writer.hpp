@@ -2,6 +2,7 @@
 
 #include "grammar/grammar_error.hpp"
 #include "grammar/json_schema.hpp"
+#include "grammar/other_strings.hpp"
 #include "grammar/schema_cases.hpp"
 
 #include <initializer_list>
@@ -16,12 +17,14 @@ namespace cogen::grammar {
 /// Writes the rules of one schema.
 class schema_writer {
  public:
-  schema_writer(boost::json::value schema, rule_list& rules, const schema_limits& limits)
+  schema_writer(boost::json::value schema, rule_list& rules, const schema_limits& limits, unnamed_properties unnamed)
       : document_(std::move(schema)),
         budget_(limits.schemas),
         cases_(document_, budget_),
         limits_(limits),
-        rules_(rules) {}
+        unnamed_(unnamed),
+        rules_(rules),
+        others_(rules) {}
 
   /// The name of the rule of its values.
   std::string run();
@@ -30,22 +33,34 @@ class schema_writer {
   struct listed_property {
     std::string name;
     schema_set schemas;
-    bool required = false;
+    std::string member = {};  ///< the rule of its name and value
   };
 
-  /// An object's members: those that are listed, in order, and what others look like; none if there may be none.
-  struct members {
-    std::vector<listed_property> listed = {};
-    std::optional<std::string> other = {};
-    bool others_may_be_listed = false;  ///< a name that matches a pattern
-    repetition count = {};
-    std::uint64_t required = 0;
-    std::uint64_t counted = 1;  ///< how many are told apart
-    std::map<std::pair<std::size_t, std::uint64_t>, std::optional<std::string>> tails = {};  // by what comes before
+  /// Where the members of an object are: how many were written, as far as they are counted, which required one is next,
+  /// and which optional ones were written, if that is told apart.
+  struct member_place {
+    std::uint64_t done = 0;
+    std::size_t required = 0;
+    std::uint32_t written = 0;
 
-    /// Whether others may come before a listed one, too.
-    bool others_come_anywhere() const { return other && count.most == repetition::unlimited && count.least <= 1; }
-    std::uint64_t required_from(std::size_t next) const;
+    friend auto operator<=>(const member_place&, const member_place&) = default;
+  };
+
+  /// An object's members: required ones in order, optional ones anywhere, and what others look like; none if there may
+  /// be none.
+  struct members {
+    std::vector<listed_property> required = {};
+    std::vector<listed_property> optional = {};
+    std::optional<std::string> other = {};
+    bool others_are_endless = false;
+    std::optional<std::string> behind = {};  ///< others that come behind the listed ones
+    repetition count = {};
+    std::uint64_t counted = 1;  ///< how many are told apart
+    bool are_distinct = false;  ///< names are not told apart: the bracket says that they have to differ
+    std::string any_optional = {};
+    std::map<member_place, std::optional<std::string>> tails = {};
+
+    std::size_t listed() const noexcept { return required.size() + optional.size(); }
   };
 
   std::string rule_of(schema_set schemas);
@@ -82,9 +97,10 @@ class schema_writer {
   std::string items(const schema_case& applied, std::size_t done, std::size_t prefix, repetition count);
   /// Items of which some are valid by `contains`.
   std::optional<std::string> items_with_contained(const schema_case& applied, std::size_t prefix, repetition count);
-  /// Items of which no two are equal, with what opens them.
-  std::optional<std::string> distinct_items(const schema_case& applied, std::size_t prefix, repetition count);
-  std::string distinct_strings_of(const std::string& item, repetition count);
+  /// An array of items of which no two are equal.
+  std::optional<std::string> few_distinct_items(const std::vector<boost::json::value>& values, repetition count);
+  /// What opens an array of items of which no two are equal.
+  std::string distinct_bracket(const schema_case& applied, std::size_t prefix, repetition count);
   bool are_endless_strings(const schema_set& schemas);
   /// The values that schemas leave; none if there are others than those they list.
   std::optional<std::vector<boost::json::value>> listed_values(const schema_set& schemas);
@@ -94,26 +110,34 @@ class schema_writer {
   /// Says whether all that is required is allowed.
   bool list_properties(const schema_case& applied, members& all, std::vector<std::string>& excluded);
   static std::vector<std::string> names_of(const schema_case& applied);
-  std::optional<std::string> other_members(const schema_case& applied, const std::vector<std::string>& excluded,
-                                           bool is_open);
-  std::optional<std::string> key(const schema_case& applied, const string_rules& rules);
+  void add_others(const schema_case& applied, members& all, const std::vector<std::string>& excluded);
+  /// One of them, whose name matches these patterns and no other ones; none if there is none.
+  std::optional<std::string> other_member(const schema_case& applied, const string_rules& rules,
+                                          const std::set<std::string>& wanted,
+                                          const std::vector<std::string>& excluded);
   /// Other properties than the listed ones come only where a schema speaks of them.
   static bool says_what_others_are(const schema_case& applied);
   /// What `propertyNames` says; none if it allows no name.
   std::optional<string_rules> key_rules(const schema_case& applied);
+  /// Adds the names that one case of `propertyNames` allows.
+  void add_names(const schema_case& applied, const schema_case& names, std::vector<regex_node>& ways);
   /// Settles how many members there may be. Says whether there may be enough.
   bool limit_count(const schema_case& applied, members& all);
-  /// What follows the properties before number `next`, `done` of which are there; none if nothing may follow.
-  std::optional<std::string> members_after(members& all, std::size_t next, std::uint64_t done);
+  std::string member_of(listed_property& property);
+  std::string any_optional_of(members& all);
+  static std::string members_behind(const members& all, std::uint64_t done);
+  /// What follows at a place; none if no object gets there.
+  std::optional<std::string> members_at(members& all, const member_place& at);
   /// The same as a rule, which is written once.
-  std::optional<std::string> tail(members& all, std::size_t next, std::uint64_t done);
-  std::optional<std::string> other_members_after(const members& all, std::uint64_t done);
+  std::optional<std::string> tail(members& all, const member_place& at);
 
   schema_document document_;
   schema_budget budget_;
   schema_cases cases_;
   schema_limits limits_;
+  unnamed_properties unnamed_;
   rule_list& rules_;
+  other_strings others_;
   std::map<schema_set, std::string> names_;
   std::map<std::string, std::string> regular_;  // names of rules, by what they are
   int depth_ = 0;

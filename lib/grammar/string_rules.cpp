@@ -158,6 +158,8 @@ std::optional<regex_node> intersection_of(const string_rules& strings) {
 
 }  // namespace
 
+regex_node string_characters() { return repeat_of(character(), {}); }
+
 std::optional<regex_node> strings_without_quotes(const string_rules& strings) {
   if (strings.lengths.least > strings.lengths.most) return std::nullopt;
   const bool has_patterns = !strings.patterns.empty() || !strings.denied.empty();
@@ -176,7 +178,7 @@ std::optional<regex_node> strings_without_quotes(const string_rules& strings) {
 
 std::optional<regex_node> strings_in_json(const string_rules& strings) {
   if (strings.lengths.least > strings.lengths.most) return std::nullopt;
-  if (strings.unlimited()) return in_quotes(repeat_of(character(), {}));
+  if (strings.unlimited()) return in_quotes(string_characters());
   if (strings.patterns.empty() && strings.denied.empty() && strings.excluded.empty())
     return in_quotes(repeat_of(counted_character(), strings.lengths));
   const auto texts = strings_without_quotes(strings);

@@ -16,10 +16,13 @@ struct string_rules {
   std::vector<regex_node> denied = {};              ///< patterns that must not match
   std::vector<std::string> excluded = {};
 
-  bool unlimited() const noexcept {
-    return lengths == repetition{} && patterns.empty() && denied.empty() && excluded.empty();
-  }
+  bool unlimited() const noexcept { return only_excludes() && excluded.empty(); }
+  /// Whether it asks for nothing but that a string is not excluded.
+  bool only_excludes() const noexcept { return lengths == repetition{} && patterns.empty() && denied.empty(); }
 };
+
+/// What stands between the quotes of JSON strings.
+regex_node string_characters();
 
 /// The strings as they are; none if there are none. Throws grammar_error for a combination that is not supported.
 std::optional<regex_node> strings_without_quotes(const string_rules& strings);

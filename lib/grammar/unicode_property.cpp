@@ -31,7 +31,7 @@ const std::vector<category_run>& runs() {
 }
 
 /// Short names by long ones. A category of one letter is all that begin with it.
-const std::map<std::string_view, std::string_view> names = {
+const std::map<std::string_view, std::string_view> long_names = {
     {"Letter", "L"},
     {"Cased_Letter", "LC"},
     {"Uppercase_Letter", "Lu"},
@@ -81,8 +81,8 @@ bool is_in(std::string_view category, std::string_view wanted) {
 }
 
 std::optional<character_set> characters_of_category(std::string_view name) {
-  const auto known = names.find(name);
-  const auto wanted = known == names.end() ? name : known->second;
+  const auto known = long_names.find(name);
+  const auto wanted = known == long_names.end() ? name : known->second;
   character_set set;
   if (wanted.empty()) return std::nullopt;
   for (const auto& each : runs())

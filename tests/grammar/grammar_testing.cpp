@@ -2,6 +2,8 @@
 
 #include "text/small_tokenizer.hpp"
 
+#include <boost/test/unit_test.hpp>
+
 #include <stdexcept>
 
 namespace cogen::grammar {
@@ -39,6 +41,15 @@ bool accepts(const compiled_grammar& grammar, std::string_view text) {
 }
 
 bool accepts(const response_format& format, std::string_view text) { return accepts(*compiled(format), text); }
+
+void check(const char* schema, std::initializer_list<const char*> accepted,
+           std::initializer_list<const char*> rejected) {
+  BOOST_TEST_CONTEXT(schema) {
+    const auto grammar = compiled(json_schema(schema));
+    for (const char* text : accepted) BOOST_TEST(accepts(*grammar, text), text);
+    for (const char* text : rejected) BOOST_TEST(!accepts(*grammar, text), text);
+  }
+}
 
 std::vector<token> allowed(guide& place, const text::tokenizer& tokens) {
   const auto size = tokens.size();

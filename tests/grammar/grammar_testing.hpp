@@ -3,6 +3,7 @@
 #include "grammar/compiler.hpp"
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,10 @@ std::shared_ptr<const compiled_grammar> compiled(const response_format& format);
 /// Whether the bytes of a text, one by one, are a whole text of the format.
 bool accepts(const compiled_grammar& grammar, std::string_view text);
 bool accepts(const response_format& format, std::string_view text);
+
+/// Tests that a JSON schema accepts some texts, and others not.
+void check(const char* schema, std::initializer_list<const char*> accepted,
+           std::initializer_list<const char*> rejected);
 
 /// The tokens that allow() allows, ascending.
 std::vector<token> allowed(guide& place, const text::tokenizer& tokens = small_vocabulary());

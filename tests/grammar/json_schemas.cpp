@@ -7,20 +7,6 @@
 using namespace cogen;
 using namespace cogen::grammar;
 
-namespace {
-
-using texts = std::initializer_list<const char*>;
-
-void check(const char* schema, texts accepted, texts rejected) {
-  BOOST_TEST_CONTEXT(schema) {
-    const auto grammar = compiled(json_schema(schema));
-    for (const char* text : accepted) BOOST_TEST(accepts(*grammar, text), text);
-    for (const char* text : rejected) BOOST_TEST(!accepts(*grammar, text), text);
-  }
-}
-
-}  // namespace
-
 BOOST_AUTO_TEST_SUITE(json_schemas)
 
 BOOST_AUTO_TEST_CASE(any_value_is_json) {
@@ -55,13 +41,13 @@ BOOST_AUTO_TEST_CASE(white_space_between_tokens_comes_to_an_end) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(properties_come_in_order_and_others_after_them) {
+BOOST_AUTO_TEST_CASE(properties_come_with_others_among_them) {
   check(R"({"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "null"}}, "required": ["b"],
           "additionalProperties": true})",
         {R"({"a":1,"b":null})", R"({"b":null})", R"({"b":null,"c":[]})", R"({ "a" : 1 , "b" : null , "ab" : 2 })",
-         R"({"c":1,"d":2,"a":1,"c":[],"b":null,"e":{}})", R"({"c":1,"b":null})"},
+         R"({"c":1,"d":2,"a":1,"f":[],"b":null,"e":{}})", R"({"c":1,"b":null})", R"({"b":null,"c":2,"a":1})"},
         {R"({"a":1})", R"({"b":1})", R"({"a":null,"b":null})", R"({"b":null,"a":null})", R"({"b":null,"c":})",
-         R"({"b":null,})"});
+         R"({"b":null,})", R"({"b":null,"a":1,"a":1})", R"({"b":null,"b":null})"});
 }
 
 BOOST_AUTO_TEST_CASE(a_name_cannot_be_evaded_by_another_spelling) {
@@ -244,6 +230,47 @@ BOOST_AUTO_TEST_CASE(negations_that_have_a_grammar) {
   check(R"({"type": "string", "not": {"enum": ["a", "ab"]}})", {"\"\"", "\"b\"", "\"abc\"", "\"aa\""},
         {"\"a\"", "\"ab\"", "\"\\u0061\""});
   check(R"({"type": "object", "not": {"required": ["a"]}})", {"{}", R"({"b":1})"}, {R"({"a":1})", R"({"b":1,"a":1})"});
+}
+
+BOOST_AUTO_TEST_CASE(negations_of_which_a_part_has_a_grammar) {
+  check(R"({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"],
+            "not": {"properties": {"a": {"minimum": 3}}, "additionalProperties": false}})",
+        {R"({"a":2})"}, {R"({"a":3})", R"({"a":null})"});
+  check(R"({"oneOf": [{"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": false},
+                      {"type": "object", "properties": {"a": {"const": 1}}, "required": ["a", "b"]}]})",
+        {R"({"a":2})", R"({"a":1})"}, {"{}", R"({"a":2,"b":2})"});
+  check(R"({"not": {"oneOf": [{"type": "string"}, {"type": "string", "maxLength": 2}, {"const": 3}]}})",
+        {"\"a\"", "null", "4"}, {"\"abc\"", "3"});
+  check(R"({"type": "array", "not": {"prefixItems": [{"type": "string"}, {"type": "integer"}]}})",
+        {"[1]", "[\"a\",\"b\"]", "[\"a\",null,1]"}, {"[]", "[\"a\"]", "[\"a\",1]", "[\"a\",1,null]"});
+  check(R"({"type": "integer", "not": {"if": {"minimum": 5}, "then": {"maximum": 7}, "else": {"minimum": 3}}})",
+        {"8", "2", "-1"}, {"5", "7", "3", "4"});
+  check(R"({"type": "object", "properties": {"a": {}, "b": {}}, "not": {"dependentRequired": {"a": ["b"]}}})",
+        {R"({"a":1})"}, {"{}", R"({"b":1})", R"({"a":1,"b":1})"});
+  BOOST_TEST(refusal(json_schema(R"({"not": {"additionalProperties": false}})")).find("additionalProperties") !=
+             std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(many_conditions_on_one_property) {
+  std::string schema = R"({"type": "object", "properties": {"kind": {"type": "string"}, "n": {}}, "allOf": [)";
+  for (int i = 0; i < 40; ++i)
+    schema += std::string(i > 0 ? "," : "") + R"({"if": {"properties": {"kind": {"const": "k)" + std::to_string(i) +
+              R"("}}, "required": ["kind"]}, "then": {"properties": {"n": {"const": )" + std::to_string(i) + "}}}}";
+  check((schema + R"(], "required": ["kind", "n"]})").c_str(),
+        {R"({"kind":"k7","n":7})", R"({"kind":"k39","n":39})", R"({"kind":"k40","n":7})"},
+        {R"({"kind":"k7","n":8})", R"({"n":7})"});
+}
+
+BOOST_AUTO_TEST_CASE(others_come_behind_properties_of_which_the_schema_says_nothing_more) {
+  check(
+      R"({"type": "object", "required": ["name"],
+          "properties": {"name": {"type": "string"}, "size": {}, "notes": {}}})",
+      {R"({"name":"a","extra":[1]})", R"({"name":"a","size":1,"title":null,"extra":2})",
+       R"({"size":1,"name":"a","x":2})", R"({"name":"a","number":1})"},
+      {R"({"extra":1})", R"({"name":"a","extra":1,"size":1})", R"({"name":"a","name":"b"})",
+       R"({"name":"a","extra":1,"name":"b"})", R"({"name":"a","n\u0061me":1})", R"({"name":1})"});
+  check(R"({"type": "object", "properties": {"a": {}}, "additionalProperties": false})", {"{}", R"({"a":1})"},
+        {R"({"b":1})"});
 }
 
 BOOST_AUTO_TEST_CASE(what_nothing_evaluates) {

@@ -114,4 +114,22 @@ BOOST_AUTO_TEST_CASE(multiples_between_bounds_are_listed) {
     BOOST_TEST(accepts(*grammar, std::to_string(value)) == (value % 5 == 0 && value > -10 && value <= 10), value);
 }
 
+BOOST_AUTO_TEST_CASE(multiples_that_end_alike_have_any_bounds) {
+  const auto accepted = [](const char* schema, std::initializer_list<const char*> texts, bool expected) {
+    for (const auto* text : texts) BOOST_TEST(accepts(json_schema(schema), text) == expected, schema << ' ' << text);
+  };
+  const auto* amount = R"({"type": "number", "multipleOf": 0.01, "minimum": 0, "maximum": 99999999999.99})";
+  accepted(amount, {"0", "0.01", "10000.8", "99999999999.99", "7.10", "7.100"}, true);
+  accepted(amount, {"0.001", "-0.01", "-1", "100000000000", "7.101", "99999999999.991"}, false);
+  const auto* quarters = R"({"type": "number", "multipleOf": 2.5, "exclusiveMinimum": -5})";
+  accepted(quarters, {"-2.5", "0", "2.5", "105", "1007.50", "10.0"}, true);
+  accepted(quarters, {"-5", "-7.5", "1", "2.55", "103.5"}, false);
+  const auto* hundreds = R"({"type": "integer", "multipleOf": 12.5, "minimum": 100, "maximum": 100000})";
+  accepted(hundreds, {"100", "125", "1000", "99975"}, true);
+  accepted(hundreds, {"75", "110", "112", "100025", "0"}, false);
+  const auto* several = R"({"type": "integer", "allOf": [{"multipleOf": 2}, {"multipleOf": 3}, {"multipleOf": 0.5}]})";
+  accepted(several, {"0", "6", "-12", "600"}, true);
+  accepted(several, {"2", "3", "9", "100"}, false);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -1,0 +1,103 @@
+#pragma once
+
+#include "cogen/guide.hpp"
+#include "cogen/text/tokenizer.hpp"
+#include "grammar/distinct_reader.hpp"
+#include "grammar/distinct_rule.hpp"
+#include "grammar/token_table.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <map>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+#include <xgrammar/xgrammar.h>
+
+namespace cogen::grammar {
+
+/// What XGrammar says of itself is for nobody who sends a request.
+template <typename Error, typename Call>
+auto guarded(const char* message, const Call& call) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception&) {
+    throw Error(message);
+  }
+}
+
+/// What the guides of one grammar share.
+struct guide_parts {
+  std::shared_ptr<const text::tokenizer> tokens;
+  std::shared_ptr<const token_table> table;
+  std::vector<distinct_rule> distinct;  ///< what no grammar says: items and names that have to differ
+};
+
+/// A place in a grammar of XGrammar.
+class xgrammar_guide : public guide {
+ public:
+  /// `begun` is the text so far, which the matcher has not seen. Throws std::invalid_argument where the grammar has no
+  /// such text.
+  xgrammar_guide(xgrammar::GrammarMatcher matcher, std::shared_ptr<const guide_parts> parts, std::string_view begun);
+
+  bool allow(std::span<std::uint64_t> tokens) override;
+  void accept(token next) override;
+  void roll_back(int tokens) override;
+  std::unique_ptr<guide> clone() const override;
+  bool is_complete() const override;
+  std::vector<token> forced() override;
+
+ private:
+  /// What was before a token.
+  struct step {
+    std::size_t length;
+    std::size_t captures;
+  };
+
+  /// A bracket of the text behind which something has to differ.
+  struct bracket {
+    std::size_t at;
+    bracket_rule rule;
+  };
+
+  xgrammar_guide(const xgrammar_guide& other);
+
+  std::string_view bytes_of(token id) const;
+  void fill(std::span<std::uint64_t> tokens);
+  void keep_distinct(std::span<std::uint64_t> tokens);
+  void keep_distinct_behind_strings(std::span<std::uint64_t> tokens);
+  bool may_follow(token id, std::map<std::string, bool>& known);
+  bool goes_on_behind(const distinct_reader& from, token id, int depth);
+  bool goes_on(const distinct_reader& from, int depth);
+
+  /// The brackets in the last token, which the matcher has accepted, and of which it had that many captures before.
+  std::vector<bracket> brackets_of(std::string_view bytes, token id, std::size_t& captures);
+  /// Lets the matcher accept bytes one by one; none if it does not.
+  std::optional<std::vector<bracket>> accept_bytes(std::string_view bytes, std::size_t& captures);
+  bracket_rule rule_of_captures(std::size_t& known) const;
+  static void read_on(distinct_reader& reader, std::string_view bytes, const std::vector<bracket>& brackets);
+  void append(std::string_view bytes, const std::vector<bracket>& brackets);
+  void read_again(std::size_t length);
+  bool spell_prefix(const std::vector<token>& tokens, std::string_view text) const;
+
+  xgrammar::GrammarMatcher matcher_;
+  std::shared_ptr<const guide_parts> parts_;
+  std::string text_;                // as far as something may have to differ in it
+  std::vector<bracket> brackets_;   // of the text
+  std::vector<std::size_t> roots_;  // those among them that no other one is around
+  std::vector<step> steps_;
+  distinct_reader reader_;
+  std::size_t captures_ = 0;
+  int masks_left_ = 0;  // to be looked at for a token
+  int accepted_ = 0;
+};
+
+}  // namespace cogen::grammar
