@@ -89,7 +89,57 @@ class wanted_writer {
   std::uint64_t counted_times_ = 0;
 };
 
+class kinds_writer {
+ public:
+  kinds_writer(const item_kinds& items, rule_list& rules) : items_(items), places_(rules, "kinds") {
+    const auto& [least, most] = items_.count;
+    counted_ = most == repetition::unlimited ? std::max<std::uint64_t>(least, items_.own_schemas) : most;
+    counted_ = std::max<std::uint64_t>(counted_, 1);
+    if (counted_ > max_places)
+      throw grammar_error("\"contains\" is supported for bounds up to " + std::to_string(max_places));
+  }
+
+  std::optional<std::string> run() { return rule_of({0, 0}); }
+
+ private:
+  using place = std::pair<std::uint64_t, std::uint32_t>;  // items, as far as they are counted, and kinds among them
+
+  std::optional<std::string> rule_of(const place& at) {
+    return places_.rule_of(at, [this](const place& here) { return ways(here); });
+  }
+
+  std::vector<std::string> ways(const place& here) {
+    const auto [done, found] = here;
+    const auto missing = ((std::uint32_t{1} << items_.kinds) - 1) & ~found;
+    std::vector<std::string> parts;
+    if (done >= items_.count.least && missing == 0) parts.push_back(literal(""));
+    if (done == items_.count.most || (done >= items_.own_schemas && !may_come(missing))) return parts;
+    for (std::uint32_t some = 0; some <= missing; ++some) {
+      if ((some & ~missing) != 0) continue;
+      const auto item = items_.item(done, some);
+      const auto next = item ? rule_of({std::min(done + 1, counted_), found | some}) : std::nullopt;
+      if (next) parts.push_back(sequence({after(done, *item), *next}));
+    }
+    return parts;
+  }
+
+  /// Whether each of some kinds may still come behind the items with schemas of their own.
+  bool may_come(std::uint32_t kinds) const {
+    for (std::size_t i = 0; i < items_.kinds; ++i)
+      if ((kinds >> i & 1) != 0 && !items_.item(items_.own_schemas, std::uint32_t{1} << i)) return false;
+    return true;
+  }
+
+  const item_kinds& items_;
+  place_rules<place> places_;
+  std::uint64_t counted_ = 0;
+};
+
 }  // namespace
+
+std::optional<std::string> add_item_kinds(const item_kinds& items, rule_list& rules) {
+  return kinds_writer(items, rules).run();
+}
 
 std::optional<std::string> add_item_sequence(const item_sequence& items, rule_list& rules) {
   if (items.times.least > items.times.most || items.times.least > items.count.most) return std::nullopt;

@@ -15,7 +15,7 @@ namespace {
 /// Letters, a few at a time.
 const std::vector<character_set>& blocks() {
   static const auto all = [] {
-    constexpr char32_t size = 4;
+    constexpr char32_t size = 13;
     std::vector<character_set> found;
     for (const char32_t letters : {U'a', U'A'})
       for (char32_t first = 0; first < 26; first += size)

@@ -73,8 +73,7 @@ std::string schema_writer::items(const schema_case& applied, std::size_t done, s
 std::optional<std::string> schema_writer::items_with_contained(const schema_case& applied, std::size_t prefix,
                                                                repetition count) {
   const auto contained = contained_of(applied);
-  if (contained.size() > 1)
-    cases_.refuse(applied, {"contains"}, "\"contains\" beside another \"contains\" is not supported");
+  if (contained.size() > 1) return items_of_kinds(applied, prefix, count);
   const auto& schema = *contained.front();
   const auto& wanted = *member(schema, "contains");
   const auto bound = [&](const char* keyword, std::uint64_t otherwise) {
@@ -96,6 +95,27 @@ std::optional<std::string> schema_writer::items_with_contained(const schema_case
                               .count = count,
                               .times = times},
                              rules_);
+  });
+}
+
+std::optional<std::string> schema_writer::items_of_kinds(const schema_case& applied, std::size_t prefix,
+                                                         repetition count) {
+  const auto contained = contained_of(applied);
+  const bool are_counted = std::ranges::any_of(contained, [](const json::value* each) {
+    return member(*each, "maxContains") || (member(*each, "minContains") && *member(*each, "minContains") != 1);
+  });
+  if (are_counted || contained.size() > max_item_kinds)
+    cases_.refuse(applied, {"contains"},
+                  "several \"contains\" are supported without bounds, up to " + std::to_string(max_item_kinds));
+  const auto item_of = [&](std::size_t index, std::uint32_t kinds) -> std::optional<std::string> {
+    auto item = cases_.item_of(applied, index);
+    for (std::size_t i = 0; i < contained.size(); ++i)
+      if ((kinds >> i & 1) != 0) item.insert(member(*contained[i], "contains"));
+    if (cases_.is_empty(item)) return std::nullopt;
+    return sequence({rule_of(item), "ws"});
+  };
+  return kept(applied, {"contains"}, [&] {
+    return add_item_kinds({.item = item_of, .kinds = contained.size(), .own_schemas = prefix, .count = count}, rules_);
   });
 }
 

@@ -137,12 +137,6 @@ void schema_writer::add_others(const schema_case& applied, members& all, const s
 std::optional<std::string> schema_writer::other_member(const schema_case& applied, const string_rules& rules,
                                                        const std::set<std::string>& wanted,
                                                        const std::vector<std::string>& excluded) {
-  const auto written = [&](const string_rules& name, const schema_set& schemas) -> std::optional<std::string> {
-    if (cases_.is_empty(schemas)) return std::nullopt;
-    const auto key = string(name);
-    if (!key) return std::nullopt;
-    return sequence({*key, R"(ws ":" ws)", rule_of(schemas), "ws"});
-  };
   auto name = rules;
   for (const auto& pattern : wanted)
     name.patterns.emplace("the pattern " + cogen::json::in_quotes(pattern), cases_.pattern_of(applied, pattern));
@@ -150,20 +144,30 @@ std::optional<std::string> schema_writer::other_member(const schema_case& applie
     if (std::ranges::all_of(name.patterns, [&](const auto& one) { return matches(one.second, each); }))
       name.excluded.push_back(each);
   if (are_too_many(name.excluded)) return std::nullopt;
-  const auto patterns = cases_.patterns_of(applied);
-  auto exact = name;
+  auto schemas = cases_.other_property_of(applied, wanted);
+  if (cases_.is_empty(schemas)) return std::nullopt;
+  std::optional<std::string> key;
   try {
-    for (const auto& pattern : patterns)
-      if (!wanted.contains(pattern) && may_match(exact, cases_.pattern_of(applied, pattern)))
-        exact.denied.push_back(cases_.pattern_of(applied, pattern));
-    return written(exact, cases_.other_property_of(applied, wanted));
+    key = string(apart_from_others(applied, name, wanted));
   } catch (const keyword_error&) {
     throw;
   } catch (const grammar_error&) {
     if (wanted.size() != 1) return std::nullopt;  // others will do
+    schemas = cases_.other_property_of(applied, wanted, cases_.patterns_of(applied));
+    if (cases_.is_empty(schemas)) return std::nullopt;
+    key = kept(applied, {"propertyNames", "patternProperties", "additionalProperties"}, [&] { return string(name); });
   }
-  return kept(applied, {"propertyNames", "patternProperties", "additionalProperties"},
-              [&] { return written(name, cases_.other_property_of(applied, wanted, patterns)); });
+  if (!key) return std::nullopt;
+  return sequence({*key, R"(ws ":" ws)", rule_of(schemas), "ws"});
+}
+
+/// The names that no other pattern matches.
+string_rules schema_writer::apart_from_others(const schema_case& applied, string_rules names,
+                                              const std::set<std::string>& wanted) {
+  for (const auto& pattern : cases_.patterns_of(applied))
+    if (!wanted.contains(pattern) && may_match(names, cases_.pattern_of(applied, pattern)))
+      names.denied.push_back(cases_.pattern_of(applied, pattern));
+  return names;
 }
 
 bool schema_writer::says_what_others_are(const schema_case& applied) {

@@ -97,6 +97,8 @@ class schema_writer {
   std::string items(const schema_case& applied, std::size_t done, std::size_t prefix, repetition count);
   /// Items of which some are valid by `contains`.
   std::optional<std::string> items_with_contained(const schema_case& applied, std::size_t prefix, repetition count);
+  /// Items of which each of several `contains` has one.
+  std::optional<std::string> items_of_kinds(const schema_case& applied, std::size_t prefix, repetition count);
   /// An array of items of which no two are equal.
   std::optional<std::string> few_distinct_items(const std::vector<boost::json::value>& values, repetition count);
   /// What opens an array of items of which no two are equal.
@@ -115,6 +117,7 @@ class schema_writer {
   std::optional<std::string> other_member(const schema_case& applied, const string_rules& rules,
                                           const std::set<std::string>& wanted,
                                           const std::vector<std::string>& excluded);
+  string_rules apart_from_others(const schema_case& applied, string_rules names, const std::set<std::string>& wanted);
   /// Other properties than the listed ones come only where a schema speaks of them.
   static bool says_what_others_are(const schema_case& applied);
   /// What `propertyNames` says; none if it allows no name.

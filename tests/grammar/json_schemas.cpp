@@ -127,6 +127,9 @@ BOOST_AUTO_TEST_CASE(arrays_contain) {
         {"[\"a\",\"b\"]", "[\"a\",1,2]", "[\"a\",\"b\",\"c\"]", "[\"a\",\"b\",1,2,3]"});
   check(R"({"type": "array", "prefixItems": [{"type": "null"}], "contains": {"const": 1}})",
         {"[null,1]", "[null,2,1,3]"}, {"[null]", "[1]", "[null,2]"});
+  check(R"({"type": "array", "allOf": [{"contains": {"type": "integer"}}, {"contains": {"minimum": 5}},
+                                       {"contains": {"type": "string"}}]})",
+        {"[1,5.5,\"a\"]", "[\"a\",7]", "[null,\"b\",6,[]]", "[\"a\",1]"}, {"[]", "[7]", "[\"a\",5.5]", "[1,6]"});
   check(R"({"contains": {"const": 1}, "minContains": 3, "maxContains": 2})", {"null"}, {"[]", "[1,1]", "[1,1,1]"});
   check(R"({"type": "array", "contains": {"const": 1}, "minContains": 0})", {"[]", "[2]"}, {"null"});
   check(R"({"type": "array", "not": {"contains": {"type": "string"}}})", {"[]", "[1]"}, {"[1,\"a\"]"});
