@@ -1,6 +1,5 @@
 #include "limits.hpp"
 
-#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -18,6 +17,9 @@ void at_most(const std::string& name, std::int64_t value, std::int64_t most) {
   throw std::invalid_argument("limits." + name + " is " + std::to_string(value) + "; it must be at most " +
                               std::to_string(most));
 }
+
+// The bookkeeping of a slot takes a few hundred bytes.
+constexpr std::int64_t most_slots = std::int64_t{1} << 16;
 
 // All sums of the memory account stay well below 2^63.
 constexpr std::int64_t most_bytes = std::int64_t{1} << 60;
@@ -43,8 +45,9 @@ void check_footprint(const limits& within, const std::string& name, const footpr
 
 const limits& checked(const limits& within) {
   at_least("slots", within.slots, 1);
+  at_most("slots", within.slots, most_slots);
   at_least("spare_slots", within.spare_slots, 0);
-  at_most("spare_slots", within.spare_slots, std::numeric_limits<int>::max() - std::int64_t{within.slots});
+  at_most("spare_slots", within.spare_slots, most_slots);
   at_least("max_sequence_length", within.max_sequence_length, 1);
   at_least("max_batched_tokens", within.max_batched_tokens, 1);
   at_least("prefill_tokens", within.prefill_tokens, 0);

@@ -30,6 +30,7 @@ namespace {
 
 const bad_limit bad_limits[] = {
     {"slots", [](limits& l) { l.slots = 0; }},
+    {"slots", [](limits& l) { l.slots = 1'000'000'000; }},
     {"spare_slots", [](limits& l) { l.spare_slots = std::numeric_limits<int>::max() - l.slots + 1; }},
     {"max_sequence_length", [](limits& l) { l.max_sequence_length = 0; }},
     {"max_batched_tokens", [](limits& l) { l.max_batched_tokens = 0; }},
@@ -74,8 +75,8 @@ const bad_limit bad_limits[] = {
 
 /// Of 8 slots with 64 blocks each, of which all together may take half of 2^60 bytes.
 const limit_bound bounds[] = {
-    {"slots", 1, {}, [](limits& l, std::int64_t n) { l.slots = static_cast<int>(n); }},
-    {"spare_slots", 0, {}, [](limits& l, std::int64_t n) { l.spare_slots = static_cast<int>(n); }},
+    {"slots", 1, std::int64_t{1} << 16, [](limits& l, std::int64_t n) { l.slots = static_cast<int>(n); }},
+    {"spare_slots", 0, std::int64_t{1} << 16, [](limits& l, std::int64_t n) { l.spare_slots = static_cast<int>(n); }},
     {"max_sequence_length", 1, {}, [](limits& l, std::int64_t n) { l.max_sequence_length = static_cast<int>(n); }},
     {"max_batched_tokens", 1, {}, [](limits& l, std::int64_t n) { l.max_batched_tokens = static_cast<int>(n); }},
     {"max_all_logits_tokens", 1, {}, [](limits& l, std::int64_t n) { l.max_all_logits_tokens = static_cast<int>(n); }},
