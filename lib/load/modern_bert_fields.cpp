@@ -23,10 +23,13 @@ std::vector<bool> read_slides(const config_fields& fields, const model_config& c
   return slides;
 }
 
-// Published checkpoints say global_rope_theta and local_rope_theta.
+// Published checkpoints say global_rope_theta and local_rope_theta; rope_scaling is of both types.
 rope_config read_rope(const config_fields& fields, const model_config& config, const std::string& type,
                       std::string_view older_key, double fallback) {
-  const auto object = "rope_parameters." + type;
+  const bool is_older = fields.has("rope_scaling");
+  if (is_older && fields.has("rope_parameters"))
+    fields.refuse("rope_scaling", "it is read where rope_parameters is left out");
+  const auto object = is_older ? std::string("rope_scaling") : "rope_parameters." + type;
   const auto theta = fields.real(older_key, rope_thetas, fallback);
   if (fields.has(object)) return read_rope_config(fields, object, config, {.theta = theta});
   return {.theta = theta, .rotary_dim = config.head_dim};

@@ -204,6 +204,18 @@ BOOST_AUTO_TEST_CASE(variants_of_goldens_mean_what_transformers_writes_of_them) 
   for (const auto& [name, variants] : member(listing(), "variants")) golden_config(name, variants.as_object()).check();
 }
 
+BOOST_AUTO_TEST_CASE(scaling_of_both_rotations_of_a_modernbert) {
+  const json::object scaling{{"rope_type", "linear"}, {"factor", 4.0}};
+  json::object full = scaling, sliding = scaling;
+  full["rope_theta"] = 160000.0;
+  sliding["rope_theta"] = 10000.0;
+  const auto older = read({{"model_type", "modernbert"}, {"rope_scaling", scaling}});
+  const auto newer = read(
+      {{"model_type", "modernbert"}, {"rope_parameters", {{"full_attention", full}, {"sliding_attention", sliding}}}});
+  BOOST_TEST(difference(older, newer).empty(), difference(older, newer));
+  BOOST_TEST(!difference(older, read({{"model_type", "modernbert"}})).empty());
+}
+
 BOOST_AUTO_TEST_CASE(each_golden_has_variants) {
   for (const auto& entry : std::filesystem::directory_iterator(goldens()))
     if (std::filesystem::exists(entry.path() / "config.json"))
