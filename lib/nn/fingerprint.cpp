@@ -2,10 +2,16 @@
 
 #include "load/checksum.hpp"
 
+#include <boost/pfr.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <variant>
 #include <vector>
 
 namespace cogen::nn {
@@ -28,20 +34,62 @@ void add(load::checksum& sum, const load::weight& from) {
   add_rows(sum, from, from.rows() - rows, from.rows());
 }
 
-/// What changes numbers and is in no weight.
-std::string numbers_of(const load::model_config& config) {
-  const auto& rope = config.rope;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {};", config.head_dim, config.rms_norm_eps, config.activation,
-                     static_cast<int>(rope.kind), rope.theta, rope.rotary_dim, rope.factor, rope.original_positions,
-                     fmt::join(rope.frequency_factors, " "), config.sliding_window.value_or(0),
-                     fmt::join(config.layer_types, " "));
+// Writes each member of a value, at any depth.
+template <class T>
+void write(std::string& to, const T& value);
+
+template <class T>
+void write(std::string& to, const std::optional<T>& value) {
+  to += value ? "+" : "-";
+  if (value) write(to, *value);
+}
+
+template <class Range>
+void write_all(std::string& to, const Range& values) {
+  to += fmt::format("{}:", values.size());
+  for (const auto& each : values) write(to, each);
+}
+
+template <class T>
+void write(std::string& to, const std::vector<T>& values) {
+  write_all(to, values);
+}
+
+template <class T, std::size_t Size>
+void write(std::string& to, const std::array<T, Size>& values) {
+  write_all(to, values);
+}
+
+template <class... T>
+void write(std::string& to, const std::variant<T...>& value) {
+  to += fmt::format("{}:", value.index());
+  std::visit([&](const auto& one) { write(to, one); }, value);
+}
+
+template <class T>
+void write(std::string& to, const T& value) {
+  if constexpr (std::is_same_v<T, std::string>)
+    to += fmt::format("{}:{};", value.size(), value);
+  else if constexpr (std::is_enum_v<T>)
+    to += fmt::format("{};", static_cast<int>(value));
+  else if constexpr (std::is_arithmetic_v<T>)
+    to += fmt::format("{};", value);
+  else
+    boost::pfr::for_each_field(value, [&](const auto& member) { write(to, member); });
+}
+
+std::string text_of(const models::model_spec& spec) {
+  std::string text;
+  write(text, spec);
+  return text;
 }
 
 }  // namespace
 
-std::string fingerprint_of(const load::checkpoint& files, const load::model_config& config) {
+std::string fingerprint_of(const load::checkpoint& files, const load::model_config& config,
+                           const models::model_spec& spec) {
   load::checksum sum;
-  sum.add(numbers_of(config));
+  sum.add(text_of(spec));
   for (const auto& name : files.weight_names()) add(sum, files.find(name).value());
   return fmt::format("{}, {} layers of {}, {} tokens, weights {:016x}", config.family, config.layers, config.hidden,
                      config.vocabulary, sum.value());

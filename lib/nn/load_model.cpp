@@ -142,7 +142,7 @@ std::shared_ptr<const model> nn::load_rank(const std::filesystem::path& path, co
   const auto spec = ranks ? nn::spec_of_rank(whole, files, config, ranks->tensor(), ranks->stage()) : whole;
   auto network = options.device == "cpu" ? read_network(files, spec, config, options, ranks)
                                          : read_device_network(files, spec, config, options, ranks);
-  auto fingerprint = nn::fingerprint_of(files, config);
+  auto fingerprint = nn::fingerprint_of(files, config, whole);
   if (options.device != "cpu" && options.device_weights != device_weights::whole)
     fingerprint += fmt::format(", in {}{}", name_of(options.device_weights),
                                options.device_weights == device_weights::fp8 ? "" : ", embeddings too");

@@ -610,6 +610,33 @@ BOOST_AUTO_TEST_CASE(a_bart_that_says_otherwise_is_refused) {
   refused("vocab_size", 100, {"shared", "shape"});
 }
 
+BOOST_AUTO_TEST_CASE(models_that_differ_in_one_number_have_other_fingerprints) {
+  struct change {
+    std::string golden, object, key;
+    boost::json::value value;
+  };
+  const std::vector<change> changes{{"phi3_long", "rope_scaling", "long_factor", {}},
+                                    {"granite_published", "", "embedding_multiplier", 7.5},
+                                    {"granite_published", "", "logits_scaling", 7.5},
+                                    {"gemma2_published", "", "final_logit_softcapping", 7.5},
+                                    {"llama_llama3", "rope_parameters", "low_freq_factor", 1.25}};
+  for (const auto& [golden, object, key, value] : changes) {
+    const golden_copy folder(golden);
+    const auto before = load_model(folder.path())->fingerprint();
+    folder.alter_config([&](boost::json::object& config) { config["transformers_version"] = "0.0.0"; });
+    BOOST_TEST(load_model(folder.path())->fingerprint() == before, golden);
+    folder.alter_config([&](boost::json::object& config) {
+      auto& place = object.empty() ? config : config.at(object).as_object();
+      auto& entry = place.at(key);
+      if (value.is_null())
+        entry.as_array().back() = 2.5;
+      else
+        entry = value;
+    });
+    BOOST_TEST(load_model(folder.path())->fingerprint() != before, golden << ": " << key);
+  }
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace cogen::test
