@@ -81,6 +81,18 @@ BOOST_AUTO_TEST_CASE(two_lengths_are_refused) {
     BOOST_TEST(refusal_of("POST / HTTP/1.1\r\n" + std::string(lengths) + "\r\n0\r\n\r\n") == 400, lengths);
 }
 
+BOOST_AUTO_TEST_CASE(codings_of_a_body_are_refused) {
+  const auto with = [](const std::string& line) {
+    return refusal_of("POST / HTTP/1.1\r\n" + line + "\r\n\r\n0\r\n\r\n");
+  };
+  BOOST_TEST(with("Transfer-Encoding: chunked") == 0);
+  BOOST_TEST(with("Transfer-Encoding: CHUNKED\r\nContent-Encoding: identity") == 0);
+  for (const auto* coding : {"gzip", "gzip, chunked", "chunked, gzip", "chunked, chunked", "identity"})
+    BOOST_TEST(with("Transfer-Encoding: " + std::string(coding)) == 501, coding);
+  BOOST_TEST(with("Transfer-Encoding: chunked\r\nTransfer-Encoding: gzip") == 400);
+  BOOST_TEST(with("Transfer-Encoding: chunked\r\nContent-Encoding: gzip") == 415);
+}
+
 BOOST_AUTO_TEST_CASE(what_is_not_http_is_refused) {
   BOOST_TEST(refusal_of(std::string("\x16\x03\x01\x00garbage\r\n\r\n", 15)) == 400);
   BOOST_TEST(refusal_of("GET / HTTP/2.0\r\n\r\n") == 505);

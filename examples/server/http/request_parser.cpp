@@ -75,6 +75,17 @@ std::optional<parse_error> read_target(std::string_view target, request& into) {
   return std::nullopt;
 }
 
+/// A body is as it stands, or in chunks. Of other codings it is not known where it ends, or what it says.
+std::optional<parse_error> coding_error(const request& head) {
+  for (const auto& [name, value] : head.headers) {
+    if (name == "transfer-encoding" && !beast::iequals(value, "chunked"))
+      return parse_error{501, fmt::format("Transfer-Encoding is \"{}\"; it must be chunked", value.substr(0, 60))};
+    if (name == "content-encoding" && !beast::iequals(value, "identity"))
+      return parse_error{415, fmt::format("Content-Encoding is \"{}\"; it must be identity", value.substr(0, 60))};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 struct request_parser::state {
@@ -96,6 +107,7 @@ void request_parser::state::read_head() {
   head->keep_alive = received.keep_alive();
   head->chunked_answer = received.version() >= 11;
   error = read_target(std::string_view(received.target()), *head);
+  if (!error) error = coding_error(*head);
   streams_body = !error && limits.streams_body && limits.streams_body(*head);
   if (error || streams_body) return;
   if (parser.content_length().value_or(0) > limits.body) error = error_of(beast::http::error::body_limit, limits);
