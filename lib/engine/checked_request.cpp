@@ -2,7 +2,6 @@
 
 #include "engine/checked_encoder_input.hpp"
 #include "response/history_ids.hpp"
-#include "text/chat_prompt.hpp"
 #include "text/prompt_checkpoints.hpp"
 
 #include <fmt/format.h>
@@ -19,6 +18,8 @@ void check_limit(std::string_view name, const std::optional<clock::duration>& li
   if (limit && *limit <= clock::duration::zero())
     throw std::invalid_argument(fmt::format("{} is {} ns; it must be more than 0", name, limit->count()));
 }
+
+constexpr auto no_tokenizer = "the prompt is text, and this engine has no tokenizer";
 
 std::string no_chat(const std::string& why) {
   if (why.empty()) return "the prompt is a chat, and the model brings no chat template: give plain text or tokens";
@@ -43,6 +44,8 @@ void check_no_chat(const request& what) {
 
 text::encoded_chat encode_messages(const chat_messages& messages, const request& what, const engine_parts& parts,
                                    const response::response_syntax& syntax) {
+  if (!parts.chat) throw std::invalid_argument(no_chat(parts.chat_error));
+  if (!parts.tokenizer) throw std::invalid_argument(no_tokenizer);
   const bool continued = what.continue_final_message;
   if (continued && (messages.empty() || messages.back().role != "assistant"))
     throw std::invalid_argument(
@@ -60,11 +63,10 @@ text::encoded_chat encode_prompt(const request& what, const engine_parts& parts,
                                  const response::response_syntax& syntax) {
   const auto* messages = std::get_if<chat_messages>(&what.prompt);
   if (!messages) check_no_chat(what);
-  if (const auto* ids = std::get_if<token_ids>(&what.prompt)) return {*ids, {}};
-  if (messages && !parts.chat) throw std::invalid_argument(no_chat(parts.chat_error));
-  if (!parts.tokenizer) throw std::invalid_argument("the prompt is text, and this engine has no tokenizer");
-  if (!messages) return {parts.tokenizer->encode(std::get<std::string>(what.prompt), {.add_special = true}), {}};
-  return encode_messages(*messages, what, parts, syntax);
+  if (const auto* ids = std::get_if<token_ids>(&what.prompt)) return {{}, *ids, {}};
+  if (messages) return encode_messages(*messages, what, parts, syntax);
+  if (!parts.tokenizer) throw std::invalid_argument(no_tokenizer);
+  return {{}, parts.tokenizer->encode(std::get<std::string>(what.prompt), {.add_special = true}), {}};
 }
 
 /// The decoder's prompt for a model with an encoder. It begins with the start token, once.
@@ -138,6 +140,13 @@ void check_parameters(const request& what, int vocabulary) {
     if (id < 0 || id >= vocabulary)
       throw std::invalid_argument(
           fmt::format("stop token {} does not exist; the vocabulary ends at {}", id, vocabulary - 1));
+}
+
+text::encoded_chat encode_chat(const request& what, const engine_parts& parts,
+                               const response::response_syntax& syntax) {
+  if (const auto* messages = std::get_if<chat_messages>(&what.prompt))
+    return encode_messages(*messages, what, parts, syntax);
+  throw std::invalid_argument("the prompt is no chat");
 }
 
 read_request read(const request& what, const engine_parts& parts, const response::response_syntax& syntax,

@@ -39,9 +39,11 @@ encoded_chat encode_chat(std::span<const chat_message> messages, boost::json::ob
   if (const auto eos = tokens.eos(); !eos.empty()) options.eos = tokens.token_text(eos.front());
   auto segments = chat.render_segments(messages, options);
   check_roles(messages, chat, options);
+  std::string text;
+  for (const auto& each : segments) text += each.text;
   auto ids = tokens.encode(segments, {.parse_special = true});
   const bool has_ending = !segments.empty() && segments.back().trusted;
-  return {std::move(ids), has_ending ? std::move(segments.back().text) : std::string()};
+  return {std::move(text), std::move(ids), has_ending ? std::move(segments.back().text) : std::string()};
 }
 
 }  // namespace cogen::text

@@ -19,6 +19,7 @@ boost::json::object template_variables(const boost::json::array& tools, const bo
 
 /// A chat as a prompt.
 struct encoded_chat {
+  std::string text;
   std::vector<token> tokens;
   std::string ending;  ///< what the template wrote after the last message
 };

@@ -134,6 +134,9 @@ BOOST_AUTO_TEST_CASE(failures_have_their_status) {
   BOOST_TEST(status(cogen::error::draining) == 503);
   BOOST_TEST(status(cogen::error::deadline_exceeded) == 504);
   BOOST_TEST(status(cogen::error::bad_logits) == 500);
+  const auto inner = api::error_of(std::make_exception_ptr(std::out_of_range("_Map_base::at")));
+  BOOST_TEST(inner.status() == 500);
+  BOOST_TEST(std::string_view(inner.what()).find("_Map_base") == std::string_view::npos);
   const auto full = api::response_of(api::error_of(cogen::diagnostics(cogen::error::queue_full)), api::dialect::openai);
   BOOST_TEST(full.headers.at(0).first == "Retry-After");
 }

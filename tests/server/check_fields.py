@@ -4,6 +4,7 @@ tokens without a text, prompts alone, gaps, roles, defaults, drafts, texts that 
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -216,6 +217,32 @@ def check_texts():
             assert server.ask("/v1/embeddings", content="a", dimensions=width)["data"][0]["embedding"] == answer["data"][0]["embedding"]
 
 
+def golden_without(folder, golden, *left_out, **entries):
+    """A copy of a golden with further entries in its configuration."""
+    copy = pathlib.Path(folder) / "model"
+    shutil.copytree(GOLDENS / golden, copy, ignore=lambda *_: left_out, dirs_exist_ok=True)
+    config = json.loads((copy / "config.json").read_text(encoding="utf-8")) | entries
+    (copy / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return copy
+
+
+def check_texts_without_tokenizer():
+    with tempfile.TemporaryDirectory() as folder, served(golden_without(folder, "bert_tiny", "tokenizer.json")) as server:
+        assert server.ask("/v1/embeddings", input=[5, 6])["usage"]["prompt_tokens"] == 2
+        for texts in ("a", ["a"], [[5], "a"]):
+            assert "no tokenizer" in refusal(server.post("/v1/embeddings", {"input": texts}), 501)
+    with tempfile.TemporaryDirectory() as folder, served(golden_without(folder, "bert_scores", "tokenizer.json")) as server:
+        assert "no tokenizer" in refusal(server.post("/v1/rerank", {"query": "a", "documents": ["b"]}), 501)
+
+
+def check_too_many_answers():
+    with tempfile.TemporaryDirectory() as folder, served(write_tiny_model(folder), "--slots", "2", "--queue", "1") as server:
+        chat = {"messages": [{"role": "user", "content": "a"}], "max_tokens": 1}
+        for path, body in [("/v1/completions", {"prompt": "a", "max_tokens": 1}), ("/v1/chat/completions", chat), ("/completion", {"prompt": "a", "n_predict": 1})]:
+            assert server.post(path, body | {"n": 3}).status == 200, path
+            assert "n is 4; it must be between 1 and 3" in refusal(server.post(path, body | {"n": 4})), path
+
+
 def check_numbers():
     """Without exponents, and as they are."""
     with tempfile.TemporaryDirectory() as folder, served(write_tiny_model(folder)) as server:
@@ -228,6 +255,7 @@ def check_numbers():
             assert not re.search(r'(?:[:,[]|^\S+ )-?\d+(?:\.\d+)?[eE]', text, re.MULTILINE), text
 
 
-for check in (check_tokens_without_text, check_prompts_alone, check_gaps, check_roles, check_generation_config, check_drafts, check_texts, check_numbers):
+for check in (check_tokens_without_text, check_prompts_alone, check_gaps, check_roles, check_generation_config, check_drafts, check_texts, check_texts_without_tokenizer, check_too_many_answers,
+              check_numbers):
     check()
     print(check.__name__, "passed", flush=True)

@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(fields_that_are_not_kept_are_refused_unless_they_ask_for_no
       {set::messages, R"({"mcp_servers": [{}]})", "mcp_servers"},
       {set::messages, R"({"tools": [{"name": "a"}, {"type": "web_search_20250305", "name": "b"}]})", "tools[1].type"},
       {set::embeddings, R"({"embd_normalize": 2})", "embd_normalize is 2"},
-      {set::rerank, R"({"raw_scores": true})", "raw_scores is true"},
+      {set::rerank, R"({"instruction": "x"})", "instruction is \"x\""},
   };
   for (const auto& [which, text, sentence] : wrong)
     BOOST_TEST(holds(refusal(which, text), sentence), refusal(which, text));

@@ -4,6 +4,7 @@
 #include "api/format_fields.hpp"
 #include "api/history_fields.hpp"
 #include "api/tool_fields.hpp"
+#include "api/unsupported_fields.hpp"
 
 #include <fmt/format.h>
 
@@ -35,11 +36,32 @@ json::object extra_of(const field_reader& message) {
   return extra;
 }
 
+/// Calls as OpenAI's API wrote them before there were ids: one in a message, answered by the next one of its function.
+class legacy_calls {
+ public:
+  void settle(const field_reader& message, cogen::chat_message& read) {
+    if (const auto call = message.fields("function_call")) {
+      if (message.has("tool_calls")) message.refuse("function_call", "missing beside tool_calls");
+      read.extra.erase("function_call");
+      read.extra["tool_calls"] =
+          json::array{{{"id", "call_" + std::to_string(++calls_)},
+                       {"type", "function"},
+                       {"function", {{"name", call->required_text("name")}, {"arguments", read_arguments(*call)}}}}};
+    } else if (read.role == "function" && calls_ > 0) {
+      read.role = "tool";
+      read.extra["tool_call_id"] = "call_" + std::to_string(calls_);
+    }
+  }
+
+ private:
+  int calls_ = 0;
+};
+
 cogen::chat_message read_message(const field_reader& message) {
   auto role = message.required_text("role");
   if (role.empty()) message.refuse("role", "system, developer, user, assistant or tool");
   if (role == "developer") role = "system";  // OpenAI's newer name, which templates do not know
-  const bool may_be_empty = role == "assistant" || role == "tool" || message.has("tool_calls");
+  const bool may_be_empty = role == "assistant" || role == "tool" || role == "function" || message.has("tool_calls");
   if (!message.has("content") && !may_be_empty) message.refuse("content", "a string or an array of parts");
   return {std::move(role), read_content(message), extra_of(message)};
 }
@@ -58,7 +80,11 @@ void read_ending(const field_reader& body, cogen::request& into) {
 cogen::chat_messages read_messages(const field_reader& body) {
   static_cast<void>(body.required_array("messages"));
   cogen::chat_messages messages;
-  body.each("messages", [&](const field_reader& message) { messages.push_back(read_message(message)); });
+  legacy_calls older;
+  body.each("messages", [&](const field_reader& message) {
+    messages.push_back(read_message(message));
+    older.settle(message, messages.back());
+  });
   return messages;
 }
 
@@ -74,6 +100,7 @@ void set_effort(const std::optional<std::string>& effort, cogen::request& into) 
 }
 
 void read_chat(const field_reader& body, generation& into) {
+  check_unsupported(body, field_set::chat);
   auto& request = into.request;
   request.prompt = read_messages(body);
   request.tools = read_tools(body);

@@ -4,7 +4,10 @@
 #include "api/valid_text.hpp"
 
 #include <boost/json/value.hpp>
+#include <boost/system/system_error.hpp>
+#include <fmt/core.h>
 
+#include <cstdio>
 #include <new>
 #include <utility>
 
@@ -94,8 +97,11 @@ error error_of(const std::exception_ptr& thrown) {
     return error_of(e.why());
   } catch (const std::bad_alloc&) {
     return {503, unavailable, "the server is out of memory", "", "out_of_memory"};
+  } catch (const boost::system::system_error& e) {
+    return {500, server_error, e.code().message()};
   } catch (const std::exception& e) {
-    return {500, server_error, e.what()};
+    fmt::print(stderr, "cogen-server: a request failed: {}\n", e.what());
+    return {500, server_error, "the request failed within the server, whose log says why"};
   }
 }
 

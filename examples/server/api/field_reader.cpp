@@ -3,7 +3,7 @@
 #include "api/error.hpp"
 #include "api/json_text.hpp"
 
-#include <boost/json/parse.hpp>
+#include <boost/json/stream_parser.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,11 +16,14 @@ namespace server::api {
 namespace json = boost::json;
 
 json::object parse_body(std::string_view body) {
+  json::stream_parser parser({}, {.max_depth = 64});
   json::error_code error;
-  const json::parse_options options{.max_depth = 64};
-  auto value = json::parse({body.data(), body.size()}, error, {}, options);
+  const auto read = parser.write_some(body.data(), body.size(), error);
   if (error == json::error::too_deep) throw invalid("", "the body is nested deeper than 64");
-  if (error) throw invalid("", "the body is not valid JSON: " + error.message());
+  if (error || read < body.size()) throw invalid("", fmt::format("the body is not valid JSON at byte {}", read));
+  parser.finish(error);
+  if (error) throw invalid("", "the body ends before its JSON does");
+  auto value = parser.release();
   if (!value.is_object()) throw invalid("", fmt::format("the body is {}; it must be a JSON object", shown(value)));
   return std::move(value.as_object());
 }

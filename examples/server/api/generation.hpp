@@ -12,9 +12,10 @@ namespace server::api {
 
 /// What a stream's events tell besides what is generated.
 struct event_extras {
-  bool usage = false;     ///< a last event with what it took
-  bool timings = false;   ///< speeds in each event
-  bool progress = false;  ///< events while the prompt is read, with how much of it was
+  bool usage = false;          ///< a last event with what it took
+  bool usage_in_each = false;  ///< besides, what it took so far in each event
+  bool timings = false;        ///< speeds in each event
+  bool progress = false;       ///< events while the prompt is read, with how much of it was
 };
 
 /// What a client asks to be generated.

@@ -4,6 +4,7 @@
 #include "api/format_fields.hpp"
 #include "api/history_fields.hpp"
 #include "api/sampling_fields.hpp"
+#include "api/unsupported_fields.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -132,6 +133,7 @@ void read_thinking(const field_reader& body, cogen::request& into) {
 
 generation read_message_request(const field_reader& body, const sender& from, const route_defaults& otherwise,
                                 const cogen::text::tokenizer* tokens, bool needs_limit) {
+  check_unsupported(body, field_set::messages);
   generation wanted;
   read_generation(body, from, otherwise, tokens, wanted);
   if (needs_limit && !wanted.request.max_tokens) body.refuse("max_tokens", "an integer of at least 0");

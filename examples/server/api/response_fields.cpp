@@ -5,6 +5,7 @@
 #include "api/history_fields.hpp"
 #include "api/sampling_fields.hpp"
 #include "api/tool_fields.hpp"
+#include "api/unsupported_fields.hpp"
 
 #include <boost/json/value.hpp>
 
@@ -59,6 +60,7 @@ cogen::chat_messages read_input(const field_reader& body) {
 generation read_response_request(const field_reader& body, const sender& from, const route_defaults& otherwise,
                                  const cogen::text::tokenizer* tokens) {
   if (body.has("previous_response_id")) body.refuse("previous_response_id", "missing: responses are not stored");
+  check_unsupported(body, field_set::responses);
   generation wanted;
   read_generation(body, from, otherwise, tokens, wanted);
   wanted.n = 1;

@@ -144,7 +144,8 @@ void read_whose(const field_reader& body, const sender& from, cogen::request& in
                            .value_or(from.priority));
   into.start_within = from.start_within;
   into.finish_within = from.finish_within;
-  if (const auto limit = body.count("t_max_predict_ms", 1)) into.finish_within = std::chrono::milliseconds(*limit);
+  if (const auto limit = body.count("t_max_predict_ms", -1); limit.value_or(0) > 0)
+    into.finish_within = std::chrono::milliseconds(*limit);
   into.prefix_caching = body.flag("cache_prompt").value_or(true);
   if (const auto salt = body.text("cache_salt"))
     into.cache_salt = std::hash<std::string>()(fmt::format("{}:{}", from.tenant, *salt));
@@ -172,13 +173,17 @@ void read_generation(const field_reader& body, const sender& from, const route_d
   request.stop = stop_strings(body);
   request.stop_token_ids = stop_tokens(body);
   request.ignore_eos = body.flag("ignore_eos").value_or(false);
-  for (const auto* name : {"reasoning_budget", "thinking_budget_tokens", "thinking_token_budget"})
+  for (const auto* name :
+       {"reasoning_budget", "reasoning_budget_tokens", "thinking_budget_tokens", "thinking_token_budget"})
     if (const auto budget = body.count(name, -1); budget && *budget >= 0) request.reasoning_budget = *budget;
   read_whose(body, from, request);
   into.max_draft_tokens = body.count("speculative.n_max");
   into.n = static_cast<int>(body.integer(body.has("n") ? "n" : "n_cmpl", 1, 128).value_or(1));
   into.stream = body.flag("stream").value_or(false);
-  if (const auto how = body.fields("stream_options")) into.extras.usage = how->flag("include_usage").value_or(false);
+  if (const auto how = body.fields("stream_options")) {
+    into.extras.usage = how->flag("include_usage").value_or(false);
+    into.extras.usage_in_each = how->flag("continuous_usage_stats").value_or(false) && into.extras.usage;
+  }
   into.extras.timings = body.flag("timings_per_token").value_or(false);
   into.extras.progress = body.flag("return_progress").value_or(false) && into.stream;
 }

@@ -42,6 +42,7 @@ json::object tool_of(const field_reader& tool) {
   const auto nested = tool.fields("function");
   const auto& described = nested ? *nested : tool;
   static_cast<void>(described.required_text("name"));
+  static_cast<void>(described.text("description"));
   static_cast<void>(described.object("parameters"));
   static_cast<void>(described.flag("strict"));
   auto function = without_nulls(described.source());

@@ -24,7 +24,10 @@ constexpr unsupported_field of_generation[] = {
     {"typical_p", "[1]"}, {"typ_p", "[1]"}, {"top_n_sigma", "[-1, 0]"}, {"xtc_probability", "[0]"},
     {"dry_multiplier", "[0]"}, {"mirostat", "[0]"}, {"dynatemp_range", "[0]"}, {"adaptive_target", "[-1]"},
     {"min_keep", "[0, 1]"}, {"samplers"}, {"lora", "[[]]"}, {"n_indent", "[0]"}, {"response_fields", "[[]]"},
-    {"image_data", "[[]]"},
+    {"image_data", "[[]]"}, {"verbose", "[false]"}, {"reasoning_control", "[false]"},
+    {"reasoning_budget_message", "[\"\"]"}, {"reasoning_budget_start_tag", "[\"\"]"},
+    {"reasoning_budget_end_tag", "[\"\"]"}, {"reasoning_budget_end_tags", "[[]]"}, {"grammar_triggers", "[[]]"},
+    {"chat_format", "[0]"}, {"chat_parser", "[\"\"]"}, {"generation_prompt", "[\"\"]"},
     // vLLM's.
     {"use_beam_search", "[false]"}, {"length_penalty", "[1]"}, {"include_stop_str_in_output", "[false]"},
     {"skip_special_tokens", "[true]"}, {"truncate_prompt_tokens"}, {"allowed_token_ids", "[[]]"}, {"bad_words", "[[]]"},
@@ -33,6 +36,7 @@ constexpr unsupported_field of_generation[] = {
     {"kv_transfer_params"}, {"vllm_xargs", "[{}]"},
     // SGLang's and Transformers'.
     {"no_repeat_ngram_size", "[0]"}, {"no_stop_trim", "[false]"}, {"custom_logit_processor"}, {"lora_path"},
+    {"return_hidden_states", "[false]"}, {"stop_regex", "[[]]"}, {"session_params"}, {"custom_params"},
 };
 constexpr unsupported_field of_completions[] = {{"add_special_tokens", "[true]"}};
 constexpr unsupported_field of_chat[] = {
@@ -40,13 +44,18 @@ constexpr unsupported_field of_chat[] = {
     {"web_search_options"}, {"verbosity", "[\"medium\"]"}, {"moderation"},
     {"chat_template"}, {"documents", "[[]]"}, {"add_special_tokens", "[false]"}, {"echo", "[false]"},
     {"include_reasoning", "[true]"}, {"separate_reasoning", "[true]"},
-    {"reasoning_format", "[\"auto\", \"deepseek\"]"}, {"parse_tool_calls", "[true]"},
+    {"reasoning_format", "[\"auto\", \"deepseek\"]"}, {"parse_tool_calls", "[true]"}, {"stream_reasoning", "[true]"},
 };
 constexpr unsupported_field of_responses[] = {
     {"background", "[false]"}, {"conversation"}, {"prompt"}, {"truncation", "[\"disabled\"]"}, {"top_logprobs", "[0]"},
-    {"include", "[[], [\"reasoning.encrypted_content\"]]"},
+    {"include", "[[], [\"reasoning.encrypted_content\"]]"}, {"context_management", "[[]]"}, {"moderation"},
+    {"personality"}, {"enable_response_messages", "[false]"}, {"previous_input_messages", "[[]]"},
 };
-constexpr unsupported_field of_messages[] = {{"container"}, {"mcp_servers", "[[]]"}};
+constexpr unsupported_field of_messages[] = {
+    {"container"}, {"mcp_servers", "[[]]"}, {"compaction"}, {"thread"},
+    // Claude Code keeps all of its reasoning.
+    {"context_management", R"([{}, {"edits": []}, {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]}])"},
+};
 constexpr unsupported_field of_embeddings[] = {
     {"embd_normalize"}, {"truncate_prompt_tokens"}, {"add_special_tokens", "[true]"}, {"normalize", "[true]"},
     {"embed_dtype", "[\"float32\"]"}, {"messages"}, {"input_type"}, {"task"}, {"truncate", "[\"NONE\"]"},
@@ -54,7 +63,7 @@ constexpr unsupported_field of_embeddings[] = {
 };
 constexpr unsupported_field of_rerank[] = {
     {"truncate_prompt_tokens"}, {"max_tokens_per_doc"}, {"max_chunks_per_doc"}, {"rank_fields"},
-    {"raw_scores", "[false]"}, {"texts"}, {"instruction"},
+    {"texts"}, {"instruction"},
 };
 // clang-format on
 

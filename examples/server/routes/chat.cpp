@@ -2,7 +2,6 @@
 #include "api/chat_fields.hpp"
 #include "api/json_text.hpp"
 #include "api/sampling_fields.hpp"
-#include "api/unsupported_fields.hpp"
 #include "routes/openai_events.hpp"
 #include "routes/routes.hpp"
 
@@ -71,7 +70,6 @@ api::generation read(const call& client, const api::field_reader& body, const se
   api::generation wanted;
   const auto defaults = api::route_defaults().with(model.generation);
   api::read_generation(body, api::sender_of(client.request(), client.tenant), defaults, &model.tokenizer(), wanted);
-  api::check_unsupported(body, api::field_set::chat);
   api::read_chat(body, wanted);
   return wanted;
 }

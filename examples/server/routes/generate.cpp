@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <stdexcept>
 
 namespace server {
 namespace {
@@ -33,6 +34,13 @@ net::awaitable<void> send_all(call& client, http::event_stream& events, api::mer
       co_await events.ping();
   }
   co_await send(events, writer.last());
+}
+
+/// Throws api::error for more answers than slots and queue hold.
+std::vector<cogen::token_stream> begin_several(const served_model& model, api::generation what) try {
+  return model.engine->generate_n(std::move(what.request), what.n);
+} catch (const std::invalid_argument& e) {
+  throw api::invalid("n", e.what());
 }
 
 /// A prompt that is too long has its length and the limit in fields of their own.
@@ -67,7 +75,7 @@ std::vector<cogen::token_stream> begin(const served_model& model, api::generatio
   if (what.n == 1)
     streams.push_back(model.engine->generate(std::move(what.request)));
   else
-    streams = model.engine->generate_n(std::move(what.request), what.n);
+    streams = begin_several(model, std::move(what));
   if (const auto why = streams.front().error()) throw refusal(why, streams.front(), model);
   return streams;
 }

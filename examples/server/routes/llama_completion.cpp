@@ -37,7 +37,8 @@ wanted_completion read_settings(const call& client, const api::field_reader& bod
   api::read_generation(body, api::sender_of(client.request(), client.tenant), defaults.with(model.generation),
                        &model.tokenizer(), wanted.each);
   api::check_unsupported(body, api::field_set::completions);
-  if (const auto probabilities = body.integer("n_probs", 0, cogen::sampling_params::max_logprobs);
+  if (const auto probabilities =
+          body.integer(body.has("n_probs") ? "n_probs" : "logprobs", 0, cogen::sampling_params::max_logprobs);
       probabilities.value_or(0) > 0)
     wanted.each.request.sampling.logprobs = *probabilities;
   if (body.flag("post_sampling_probs").value_or(false))

@@ -2,7 +2,6 @@
 #include "api/blocks.hpp"
 #include "api/json_text.hpp"
 #include "api/message_fields.hpp"
-#include "api/unsupported_fields.hpp"
 #include "routes/generate.hpp"
 #include "routes/routes.hpp"
 
@@ -159,7 +158,6 @@ net::awaitable<void> send_message(call& client, api::merged_streams& streams, co
 net::awaitable<void> messages(call& client) {
   const auto asked = co_await read_asked(client);
   const auto& model = *asked.model;
-  api::check_unsupported(asked.body(), api::field_set::messages);
   auto wanted = api::read_message_request(asked.body(), api::sender_of(client.request(), client.tenant),
                                           defaults.with(model.generation), &model.tokenizer(), true);
   const auto id = api::new_id("msg_");

@@ -18,6 +18,12 @@ bool opens_message(const json::object& choice) {
   return delta && delta->as_object().contains("role");
 }
 
+json::value usage_of(const cogen::token_stream& stream) {
+  api::usage_sum sum;
+  sum.add_prompt(stream.usage());
+  return sum.json();
+}
+
 }  // namespace
 
 std::vector<event> openai_events::on_progress(const api::stream_event& what) {
@@ -47,7 +53,7 @@ json::object openai_events::chunk_of(json::object choice) const {
   const auto index = json::value_to<std::size_t>(choice.at("index"));
   const bool has_timings = extras_.timings && !opens_message(choice);
   auto chunk = head_.with({std::move(choice)});
-  if (extras_.usage) chunk["usage"] = nullptr;
+  if (extras_.usage) chunk["usage"] = extras_.usage_in_each ? usage_of(stream(index)) : json::value();
   if (has_timings) chunk["timings"] = api::timings_of(stream(index));
   return chunk;
 }

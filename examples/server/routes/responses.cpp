@@ -2,7 +2,6 @@
 #include "api/blocks.hpp"
 #include "api/json_text.hpp"
 #include "api/response_fields.hpp"
-#include "api/unsupported_fields.hpp"
 #include "routes/generate.hpp"
 #include "routes/routes.hpp"
 
@@ -224,7 +223,6 @@ net::awaitable<void> send_response(call& client, api::merged_streams& streams, c
 net::awaitable<void> responses(call& client) {
   const auto asked = co_await read_asked(client);
   const auto& model = *asked.model;
-  api::check_unsupported(asked.body(), api::field_set::responses);
   auto wanted = api::read_response_request(asked.body(), api::sender_of(client.request(), client.tenant),
                                            api::route_defaults().with(model.generation), &model.tokenizer());
   const auto head = head_of(asked.body(), asked.model_name);

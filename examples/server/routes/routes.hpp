@@ -38,5 +38,6 @@ net::awaitable<void> tokenize(call& client);
 net::awaitable<void> detokenize(call& client);
 net::awaitable<void> apply_template(call& client);
 net::awaitable<void> input_tokens(call& client);
+net::awaitable<void> response_input_tokens(call& client);
 
 }  // namespace server

@@ -2,9 +2,11 @@
 #include "api/chat_fields.hpp"
 #include "api/completion_fields.hpp"
 #include "api/json_text.hpp"
-#include "api/rendering.hpp"
+#include "api/response_fields.hpp"
 #include "routes/generate.hpp"
 #include "routes/routes.hpp"
+
+#include <cogen/render_prompt.hpp>
 
 #include <boost/json/value.hpp>
 
@@ -23,20 +25,29 @@ json::object piece_of(cogen::token id, const cogen::text::tokenizer& tokens) {
   return {{"id", id}, {"piece", std::move(numbers)}};
 }
 
+/// Reads a chat as a generation would. Throws api::error and generation_error.
+cogen::rendered_prompt rendered(const served_model& model, const cogen::request& chat) {
+  static_cast<void>(model.tokenizer());
+  return cogen::render_prompt(*model.model, chat);
+}
+
+cogen::rendered_prompt rendered_chat(const served_model& model, const api::field_reader& body) {
+  api::generation chat;
+  api::read_chat(body, chat);
+  return rendered(model, chat.request);
+}
+
+cogen::token_ids tokens_of_text(const served_model& model, const api::field_reader& body) {
+  const auto text = body.has("prompt") ? body.required_text("prompt") : body.required_text("content");
+  const auto special = body.flag("add_special_tokens").value_or(body.flag("add_special").value_or(body.has("prompt")));
+  return model.tokenizer().encode(text,
+                                  {.add_special = special, .parse_special = body.flag("parse_special").value_or(true)});
+}
+
 /// What vLLM's and llama-server's /tokenize take: `prompt`, `messages` or `content`.
 json::object tokenized(const served_model& model, const api::field_reader& body) {
   const auto& tokens = model.tokenizer();
-  api::generation chat;
-  std::string text;
-  if (body.has("messages")) {
-    api::read_chat(body, chat);
-    text = api::render(model, chat.request);
-  } else {
-    text = body.has("prompt") ? body.required_text("prompt") : body.required_text("content");
-  }
-  const bool special = body.flag("add_special_tokens").value_or(body.flag("add_special").value_or(body.has("prompt")));
-  const auto ids = tokens.encode(text, {.add_special = special && !body.has("messages"),
-                                        .parse_special = body.flag("parse_special").value_or(true)});
+  const auto ids = body.has("messages") ? rendered_chat(model, body).tokens : tokens_of_text(model, body);
   json::array list;
   const bool with_pieces = body.flag("with_pieces").value_or(false);
   for (const auto id : ids) list.push_back(with_pieces ? json::value(piece_of(id, tokens)) : json::value(id));
@@ -68,16 +79,19 @@ json::object detokenized(const served_model& model, const api::field_reader& bod
 }
 
 json::object templated(const served_model& model, const api::field_reader& body) {
-  api::generation chat;
-  api::read_chat(body, chat);
-  return {{"prompt", api::render(model, chat.request)}};
+  return {{"prompt", rendered_chat(model, body).text}};
+}
+
+json::object count_of(const cogen::rendered_prompt& prompt) {
+  return {{"object", "response.input_tokens"}, {"input_tokens", prompt.tokens.size()}};
 }
 
 json::object counted(const served_model& model, const api::field_reader& body) {
-  api::generation chat;
-  api::read_chat(body, chat);
-  const auto ids = model.tokenizer().encode(api::render(model, chat.request), {.parse_special = true});
-  return {{"object", "response.input_tokens"}, {"input_tokens", ids.size()}};
+  return count_of(rendered_chat(model, body));
+}
+
+json::object counted_response(const served_model& model, const api::field_reader& body) {
+  return count_of(rendered(model, api::read_response_request(body, {}, {}, &model.tokenizer()).request));
 }
 
 /// Answers with what `make` makes of the body and the model that it names.
@@ -98,6 +112,7 @@ net::awaitable<void> answer_with(call& client, Make make) {
 net::awaitable<void> tokenize(call& client) { return answer_with(client, tokenized); }
 net::awaitable<void> detokenize(call& client) { return answer_with(client, detokenized); }
 net::awaitable<void> input_tokens(call& client) { return answer_with(client, counted); }
+net::awaitable<void> response_input_tokens(call& client) { return answer_with(client, counted_response); }
 net::awaitable<void> apply_template(call& client) { return answer_with(client, templated); }
 
 }  // namespace server

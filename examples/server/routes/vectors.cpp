@@ -45,6 +45,7 @@ std::string base64(std::span<const float> values) {
 std::size_t tokenize(const served_model& model, std::vector<cogen::encoder_input>& texts) {
   std::size_t count = 0;
   for (auto& text : texts) {
+    if (!std::holds_alternative<cogen::encoder_text>(text)) static_cast<void>(model.tokenizer());
     auto tokens = model.model->tokenize(text);
     count += tokens.tokens.size();
     text = std::move(tokens);
