@@ -13,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -202,6 +203,24 @@ BOOST_AUTO_TEST_CASE(a_model_type_alone_means_its_defaults) {
 
 BOOST_AUTO_TEST_CASE(variants_of_goldens_mean_what_transformers_writes_of_them) {
   for (const auto& [name, variants] : member(listing(), "variants")) golden_config(name, variants.as_object()).check();
+}
+
+BOOST_AUTO_TEST_CASE(biases_count_where_transformers_reads_them) {
+  const std::set<std::string_view> of_mlp{"arcee",    "bamba",      "deepseek_v2", "falcon_h1",  "granite",  "llama",
+                                          "minicpm3", "modernbert", "nemotron",    "nemotron_h", "seed_oss", "smollm3"};
+  const std::set<std::string_view> not_of_attention{"exaone4", "gptj",    "jamba", "ministral", "ministral3",
+                                                    "mistral", "mixtral", "mpt",   "phi3",      "zamba2"};
+  for (const auto& [type, defaults] : member(listing(), "defaults")) {
+    if (!read(defaults.as_object()).refusal.empty()) continue;
+    const auto counts = [&](std::string_view key) {
+      const auto* usual = defaults.as_object().if_contains(key);
+      const bool other = !(usual && usual->is_bool() && usual->as_bool());
+      const auto as_is = read(defaults.as_object()), changed = read(replaced(defaults.as_object(), key, other));
+      return !difference(as_is, changed).empty();
+    };
+    BOOST_TEST(counts("mlp_bias") == of_mlp.contains(type), std::string(type));
+    if (not_of_attention.contains(type)) BOOST_TEST(!counts("attention_bias"), std::string(type));
+  }
 }
 
 BOOST_AUTO_TEST_CASE(scaling_of_both_rotations_of_a_modernbert) {
