@@ -15,16 +15,16 @@ void require_stop(std::string_view stop, std::size_t index) {
   auto name = "stop string " + std::to_string(index);
   if (stop.empty()) throw std::invalid_argument(name + " is empty");
   if (stop.size() > stop_matcher::max_bytes) {
-    throw std::length_error(name + " has " + std::to_string(stop.size()) + " bytes, more than the limit of " +
-                            std::to_string(stop_matcher::max_bytes));
+    throw std::invalid_argument(name + " has " + std::to_string(stop.size()) + " bytes, more than the limit of " +
+                                std::to_string(stop_matcher::max_bytes));
   }
   if (!is_utf8(stop)) throw std::invalid_argument(name + " is not valid UTF-8");
 }
 
 void require_stops(std::span<const std::string> stops) {
   if (stops.size() > stop_matcher::max_strings) {
-    throw std::length_error(std::to_string(stops.size()) + " stop strings exceed the limit of " +
-                            std::to_string(stop_matcher::max_strings));
+    throw std::invalid_argument(std::to_string(stops.size()) + " stop strings exceed the limit of " +
+                                std::to_string(stop_matcher::max_strings));
   }
   std::size_t total = 0;
   for (std::size_t i = 0; i < stops.size(); ++i) {
@@ -32,8 +32,8 @@ void require_stops(std::span<const std::string> stops) {
     total += stops[i].size();
   }
   if (total > stop_matcher::max_total_bytes) {
-    throw std::length_error("stop strings of " + std::to_string(total) + " bytes exceed the limit of " +
-                            std::to_string(stop_matcher::max_total_bytes));
+    throw std::invalid_argument("stop strings of " + std::to_string(total) + " bytes exceed the limit of " +
+                                std::to_string(stop_matcher::max_total_bytes));
   }
 }
 

@@ -32,8 +32,7 @@ class stop_matcher {
   /// Matches nothing and holds nothing back.
   stop_matcher() = default;
 
-  /// Throws std::invalid_argument for an empty stop string or one that is not UTF-8, std::length_error for too many or
-  /// too long ones.
+  /// Throws std::invalid_argument for an empty stop string, one that is not UTF-8, and too many or too long ones.
   explicit stop_matcher(std::span<const std::string> stops);
 
   /// Takes the next piece. After a match, `text` is what came before it, and further pieces return nothing.
