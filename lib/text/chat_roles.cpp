@@ -29,11 +29,17 @@ void check_roles(std::span<const chat_message> messages, const chat_template& ch
   auto whole = options;
   whole.continue_final_message = false;
   const auto text = chat.render(marked, whole);
-  for (std::size_t i = 0; i < marked.size(); ++i)
-    if (!is_common(marked[i]) && text.find(marker_of(i)) == std::string::npos)
+  std::size_t last = 0;  // most templates write messages in order
+  for (std::size_t i = 0; i < marked.size(); ++i) {
+    if (is_common(marked[i])) continue;
+    const auto marker = marker_of(i);
+    const auto behind = text.find(marker, last);
+    last = behind == std::string::npos ? text.find(marker) : behind;
+    if (last == std::string::npos)
       throw template_error("it writes nothing of messages[" + std::to_string(i) + "], whose role is \"" +
                                repaired_utf8(marked[i].role.substr(0, 60)) + "\"",
                            0);
+  }
 }
 
 }  // namespace cogen::text
