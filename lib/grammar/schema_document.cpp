@@ -81,6 +81,8 @@ const json::value& schema_document::keep(json::value made, const json::value& or
 
 void schema_document::check(const json::value& schema) const {
   if (schema.is_bool()) return;
+  constexpr std::size_t of_keyword = 32;
+  count_comparisons(of_keyword * schema.get_object().size());
   for (const auto& each : schema.get_object()) {
     const std::string key(each.key());
     const auto kind = kind_of_keyword(key);
@@ -89,6 +91,14 @@ void schema_document::check(const json::value& schema) const {
       refuse(schema, key, "the value of \"" + key + "\" is malformed");
     if (key == "multipleOf" && number_of(each.value()) <= 0) refuse(schema, key, "multipleOf must be above 0");
   }
+}
+
+void schema_document::count_comparisons(std::size_t more) const {
+  constexpr auto most = std::size_t{1} << 28;
+  comparisons_ += more;
+  if (comparisons_ > most)
+    throw schema_size_error("JSON schema: its values and keywords take more than " + std::to_string(most) +
+                            " comparisons");
 }
 
 std::string schema_document::place_of(const json::value& schema) const {

@@ -44,6 +44,10 @@ class schema_document {
   /// that they have to be.
   void check(const boost::json::value& schema) const;
 
+  /// Counts comparisons of a value, which all schemas together may take 2^28 of: a second or two. Throws
+  /// schema_size_error beyond that.
+  void count_comparisons(std::size_t more) const;
+
   /// Throws keyword_error for a keyword of a schema, with the place of that in the document, and what is wrong there.
   [[noreturn]] void refuse(const boost::json::value& schema, std::string_view keyword, std::string_view what) const;
 
@@ -58,6 +62,7 @@ class schema_document {
 
   boost::json::value root_;
   mutable std::deque<derived> derived_;
+  mutable std::size_t comparisons_ = 0;
 };
 
 /// Whether two values are the same to JSON Schema: 1 is 1.0.
