@@ -37,6 +37,7 @@ std::shared_ptr<served_model> load(const model_option& wanted, const options& se
   one->slots = engine.batching.slots;
   one->generation = generation_of(wanted, settings.generation_config);
   one->model = cogen::load_model(wanted.path, loading);
+  if (one->model->scores_pairs()) one->shown_scores = cogen::load::read_score_activation(wanted.path);
   engine.log = [name = wanted.name](std::string_view line) { fmt::print(stderr, "{}: {}\n", name, line); };
   one->meter = std::make_shared<metrics::meter>(one->slots, trace);
   engine.events = one->meter;

@@ -7,6 +7,7 @@
 #include <cogen/engine.hpp>
 #include <cogen/fwd.hpp>
 #include <cogen/load/generation_defaults.hpp>
+#include <cogen/load/score_activation.hpp>
 #include <cogen/text/tokenizer.hpp>
 
 #include <cstdint>
@@ -30,7 +31,8 @@ struct served_model {
   int slots = 0;
   std::shared_ptr<const cogen::model> model;
   cogen::load::generation_defaults generation = {};  ///< for requests that do not say
-  std::unique_ptr<draft_source> drafts = {};         ///< null: none
+  cogen::load::score_activation shown_scores = cogen::load::score_activation::sigmoid;
+  std::unique_ptr<draft_source> drafts = {};  ///< null: none
   std::unique_ptr<cogen::engine> engine;
   std::shared_ptr<metrics::meter> meter;
   int max_length = 0;               ///< tokens of a sequence

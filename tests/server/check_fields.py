@@ -2,6 +2,7 @@
 """usage: check_fields.py PROGRAM: asks the HTTP server, with models that cost next to nothing, what fields of requests mean:
 tokens without a text, prompts alone, gaps, roles, defaults, drafts, texts that are embedded."""
 import json
+import math
 import pathlib
 import re
 import shutil
@@ -235,12 +236,48 @@ def check_texts_without_tokenizer():
         assert "no tokenizer" in refusal(server.post("/v1/rerank", {"query": "a", "documents": ["b"]}), 501)
 
 
+def check_scores():
+    """As Sentence Transformers shows them: by a sigmoid, unless the model's authors or the request want none."""
+    asked = {"query": "a", "documents": ["b", "c d", "e"]}
+    identity, sigmoid = "torch.nn.modules.linear.Identity", "torch.nn.modules.activation.Sigmoid"
+
+    def scores(server, **more):
+        return {one["index"]: one["relevance_score"] for one in server.ask("/v1/rerank", **asked, **more)["results"]}
+    with served(GOLDENS / "bert_scores") as server:
+        shown, raw = scores(server), scores(server, raw_scores=True)
+        assert all(math.isclose(shown[index], 1 / (1 + math.exp(-raw[index]))) for index in range(3)), (shown, raw)
+        assert scores(server, use_activation=False) == raw and server.ask("/reranking", **asked)["results"][0]["relevance_score"] in shown.values()
+        assert "raw_scores is 1" in refusal(server.post("/v1/rerank", asked | {"raw_scores": 1}))
+    for entries, expected in [({"sentence_transformers": {"activation_fn": identity}}, raw), ({"sbert_ce_default_activation_function": identity}, raw),
+                              ({"sentence_transformers": {"activation_fn": sigmoid}, "sbert_ce_default_activation_function": identity}, shown)]:
+        with tempfile.TemporaryDirectory() as folder, served(golden_without(folder, "bert_scores", **entries)) as server:
+            assert scores(server) == expected, entries
+    with tempfile.TemporaryDirectory() as folder:
+        other = golden_without(folder, "bert_scores", sentence_transformers={"activation_fn": "torch.nn.modules.activation.Tanh"})
+        ended = subprocess.run([sys.argv[1], "--model", other, "--port", "0"], capture_output=True, text=True, timeout=300)
+        assert ended.returncode == 1 and "activation_fn" in ended.stderr and "Tanh" in ended.stderr, ended
+
+
 def check_too_many_answers():
     with tempfile.TemporaryDirectory() as folder, served(write_tiny_model(folder), "--slots", "2", "--queue", "1") as server:
         chat = {"messages": [{"role": "user", "content": "a"}], "max_tokens": 1}
         for path, body in [("/v1/completions", {"prompt": "a", "max_tokens": 1}), ("/v1/chat/completions", chat), ("/completion", {"prompt": "a", "n_predict": 1})]:
             assert server.post(path, body | {"n": 3}).status == 200, path
             assert "n is 4; it must be between 1 and 3" in refusal(server.post(path, body | {"n": 4})), path
+
+
+def check_schemas_that_take_long():
+    """Their work is bounded, as their size is."""
+    many = [f"c{number}" for number in range(60000)]
+    few = {"enum": many[:1500]}
+    with tempfile.TemporaryDirectory() as folder, served(write_tiny_model(folder)) as server:
+        for schema in ({"enum": many}, {"oneOf": [{"const": number} for number in range(6000)]}, {"enum": [{"a": [number]} for number in range(20000)]},
+                       {"$defs": {"e": few}, "type": "object", "properties": {f"p{number}": {"$ref": "#/$defs/e"} for number in range(1500)}}):
+            said = refusal(server.post("/v1/completions", {"prompt": "a", "max_tokens": 1, "json_schema": schema}))
+            assert "comparisons" in said or "schemas" in said, said
+        assert server.post("/v1/completions", {"prompt": "a", "max_tokens": 1, "json_schema": few}).status == 200
+        stops = server.post("/v1/completions", {"prompt": "a", "max_tokens": 1, "stop": many})
+        assert "60000 stop strings" in refusal(stops) and stops.json["error"]["type"] == "invalid_request_error", stops.text
 
 
 def check_numbers():
@@ -255,7 +292,7 @@ def check_numbers():
             assert not re.search(r'(?:[:,[]|^\S+ )-?\d+(?:\.\d+)?[eE]', text, re.MULTILINE), text
 
 
-for check in (check_tokens_without_text, check_prompts_alone, check_gaps, check_roles, check_generation_config, check_drafts, check_texts, check_texts_without_tokenizer, check_too_many_answers,
-              check_numbers):
+for check in (check_tokens_without_text, check_prompts_alone, check_gaps, check_roles, check_generation_config, check_drafts, check_texts, check_texts_without_tokenizer, check_scores, check_too_many_answers,
+              check_schemas_that_take_long, check_numbers):
     check()
     print(check.__name__, "passed", flush=True)

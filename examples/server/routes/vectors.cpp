@@ -102,7 +102,12 @@ std::string text_of_document(const api::field_reader& body, const json::value& d
   body.refuse("documents", "an array of strings, or of objects with a text");
 }
 
-double sigmoid(double value) { return 1 / (1 + std::exp(-value)); }
+/// The score of a pair as its model's authors want it shown, or as the classifier gives it where a request asks for
+/// that.
+double shown_score(double score, const served_model& model, const api::field_reader& body) {
+  const bool raw = body.flag("raw_scores").value_or(!body.flag("use_activation").value_or(true));
+  return raw || model.shown_scores == cogen::load::score_activation::identity ? score : 1 / (1 + std::exp(-score));
+}
 
 }  // namespace
 
@@ -151,7 +156,7 @@ net::awaitable<void> rerank(call& client) {
   order.resize(std::min(order.size(), most));
   json::array results;
   for (const auto index : order) {
-    json::object one{{"index", index}, {"relevance_score", sigmoid(scores[index])}};
+    json::object one{{"index", index}, {"relevance_score", shown_score(scores[index], *model, body)}};
     if (body.flag("return_documents").value_or(false))
       one["document"] = {{"text", text_of_document(body, body.array("documents")->at(index))}};
     results.push_back(std::move(one));
