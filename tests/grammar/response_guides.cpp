@@ -34,7 +34,7 @@ const std::shared_ptr<const text::tokenizer>& shared_vocabulary() {
 
 const text::tokenizer& vocabulary() { return *shared_vocabulary(); }
 
-token end_token() { return vocabulary().eos().front(); }
+token stop_token() { return vocabulary().eos().front(); }
 
 compiler& shared_compiler() {
   static compiler one(shared_vocabulary());
@@ -59,7 +59,7 @@ std::shared_ptr<const compiled_grammar> calls_of(const response::response_syntax
 
 std::shared_ptr<const response_marks> marks_of(const response::response_syntax& syntax) {
   const auto controls = response::control_tokens_of(syntax, vocabulary());
-  response_marks marks{.ends = {end_token()}};
+  response_marks marks{.ends = {stop_token()}};
   auto openings = call_triggers(*syntax.calls);
   marks.calls = openings.size();
   if (syntax.reasoning) {
@@ -104,10 +104,10 @@ std::string walk(guide& place, std::mt19937& random, int steps = 4000) {
     auto ids = allowed(place, vocabulary());
     if (std::ranges::any_of(ids, is_ascii)) std::erase_if(ids, [](token id) { return !is_ascii(id); });
     BOOST_REQUIRE(!ids.empty());
-    const bool ends = std::ranges::binary_search(ids, end_token()) && (ids.size() == 1 || random() % 2 == 0);
-    const auto id = ends ? end_token() : ids[random() % ids.size()];
+    const bool ends = std::ranges::binary_search(ids, stop_token()) && (ids.size() == 1 || random() % 2 == 0);
+    const auto id = ends ? stop_token() : ids[random() % ids.size()];
     place.accept(id);
-    if (id == end_token()) break;
+    if (id == stop_token()) break;
     text += vocabulary().token_bytes(id);
   }
   return text;
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(a_guided_answer_begins_after_the_reasoning) {
   BOOST_TEST(!place->is_complete());
   const auto ids = allowed(*place, vocabulary());
   BOOST_TEST(ids == allowed_by_trying(*place, vocabulary()), boost::test_tools::per_element());
-  BOOST_TEST(!std::ranges::binary_search(ids, end_token()));
+  BOOST_TEST(!std::ranges::binary_search(ids, stop_token()));
   BOOST_TEST(!std::ranges::binary_search(ids, *vocabulary().find("k>a")));
   place->accept(*vocabulary().find("k>Ċ"));
   BOOST_TEST(allowed(*place, vocabulary()) == std::vector<token>{'a'}, boost::test_tools::per_element());
