@@ -140,7 +140,7 @@ std::string schema_writer::distinct_bracket(const schema_case& applied, std::siz
   }
   for (std::size_t i = 0; needed > 1 && i <= prefix && i < needed; ++i) {
     auto item = cases_.item_of(applied, i);
-    item.insert(wanted.begin(), wanted.end());
+    for (const auto* each : wanted) item.insert(each);
     if (!cases_.has_values(item, needed))
       cases_.refuse(applied, {"uniqueItems"},
                     "\"uniqueItems\" of " + std::to_string(needed) +

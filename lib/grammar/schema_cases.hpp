@@ -2,6 +2,7 @@
 
 #include "grammar/number_range.hpp"
 #include "grammar/schema_document.hpp"
+#include "grammar/schema_set.hpp"
 #include "grammar/string_rules.hpp"
 
 #include <cstdint>
@@ -15,9 +16,6 @@
 #include <vector>
 
 namespace cogen::grammar {
-
-/// Schemas that a value has to satisfy together; none: any value.
-using schema_set = std::set<const boost::json::value*>;
 
 /// A schema that was applied to a value, in place, by another one of the same case.
 struct applied_schema {

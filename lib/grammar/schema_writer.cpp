@@ -37,14 +37,16 @@ std::string schema_writer::run() {
   return rule_of(whole);
 }
 
-std::string schema_writer::rule_of(schema_set schemas) {
-  std::erase_if(schemas, [](const json::value* each) { return says_nothing(*each); });
-  if (schemas.empty()) return "value";
-  const auto [known, is_new] = names_.try_emplace(schemas);
+std::string schema_writer::rule_of(const schema_set& schemas) {
+  schema_set asserting;
+  for (const auto* each : schemas)
+    if (!says_nothing(*each)) asserting.insert(each);
+  if (asserting.empty()) return "value";
+  const auto [known, is_new] = names_.try_emplace(asserting);
   if (!is_new) return known->second;
   if (++depth_ > max_nested_schemas) throw schema_size_error("JSON schema: it nests more than 200 schemas");
   const auto name = known->second = rules_.new_name("schema");
-  write(name, schemas);
+  write(name, asserting);
   --depth_;
   return name;
 }

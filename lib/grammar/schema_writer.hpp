@@ -63,7 +63,7 @@ class schema_writer {
     std::size_t listed() const noexcept { return required.size() + optional.size(); }
   };
 
-  std::string rule_of(schema_set schemas);
+  std::string rule_of(const schema_set& schemas);
   void write(const std::string& name, const schema_set& schemas);
   static void add(std::vector<std::string>& parts, std::optional<std::string> part);
   void write_case(const schema_case& applied, std::vector<std::string>& parts);
