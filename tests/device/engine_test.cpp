@@ -627,8 +627,8 @@ BOOST_AUTO_TEST_CASE(an_engine_ends_after_the_callbacks_of_a_device_that_has_fai
     where->later = [&](const std::function<void()>& call) {
       threads.emplace_back([&called, failure, call] {
         failure.wait();
-        call();
         ++called;
+        call();
       });
     };
     where->before = [&](std::string_view what) {

@@ -118,8 +118,10 @@ void use_as_pattern(std::string_view bytes) {
   auto text = repaired_utf8(bytes.substr(end));
   try {
     std::size_t done = 0;
+    bool is_first = true;
     for (auto match : pattern(bytes.substr(0, end)).matches(text)) {
-      require(done <= match.begin && match.begin < match.end && match.end <= text.size(), "matches out of order");
+      require(done <= match.begin && match.begin <= match.end && match.end <= text.size(), "matches out of order");
+      require(std::exchange(is_first, false) || done < match.end, "an empty match where the one before it ends");
       require(is_utf8(match.of(text)), "a match cuts a character");
       done = match.end;
     }
