@@ -341,14 +341,25 @@ struct race : fixture {
   net::experimental::channel<void(error_code)> wake{context, 0};
 };
 
+using wake_channel = net::experimental::channel<void(error_code)>;
+
+net::awaitable<void> lose_piece(token_stream& stream, wake_channel& wake) {
+  const auto first = co_await (stream.async_next(net::use_awaitable) || wake.async_receive(net::use_awaitable));
+  BOOST_TEST(first.index() == 1u);
+  BOOST_TEST(ids_of((co_await stream.async_complete()).tokens) == toy_continuation(prompt, 9),
+             boost::test_tools::per_element());
+}
+
+net::awaitable<void> lose_decode(sequence& seq, wake_channel& wake) {
+  const auto first = co_await (seq.async_decode({}, {}, net::use_awaitable) || wake.async_receive(net::use_awaitable));
+  BOOST_TEST(first.index() == 1u);
+  BOOST_TEST(seq.tokens() == prompt, boost::test_tools::per_element());
+  BOOST_TEST((co_await seq.async_decode()).id == toy_next(prompt));
+}
+
 BOOST_FIXTURE_TEST_CASE(a_race_loses_no_piece, race) {
   auto stream = generate();
-  lose([&]() -> net::awaitable<void> {
-    const auto first = co_await (stream.async_next(net::use_awaitable) || wake.async_receive(net::use_awaitable));
-    BOOST_TEST(first.index() == 1u);
-    BOOST_TEST(ids_of((co_await stream.async_complete()).tokens) == toy_continuation(prompt, 9),
-               boost::test_tools::per_element());
-  });
+  lose([&] { return lose_piece(stream, wake); });
 }
 
 BOOST_FIXTURE_TEST_CASE(a_race_loses_no_completion, race) {
@@ -363,13 +374,7 @@ BOOST_FIXTURE_TEST_CASE(a_race_loses_no_completion, race) {
 
 BOOST_FIXTURE_TEST_CASE(a_race_that_a_decode_loses_leaves_the_sequence, race) {
   auto seq = open();
-  lose([&]() -> net::awaitable<void> {
-    const auto first =
-        co_await (seq.async_decode({}, {}, net::use_awaitable) || wake.async_receive(net::use_awaitable));
-    BOOST_TEST(first.index() == 1u);
-    BOOST_TEST(seq.tokens() == prompt, boost::test_tools::per_element());
-    BOOST_TEST((co_await seq.async_decode()).id == toy_next(prompt));
-  });
+  lose([&] { return lose_decode(seq, wake); });
 }
 
 // The same on the engine's executor: both handlers are queued before either runs.
@@ -396,23 +401,12 @@ struct race_on_the_engine : fixture {
 
 BOOST_FIXTURE_TEST_CASE(a_race_on_the_engine_loses_no_piece, race_on_the_engine) {
   auto stream = generate();
-  lose([&]() -> net::awaitable<void> {
-    const auto first = co_await (stream.async_next(net::use_awaitable) || wake.async_receive(net::use_awaitable));
-    BOOST_TEST(first.index() == 1u);
-    BOOST_TEST(ids_of((co_await stream.async_complete()).tokens) == toy_continuation(prompt, 9),
-               boost::test_tools::per_element());
-  });
+  lose([&] { return lose_piece(stream, wake); });
 }
 
 BOOST_FIXTURE_TEST_CASE(a_race_on_the_engine_that_a_decode_loses_leaves_the_sequence, race_on_the_engine) {
   auto seq = open();
-  lose([&]() -> net::awaitable<void> {
-    const auto first =
-        co_await (seq.async_decode({}, {}, net::use_awaitable) || wake.async_receive(net::use_awaitable));
-    BOOST_TEST(first.index() == 1u);
-    BOOST_TEST(seq.tokens() == prompt, boost::test_tools::per_element());
-    BOOST_TEST((co_await seq.async_decode()).id == toy_next(prompt));
-  });
+  lose([&] { return lose_decode(seq, wake); });
 }
 
 BOOST_AUTO_TEST_SUITE_END()
