@@ -17,6 +17,7 @@
 #include <boost/test/unit_test.hpp>
 #if BOOST_ASIO_VERSION >= 103100
 #include <boost/asio/cancel_after.hpp>
+#include <boost/asio/cancel_at.hpp>
 #endif
 
 #include <chrono>
@@ -134,6 +135,18 @@ void throws_sentence(Call call) {
   BOOST_CHECK_EXCEPTION(call(), generation_error, [](const generation_error& e) { return e.what() == missing; });
 }
 
+/// Checks that `co_await` throws it.
+net::awaitable<void> throws_sentence(net::awaitable<sequence> opening) {
+  std::optional<generation_error> thrown;
+  try {
+    std::ignore = co_await std::move(opening);
+  } catch (const generation_error& error) {
+    thrown = error;
+  }
+  BOOST_TEST_REQUIRE(thrown.has_value());
+  BOOST_TEST(thrown->what() == missing);
+}
+
 BOOST_AUTO_TEST_CASE(tokens_that_throw_keep_the_sentence) {
   toy_engine toy;
   const std::filesystem::path path = "/nonexistent/a.session";
@@ -143,14 +156,13 @@ BOOST_AUTO_TEST_CASE(tokens_that_throw_keep_the_sentence) {
   throws_sentence([&] { std::ignore = future.get(); });
   throws_sentence([&] { std::ignore = on_executor.get(); });
   drive(toy.running, [&]() -> net::awaitable<void> {
-    std::optional<generation_error> thrown;
-    try {
-      std::ignore = co_await toy.running.async_open(path, {}, net::use_awaitable);
-    } catch (const generation_error& error) {
-      thrown = error;
-    }
-    BOOST_TEST_REQUIRE(thrown.has_value());
-    BOOST_TEST(thrown->what() == missing);
+    co_await throws_sentence(toy.running.async_open(path, {}, net::use_awaitable));
+#if BOOST_ASIO_VERSION >= 103100
+    co_await throws_sentence(
+        toy.running.async_open(path, {}, net::cancel_after(std::chrono::hours(1), net::use_awaitable)));
+    co_await throws_sentence(toy.running.async_open(
+        path, {}, net::cancel_at(std::chrono::steady_clock::time_point::max(), net::use_awaitable)));
+#endif
   });
 }
 

@@ -172,6 +172,10 @@ template <class Token, class Allocator>
 struct throws_error<net::allocator_binder<Token, Allocator>> : throws_error<Token> {};
 template <class Token, class Slot>
 struct throws_error<net::cancellation_slot_binder<Token, Slot>> : throws_error<Token> {};
+/// A token with a time limit: net::cancel_after() and net::cancel_at() of newer versions of Asio.
+template <template <class, class, class...> class Limited, class Token, class Clock, class... More>
+  requires requires { typename Clock::time_point; }
+struct throws_error<Limited<Token, Clock, More...>> : throws_error<Token> {};
 
 /// Whether the token is net::experimental::use_coro. Asio's coroutine for it runs on the operation's executor, and a
 /// coro that has another one must not await it: that reads a null pointer (Boost 1.81 to 1.88).
