@@ -1,7 +1,7 @@
 #include "engine/checked_request.hpp"
 
+#include "engine/chat_encoder.hpp"
 #include "engine/checked_encoder_input.hpp"
-#include "response/history_ids.hpp"
 #include "text/prompt_checkpoints.hpp"
 
 #include <fmt/format.h>
@@ -17,13 +17,6 @@ namespace {
 void check_limit(std::string_view name, const std::optional<clock::duration>& limit) {
   if (limit && *limit <= clock::duration::zero())
     throw std::invalid_argument(fmt::format("{} is {} ns; it must be more than 0", name, limit->count()));
-}
-
-constexpr auto no_tokenizer = "the prompt is text, and this engine has no tokenizer";
-
-std::string no_chat(const std::string& why) {
-  if (why.empty()) return "the prompt is a chat, and the model brings no chat template: give plain text or tokens";
-  return fmt::format("the prompt is a chat, and the model's chat template is not understood: {}", why);
 }
 
 std::vector<token> encoder_tokens(const request& what, const engine_parts& parts) {
@@ -42,31 +35,21 @@ void check_no_chat(const request& what) {
     throw std::invalid_argument("tool_choice and reasoning_budget are for a chat, and the prompt is none");
 }
 
-text::encoded_chat encode_messages(const chat_messages& messages, const request& what, const engine_parts& parts,
-                                   const response::response_syntax& syntax) {
-  if (!parts.chat) throw std::invalid_argument(no_chat(parts.chat_error));
-  if (!parts.tokenizer) throw std::invalid_argument(no_tokenizer);
-  const bool continued = what.continue_final_message;
-  if (continued && (messages.empty() || messages.back().role != "assistant"))
-    throw std::invalid_argument(
-        fmt::format("continue_final_message is set, and the last message is {}; it must be from assistant",
-                    messages.empty() ? "missing" : "from " + messages.back().role));
-  const auto encode = [&](const chat_messages& chat) {
-    return text::encode_chat(chat, text::template_variables(what.tools, what.chat_template_kwargs), *parts.chat,
-                             *parts.tokenizer, continued);
-  };
-  const bool insists_on_ids = syntax.calls && syntax.calls->id.length > 0;
-  return insists_on_ids ? encode(response::with_call_ids(messages, syntax.calls->id)) : encode(messages);
+chat_encoder chats_of(const engine_parts& parts, const response::response_syntax& syntax) {
+  return {.tokenizer = parts.tokenizer.get(),
+          .chat = parts.chat.get(),
+          .chat_error = parts.chat_error,
+          .call_id = syntax.calls ? syntax.calls->id : response::call_id_syntax()};
 }
 
 text::encoded_chat encode_prompt(const request& what, const engine_parts& parts,
                                  const response::response_syntax& syntax) {
   const auto* messages = std::get_if<chat_messages>(&what.prompt);
   if (!messages) check_no_chat(what);
-  if (const auto* ids = std::get_if<token_ids>(&what.prompt)) return {{}, *ids, {}};
-  if (messages) return encode_messages(*messages, what, parts, syntax);
+  if (const auto* ids = std::get_if<token_ids>(&what.prompt)) return {.tokens = *ids};
+  if (messages) return chats_of(parts, syntax).encode(*messages, what);
   if (!parts.tokenizer) throw std::invalid_argument(no_tokenizer);
-  return {{}, parts.tokenizer->encode(std::get<std::string>(what.prompt), {.add_special = true}), {}};
+  return {.tokens = parts.tokenizer->encode(std::get<std::string>(what.prompt), {.add_special = true})};
 }
 
 /// The decoder's prompt for a model with an encoder. It begins with the start token, once.
@@ -142,13 +125,6 @@ void check_parameters(const request& what, int vocabulary) {
           fmt::format("stop token {} does not exist; the vocabulary ends at {}", id, vocabulary - 1));
 }
 
-text::encoded_chat encode_chat(const request& what, const engine_parts& parts,
-                               const response::response_syntax& syntax) {
-  if (const auto* messages = std::get_if<chat_messages>(&what.prompt))
-    return encode_messages(*messages, what, parts, syntax);
-  throw std::invalid_argument("the prompt is no chat");
-}
-
 read_request read(const request& what, const engine_parts& parts, const response::response_syntax& syntax,
                   int vocabulary) {
   if (what.speculative.drafter && what.speculative.drafter->reads_predictions() && !parts.predicts_tokens)
@@ -161,8 +137,8 @@ read_request read(const request& what, const engine_parts& parts, const response
     all.prompt = decoder_tokens(what, parts, syntax);
   } else {
     auto prompt = encode_prompt(what, parts, syntax);
+    if (std::holds_alternative<chat_messages>(what.prompt)) all.chat_ending = prompt.ending();
     all.prompt = std::move(prompt.tokens);
-    if (std::holds_alternative<chat_messages>(what.prompt)) all.chat_ending = std::move(prompt.ending);
   }
   if (all.prompt.empty()) throw std::invalid_argument("the prompt is empty: it must hold at least one token");
   for (const token id : all.prompt)

@@ -2,7 +2,6 @@
 
 #include "grammar/compiler.hpp"
 #include "grammar/model_responses.hpp"
-#include "text/chat_prompt.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/extend/runner.hpp>
@@ -23,10 +22,6 @@ struct read_request {
 
 /// Checks what can be checked without tokenizing. Throws std::invalid_argument naming parameter, value and limit.
 void check_parameters(const request& what, int vocabulary);
-
-/// The prompt of a chat, with its calls as `syntax` writes them. Of the parts it reads the tokenizer and the template.
-/// Throws std::invalid_argument where they are missing or refuse it, and for another prompt.
-text::encoded_chat encode_chat(const request& what, const engine_parts& parts, const response::response_syntax& syntax);
 
 /// Tokenizes prompt and encoder input. Throws std::invalid_argument if a required one is empty, too long for the
 /// encoder, or has an unknown token. Likewise if the engine lacks the tokenizer, chat template or encoder for it. A

@@ -69,7 +69,8 @@ struct family_fields {
   std::int64_t original_positions = 0;        // before scaling, if the file does not say; 0: max_positions
   std::int64_t intermediate_factor = 0;       // of hidden, if the inner width is not given; 0: it must be
   std::string_view activation = "silu";
-  bool attention_bias = false;
+  std::optional<bool> attention_bias = false;  // empty: it is no setting, and there is none
+  std::optional<bool> mlp_bias = {};           // likewise
   bool tie_embeddings = false;
   bool rotary = true;                     // positions are encoded by rotations
   std::int64_t decoder_start_token = -1;  // -1: no encoder

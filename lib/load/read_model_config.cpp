@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <span>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -21,15 +21,8 @@ constexpr integer_range vocabularies{1, 1 << 24};
 constexpr integer_range any_integer{std::numeric_limits<std::int64_t>::min()};
 constexpr real_range epsilons{1e-30, 1};
 
-// In Transformers "mlp_bias" is read by these families, and "attention_bias" by all but these.
-constexpr std::array<std::string_view, 12> with_mlp_bias{"arcee",    "bamba",      "deepseek_v2", "falcon_h1",
-                                                         "granite",  "llama",      "minicpm3",    "modernbert",
-                                                         "nemotron", "nemotron_h", "seed_oss",    "smollm3"};
-constexpr std::array<std::string_view, 10> without_attention_bias{
-    "exaone4", "gptj", "jamba", "ministral", "ministral3", "mistral", "mixtral", "mpt", "phi3", "zamba2"};
-
-bool contains(std::span<const std::string_view> families, std::string_view family) {
-  return std::ranges::find(families, family) != families.end();
+bool read_flag(const config_fields& fields, std::string_view key, std::optional<bool> fallback) {
+  return fallback && fields.boolean(key, *fallback);
 }
 
 std::int64_t read_size(const config_fields& fields, std::string_view key, integer_range range, std::int64_t fallback) {
@@ -193,10 +186,8 @@ void read_hugging_face(const config_fields& fields, model_config& config) {
   const auto& family = fields_of(config.family);
   read_shape(fields, family.keys, family, config);
   config.activation = read_activation(fields, family);
-  config.attention_bias = family.attention_bias;
-  if (!contains(without_attention_bias, config.family))
-    config.attention_bias = fields.boolean("attention_bias", family.attention_bias);
-  config.mlp_bias = contains(with_mlp_bias, config.family) && fields.boolean("mlp_bias", false);
+  config.attention_bias = read_flag(fields, "attention_bias", family.attention_bias);
+  config.mlp_bias = read_flag(fields, "mlp_bias", family.mlp_bias);
   config.tie_embeddings = fields.boolean("tie_word_embeddings", family.tie_embeddings);
   if (family.rotary)
     config.rope = read_rope_config(fields, config,

@@ -23,7 +23,8 @@ const family arcee{
                .keys = no_window_keys,
                .max_positions = 4096,
                .rms_norm_eps = 1e-5,
-               .activation = "relu2"},
+               .activation = "relu2",
+               .mlp_bias = false},
     .describe = describe};
 
 }  // namespace cogen::models

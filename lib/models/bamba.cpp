@@ -39,7 +39,8 @@ const family bamba{
                .kv_heads = 8,
                .max_positions = 262144,
                .rms_norm_eps = 1e-5,
-               .partial_rotary = 0.5},
+               .partial_rotary = 0.5,
+               .mlp_bias = false},
     .describe = describe};
 
 }  // namespace cogen::models

@@ -127,7 +127,8 @@ const family deepseek_v2{
                .tokens = {.bos = 1, .eos = 2},
                .gguf = {.architecture = "deepseek2"},
                .keys = latent_keys,
-               .head_dim = 64},
+               .head_dim = 64,
+               .mlp_bias = false},
     .describe = describe_deepseek_v2};
 
 /// DeepSeek-V3 and R1 (DeepSeek-AI, arXiv:2412.19437): latent attention, and experts by sigmoids in all but the first

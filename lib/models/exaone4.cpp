@@ -1,6 +1,8 @@
 #include "models/families.hpp"
 #include "models/like_llama.hpp"
 
+#include <optional>
+
 namespace cogen::models {
 namespace {
 
@@ -34,7 +36,8 @@ const family exaone4{
                .tokens = {.bos = 0, .eos = 2},
                .kv_heads = 32,
                .sliding_window = 4096,
-               .rms_norm_eps = 1e-5},
+               .rms_norm_eps = 1e-5,
+               .attention_bias = std::nullopt},
     .describe = describe};
 
 }  // namespace cogen::models

@@ -95,7 +95,8 @@ const family falcon_h1{
                .keys = no_window_keys,
                .kv_heads = 8,
                .max_positions = 8192,
-               .rms_norm_eps = 1e-5},
+               .rms_norm_eps = 1e-5,
+               .mlp_bias = false},
     .describe = describe};
 
 }  // namespace cogen::models

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 namespace cogen::models {
 namespace {
@@ -40,7 +41,8 @@ const family gptj{.title = "GPT-J",
                              .keys = gpt2_keys,
                              .rms_norm_eps = 1e-5,
                              .intermediate_factor = 4,
-                             .activation = "gelu_new"},
+                             .activation = "gelu_new",
+                             .attention_bias = std::nullopt},
                   .describe = describe};
 
 }  // namespace cogen::models

@@ -96,7 +96,8 @@ const family granite{
                .sizes = {.vocabulary = 32000, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 11008},
                .tokens = {.bos = 1, .eos = 2},
                .gguf = {.interleaved = true},
-               .keys = no_window_keys},
+               .keys = no_window_keys,
+               .mlp_bias = false},
     .describe = describe_granite};
 
 /// Granite Team, IBM: Mamba-2 in most layers, attention in the others, and Granite's multipliers. A feed-forward for

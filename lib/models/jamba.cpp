@@ -4,6 +4,7 @@
 #include "models/mamba_mixer.hpp"
 #include "models/mixture.hpp"
 
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,7 @@ const family jamba{
                .keys = no_window_keys,
                .kv_heads = 8,
                .max_positions = 262144,
+               .attention_bias = std::nullopt,
                .rotary = false},
     .describe = describe};
 

@@ -18,7 +18,8 @@ const family llama{
     .fields = {.family = "llama",
                .sizes = {.vocabulary = 32000, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 11008},
                .tokens = {.bos = 1, .eos = 2},
-               .gguf = {.architecture = "llama", .interleaved = true}},
+               .gguf = {.architecture = "llama", .interleaved = true},
+               .mlp_bias = false},
     .describe = describe};
 
 }  // namespace cogen::models

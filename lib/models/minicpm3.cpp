@@ -35,6 +35,7 @@ const family minicpm3{
                .head_dim = 32,
                .max_positions = 32768,
                .rms_norm_eps = 1e-5,
+               .mlp_bias = false,
                .tie_embeddings = true},
     .describe = describe};
 

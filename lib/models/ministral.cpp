@@ -1,6 +1,7 @@
 #include "models/families.hpp"
 #include "models/like_llama.hpp"
 
+#include <optional>
 #include <string_view>
 
 namespace cogen::models {
@@ -41,7 +42,8 @@ const family ministral{
                .gguf = {.known = false},
                .kv_heads = 8,
                .max_positions = 131072,
-               .sliding_window = 4096},
+               .sliding_window = 4096,
+               .attention_bias = std::nullopt},
     .describe = describe_ministral};
 
 /// Ministral 3: Mistral whose queries grow with their position.
@@ -55,7 +57,8 @@ const family ministral3{
                .head_dim = 128,
                .max_positions = 262144,
                .rms_norm_eps = 1e-5,
-               .rope_parameters = usual_ministral3_rope},
+               .rope_parameters = usual_ministral3_rope,
+               .attention_bias = std::nullopt},
     .describe = describe_ministral3};
 
 }  // namespace cogen::models

@@ -1,6 +1,8 @@
 #include "models/families.hpp"
 #include "models/like_llama.hpp"
 
+#include <optional>
+
 namespace cogen::models {
 namespace {
 
@@ -22,7 +24,8 @@ const family mistral{
                .tokens = {.bos = 1, .eos = 2},
                .kv_heads = 8,
                .max_positions = 131072,
-               .sliding_window = 4096},
+               .sliding_window = 4096,
+               .attention_bias = std::nullopt},
     .describe = describe};
 
 }  // namespace cogen::models

@@ -2,6 +2,8 @@
 #include "models/like_llama.hpp"
 #include "models/mixture.hpp"
 
+#include <optional>
+
 namespace cogen::models {
 namespace {
 
@@ -28,7 +30,8 @@ const family mixtral{
                .kv_heads = 8,
                .max_positions = 131072,
                .rms_norm_eps = 1e-5,
-               .rope_theta = 1e6},
+               .rope_theta = 1e6,
+               .attention_bias = std::nullopt},
     .describe = describe};
 
 }  // namespace cogen::models

@@ -90,6 +90,7 @@ const family modernbert{
                .rms_norm_eps = 1e-5,
                .rope_theta = 160000,
                .activation = "gelu",
+               .mlp_bias = false,
                .tie_embeddings = true},
     .describe = describe};
 

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cmath>
+#include <optional>
 
 namespace cogen::models {
 namespace {
@@ -66,6 +67,7 @@ const family mpt{.title = "MPT",
                             .rms_norm_eps = 1e-5,
                             .intermediate_factor = 4,
                             .activation = "gelu",
+                            .attention_bias = std::nullopt,
                             .tie_embeddings = true,
                             .rotary = false},
                  .describe = describe};

@@ -25,7 +25,8 @@ const family nemotron{
                .max_positions = 4096,
                .rms_norm_eps = 1e-5,
                .partial_rotary = 0.5,
-               .activation = "relu2"},
+               .activation = "relu2",
+               .mlp_bias = false},
     .describe = describe};
 
 }  // namespace cogen::models

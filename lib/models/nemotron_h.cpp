@@ -113,6 +113,7 @@ const family nemotron_h{.title = "Nemotron-H, Nemotron 3",
                                    .max_positions = 4096,
                                    .rms_norm_eps = 1e-5,
                                    .activation = "relu2",
+                                   .mlp_bias = false,
                                    .rotary = false},
                         .describe = describe};
 

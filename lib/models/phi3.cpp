@@ -1,6 +1,8 @@
 #include "models/families.hpp"
 #include "models/like_llama.hpp"
 
+#include <optional>
+
 namespace cogen::models {
 namespace {
 
@@ -26,7 +28,8 @@ const family phi3{
                .max_positions = 4096,
                .rms_norm_eps = 1e-5,
                .partial_rotary = 1,
-               .original_positions = 4096},
+               .original_positions = 4096,
+               .attention_bias = std::nullopt},
     .describe = describe};
 
 }  // namespace cogen::models

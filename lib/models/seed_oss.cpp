@@ -24,7 +24,8 @@ const family seed_oss{
                .keys = no_window_keys,
                .kv_heads = 8,
                .head_dim = 128,
-               .max_positions = 524288},
+               .max_positions = 524288,
+               .mlp_bias = false},
     .describe = describe};
 
 }  // namespace cogen::models

@@ -31,6 +31,7 @@ const family smollm3{
                .kv_heads = 4,
                .max_positions = 32768,
                .rope_theta = 2e6,
+               .mlp_bias = false,
                .tie_embeddings = true},
     .describe = describe};
 

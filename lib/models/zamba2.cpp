@@ -10,6 +10,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -139,6 +140,7 @@ const family zamba2{.title = "Zamba 2",
                                .rms_norm_eps = 1e-5,
                                .intermediate_factor = 4,
                                .activation = "gelu",
+                               .attention_bias = std::nullopt,
                                .tie_embeddings = true},
                     .describe = describe};
 

@@ -32,6 +32,16 @@ boost::json::object template_variables(const boost::json::array& tools, const bo
   return variables;
 }
 
+std::string encoded_chat::text() const {
+  std::string joined;
+  for (const auto& each : segments) joined += each.text;
+  return joined;
+}
+
+std::string encoded_chat::ending() const {
+  return !segments.empty() && segments.back().trusted ? segments.back().text : std::string();
+}
+
 encoded_chat encode_chat(std::span<const chat_message> messages, boost::json::object variables,
                          const chat_template& chat, const tokenizer& tokens, bool continued) {
   template_options options{.continue_final_message = continued, .extra = std::move(variables)};
@@ -39,11 +49,8 @@ encoded_chat encode_chat(std::span<const chat_message> messages, boost::json::ob
   if (const auto eos = tokens.eos(); !eos.empty()) options.eos = tokens.token_text(eos.front());
   auto segments = chat.render_segments(messages, options);
   check_roles(messages, chat, options);
-  std::string text;
-  for (const auto& each : segments) text += each.text;
   auto ids = tokens.encode(segments, {.parse_special = true});
-  const bool has_ending = !segments.empty() && segments.back().trusted;
-  return {std::move(text), std::move(ids), has_ending ? std::move(segments.back().text) : std::string()};
+  return {std::move(ids), std::move(segments)};
 }
 
 }  // namespace cogen::text

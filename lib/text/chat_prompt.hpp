@@ -19,9 +19,11 @@ boost::json::object template_variables(const boost::json::array& tools, const bo
 
 /// A chat as a prompt.
 struct encoded_chat {
-  std::string text;
   std::vector<token> tokens;
-  std::string ending;  ///< what the template wrote after the last message
+  std::vector<text_segment> segments = {};
+
+  std::string text() const;    ///< that of the segments
+  std::string ending() const;  ///< what the template wrote after the last message
 };
 
 /// Control tokens count where the template has written them. `continued`: the prompt ends with the last message's

@@ -14,8 +14,8 @@
 #include <thread>
 #include <unistd.h>
 
-// ThreadSanitizer allows no threads in the child of a process that has several, and AddressSanitizer's allocator may have
-// been locked by one of them.
+// ThreadSanitizer allows no threads in the child of a process that has several, and AddressSanitizer's allocator may
+// have been locked by one of them.
 #if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
 
 namespace cogen::test {

@@ -86,9 +86,9 @@ BOOST_AUTO_TEST_CASE(the_ending_is_what_the_template_writes_after_the_last_messa
   const auto tokens = small_tokenizer({});
   const chat_template adds("<a>{{ messages[0].content }}<b>{% if thinks %}<think>{% endif %}");
   const std::vector messages{chat_message{"user", "<think>"}};
-  BOOST_TEST(encode_chat(messages, {{"thinks", true}}, adds, tokens).ending == "<b><think>");
-  BOOST_TEST(encode_chat(messages, {{"thinks", false}}, adds, tokens).ending == "<b>");
-  BOOST_TEST(encode_chat(messages, {}, chat_template("{{ messages[0].content }}"), tokens).ending == "");
+  BOOST_TEST(encode_chat(messages, {{"thinks", true}}, adds, tokens).ending() == "<b><think>");
+  BOOST_TEST(encode_chat(messages, {{"thinks", false}}, adds, tokens).ending() == "<b>");
+  BOOST_TEST(encode_chat(messages, {}, chat_template("{{ messages[0].content }}"), tokens).ending() == "");
 }
 
 BOOST_AUTO_TEST_CASE(a_role_of_its_own_is_kept_or_refused) {

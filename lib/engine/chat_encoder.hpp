@@ -1,0 +1,26 @@
+#pragma once
+
+#include "response/response_syntax.hpp"
+#include "text/chat_prompt.hpp"
+
+#include <cogen/request.hpp>
+
+#include <string>
+
+namespace cogen::detail {
+
+inline constexpr auto no_tokenizer = "the prompt is text, and this engine has no tokenizer";
+
+/// Makes prompts of chats. Refers to the parts of a model.
+struct chat_encoder {
+  const text::tokenizer* tokenizer;
+  const text::chat_template* chat;
+  const std::string& chat_error;       ///< why the model's template is not supported; empty otherwise
+  response::call_id_syntax call_id{};  ///< of the calls in a history
+
+  /// The prompt of the request's chat. Throws std::invalid_argument if there is no tokenizer or template, and for what
+  /// the template refuses.
+  text::encoded_chat encode(const chat_messages& messages, const request& what) const;
+};
+
+}  // namespace cogen::detail
