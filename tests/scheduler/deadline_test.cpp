@@ -187,16 +187,32 @@ BOOST_AUTO_TEST_CASE(a_run_that_has_the_machine_to_itself_teaches_no_pace) {
   BOOST_CHECK(!s.refusal(1, time(5)));
 }
 
-BOOST_AUTO_TEST_CASE(a_run_counts_with_what_runs_have_sampled_and_not_with_what_it_may) {
-  hurried s;
-  s.submit(1, never, 4);
-  s.finish();
+/// Checks that one more run of the usual kind is expected to sample 4 tokens.
+void check_that_4_are_usual(hurried& s) {
   s.measure();
   s.submit(10, time(8000), 200);
   for (int i = 0; i < 3; ++i) s.submit(200, time(8000));
   const auto refused = s.refusal(250, time(8700));
   BOOST_REQUIRE(refused);
   BOOST_CHECK(refused->estimate() == time(100 + 10 * (10 + 3 + 3 * 200 + 250)));
+}
+
+BOOST_AUTO_TEST_CASE(a_run_counts_with_what_runs_have_sampled_and_not_with_what_it_may) {
+  hurried s;
+  s.submit(1, never, 4);
+  s.finish();
+  check_that_4_are_usual(s);
+}
+
+BOOST_AUTO_TEST_CASE(each_run_of_a_sequence_counts_with_its_own_samples) {
+  hurried s;
+  const auto seq = s.sched.submit({.max_new_tokens = 8}, {counting(1), output::sample, plenty, 4});
+  s.finish();
+  s.sched.start(seq, {{}, output::sample, plenty, 4});
+  s.finish();
+  BOOST_CHECK_EQUAL(s.sampled(seq).size(), 8);
+  s.sched.cancel(seq);
+  check_that_4_are_usual(s);
 }
 
 BOOST_AUTO_TEST_CASE(other_policies_refuse_no_run) {
