@@ -11,6 +11,11 @@ namespace cogen::detail {
 
 inline constexpr auto no_tokenizer = "the prompt is text, and this engine has no tokenizer";
 
+/// That of the calls, if the model writes any.
+inline response::call_id_syntax call_id_of(const response::response_syntax& syntax) {
+  return syntax.calls ? syntax.calls->id : response::call_id_syntax();
+}
+
 /// Makes prompts of chats. Refers to the parts of a model.
 struct chat_encoder {
   const text::tokenizer* tokenizer;

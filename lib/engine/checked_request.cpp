@@ -39,7 +39,7 @@ chat_encoder chats_of(const engine_parts& parts, const response::response_syntax
   return {.tokenizer = parts.tokenizer.get(),
           .chat = parts.chat.get(),
           .chat_error = parts.chat_error,
-          .call_id = syntax.calls ? syntax.calls->id : response::call_id_syntax()};
+          .call_id = call_id_of(syntax)};
 }
 
 text::encoded_chat encode_prompt(const request& what, const engine_parts& parts,

@@ -1,5 +1,5 @@
 #include "engine/chat_encoder.hpp"
-#include "response/families.hpp"
+#include "response/response_template.hpp"
 #include "runner/diagnostics_of.hpp"
 
 #include <cogen/model.hpp>
@@ -12,10 +12,12 @@
 namespace cogen {
 namespace {
 
-response::call_id_syntax call_id_of(const model& model) {
-  if (!model.has_tokenizer()) return {};
-  const auto syntax = response::syntax_of_template(model.tokenizer().chat_template());
-  return syntax.calls ? syntax.calls->id : response::call_id_syntax();
+/// As the engine: without a response_template that can be read, calls keep their ids.
+response::call_id_syntax call_id_of(const model& model) try {
+  return model.has_tokenizer() ? detail::call_id_of(response::syntax_of(model.tokenizer()))
+                               : response::call_id_syntax();
+} catch (const std::invalid_argument&) {
+  return {};
 }
 
 }  // namespace

@@ -4,10 +4,8 @@
 #include "grammar/call_grammar.hpp"
 #include "grammar/grammar_error.hpp"
 #include "json/member.hpp"
-#include "json/parse.hpp"
 #include "json/printable.hpp"
 #include "response/control_tokens.hpp"
-#include "response/families.hpp"
 #include "response/response_template.hpp"
 
 #include <algorithm>
@@ -43,15 +41,11 @@ bool requires_call(const tool_choice& choice) {
 
 model_responses::model_responses(std::shared_ptr<const text::tokenizer> tokens) : tokens_(std::move(tokens)) {
   if (!tokens_) return;
-  const auto own = tokens_->response_template();
   try {
-    syntax_ = own.empty() ? response::syntax_of_template(tokens_->chat_template())
-                          : response::syntax_of_response_template(cogen::json::parse(own, "response_template"));
+    syntax_ = response::syntax_of(*tokens_);
   } catch (const std::invalid_argument& error) {
     error_ = error.what();
   }
-  if (!own.empty() && syntax_.calls)
-    syntax_.calls->id = response::syntax_of_template(tokens_->chat_template()).calls->id;
   controls_ = response::control_tokens_of(syntax_, *tokens_);
   for (const auto& each : controls_) control_ids_.push_back(each.second);
 }

@@ -1,8 +1,10 @@
 #include "response/response_template.hpp"
 
 #include "json/field.hpp"
+#include "json/parse.hpp"
 #include "json/printable.hpp"
 #include "response/delimiter_pattern.hpp"
+#include "response/families.hpp"
 
 #include <algorithm>
 #include <initializer_list>
@@ -120,6 +122,15 @@ response_syntax syntax_of_response_template(const boost::json::value& response_t
   if (const auto content = fields.find("content"))
     for (const auto* key : {"open", "close"})
       for (auto& each : delimiters_at(*content, key)) syntax.around_text.push_back(std::move(each));
+  return syntax;
+}
+
+response_syntax syntax_of(const text::tokenizer& tokens) {
+  auto usual = syntax_of_template(tokens.chat_template());
+  const auto own = tokens.response_template();
+  if (own.empty()) return usual;
+  auto syntax = syntax_of_response_template(json::parse(own, "response_template"));
+  if (syntax.calls) syntax.calls->id = usual.calls->id;
   return syntax;
 }
 

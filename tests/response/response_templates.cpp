@@ -2,6 +2,7 @@
 #include "reading.hpp"
 #include "response/families.hpp"
 #include "response/response_template.hpp"
+#include "text/small_tokenizer.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -9,6 +10,8 @@
 
 #include <fstream>
 #include <sstream>
+#include <string>
+#include <utility>
 
 using namespace cogen;
 using namespace cogen::response;
@@ -102,6 +105,21 @@ BOOST_AUTO_TEST_CASE(what_is_not_supported_is_refused_by_name) {
   BOOST_TEST(
       refusal_of_template(in_fields(R"({"content": {"open": "a", "open_pattern": "b"}})")).find("open_pattern") !=
       std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(ids_of_calls_are_those_of_the_chat_template) {
+  const auto syntax_with = [](const std::string& response_template) {
+    auto spec = small_spec({});
+    spec.chat_template = "[TOOL_CALLS]";
+    spec.response_template = response_template;
+    return syntax_of(text::tokenizer(std::move(spec)));
+  };
+  BOOST_TEST(syntax_with("").calls->id.length == 9u);
+  const auto& own = references().at("templates").as_object().at("qwen2");
+  BOOST_TEST(syntax_of_response_template(own).calls->id.length == 0u);
+  BOOST_TEST(syntax_with(boost::json::serialize(own)).calls->id.length == 9u);
+  BOOST_TEST(!syntax_with(R"({"start_anchor": "a", "fields": {}})").calls);
+  BOOST_CHECK_THROW(syntax_with("[]"), std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_SUITE_END()
