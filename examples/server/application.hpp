@@ -29,6 +29,8 @@ struct application {
   net::io_context context{1};
   net::thread_pool workers{1};                      ///< for what would keep other clients waiting, such as large bodies
   std::shared_ptr<cogen::kv_event_sink> kv_events;  ///< of the one model; null: none are published
+  /// Of answers in parts that their clients are still reading.
+  std::shared_ptr<http::byte_budget> answers = std::make_shared<http::byte_budget>(256 << 20);
   model_table models;
   bool draining = false;  ///< nothing more is begun
   std::int64_t started = api::unix_time();
@@ -42,9 +44,12 @@ struct call {
   std::uint64_t tenant = 0;
   api::dialect errors = api::dialect::openai;
   http::fields matched = {};                           ///< what stands for the `{names}` of the route
-  std::string model = {};                              ///< that answers it, for the log
+  std::shared_ptr<served_model> model = {};            ///< that answers it, once the body is read
+  std::string model_name = {};                         ///< as the client calls it
   api::usage_sum usage = {};                           ///< for the log
   std::vector<cogen::loosened_keyword> loosened = {};  ///< for the log
+
+  http::body body = {};  ///< of a route that does not read it itself
 
   const http::request& request() const { return client.request(); }
 

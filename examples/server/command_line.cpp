@@ -29,9 +29,15 @@ void add_server_options(po::options_description& all, command_line& into) {
   add("tls-cert", po::value(&into.tls_certificate), "a certificate chain in PEM, for HTTPS");
   add("tls-key", po::value(&into.tls_key), "its private key in PEM");
   add("cors", po::value(&into.cors), "the origin whose pages may ask, or *; without it none but the server's own");
-  add("max-connections", with_default(into.max_connections), "at the same time");
+  add("allowed-hosts", po::value(&into.allowed_hosts),
+      "hosts that requests and pages may name, with commas between them, or *; without it any, but on a loopback "
+      "address without keys only that address");
+  add("max-connections", with_default(into.max_connections), "at the same time; more are refused with 503");
+  add("max-connections-per-address", with_default(into.max_connections_per_address), "of them, from one address");
   add("max-header-bytes", with_default(into.max_header_bytes), "of a request");
   add("max-body-bytes", with_default(into.max_body_bytes), "of a request");
+  add("max-pending-body-bytes", with_default(into.max_pending_body_bytes),
+      "of all bodies together that are not read yet, beyond the first 64 KiB of each; more are refused with 503");
   add("idle-timeout", with_default(into.idle_timeout), "seconds that a connection may wait for its next request");
   add("receive-timeout", with_default(into.receive_timeout), "seconds in which a request has to arrive whole");
   add("send-timeout", with_default(into.send_timeout), "seconds in which a client has to take what is written to it");

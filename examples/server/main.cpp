@@ -25,7 +25,7 @@ namespace {
 using namespace server;
 
 http::response refused(const http::parse_error& why) {
-  return api::response_of({why.status, "invalid_request_error", why.message}, api::dialect::openai);
+  return api::response_of(api::error_of(why), api::dialect::openai);
 }
 
 void say(const std::string& line) {
@@ -71,11 +71,11 @@ int serve(const options& settings) {
   application app(settings);
   if (!settings.kv_events.endpoint.empty()) app.kv_events = kv_events::publish(app.context, settings.kv_events);
   std::exception_ptr failed;
-  auto limits = settings.connections;
-  limits.request.streams_body = streams_body;
-  http::listener listener(
-      app.context, settings.host, settings.port, settings.max_connections, limits, transport_of(settings),
-      [&app](http::exchange& client) { return dispatch(app, client); }, refused);
+  http::listener listener(app.context, settings.host, settings.port, settings.listener, transport_of(settings),
+                          {.limits = settings.connections,
+                           .handler = [&app](http::exchange& client) { return dispatch(app, client); },
+                           .refuse = refused,
+                           .bodies = std::make_shared<http::byte_budget>(settings.max_pending_body_bytes)});
   listener.start();
   say(fmt::format("loading; listening on {}", address(settings, listener.port())));
   loading models(app, [&](std::exception_ptr why) {

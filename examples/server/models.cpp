@@ -38,8 +38,12 @@ const cogen::token_stream* running_answer::stream_of(std::uint64_t sequence) con
   return nullptr;
 }
 
-std::shared_ptr<served_model> model_table::named(const std::optional<std::string>& name) const {
+void model_table::require_ready() const {
   if (!ready_) throw api::error(503, "unavailable_error", "Loading model", "", "loading");
+}
+
+std::shared_ptr<served_model> model_table::named(const std::optional<std::string>& name) const {
+  require_ready();
   for (const auto& one : models_)
     if (!name || one->is_called(*name)) return one;
   if (models_.size() == 1) return models_.front();

@@ -67,7 +67,8 @@ class running_answer {
 class model_table {
  public:
   void add(std::shared_ptr<served_model> one) { models_.push_back(std::move(one)); }
-  void set_ready() { ready_ = true; }
+  void set_ready() { ready_ = true; }             ///< nothing is added from then on, and all threads may look models up
+  void require_ready() const;                     ///< throws api::error, with status 503, while models are loaded
   bool ready() const noexcept { return ready_; }  ///< whether all are loaded
 
   /// The model of this name; the first one if none is named, and if there is no other. Throws api::error: 503 while

@@ -204,12 +204,20 @@ speculation_options speculation_of(const command_line& given) {
   return {.kind = kind, .model = model, .max_draft_tokens = given.max_draft_tokens};
 }
 
+http::listener_limits listener_limits_of(const command_line& given) {
+  const int total = given.max_connections, per_address = given.max_connections_per_address;
+  require(total >= 1, "max-connections", total, "at least 1");
+  require(per_address >= 1, "max-connections-per-address", per_address, "at least 1");
+  return {.connections = static_cast<std::size_t>(total),
+          .connections_per_address = static_cast<std::size_t>(per_address)};
+}
+
 http::connection_limits limits_of(const command_line& given) {
   require(given.max_header_bytes >= 256 && given.max_header_bytes <= (1 << 20), "max-header-bytes",
           given.max_header_bytes, "between 256 and 1048576");
   require(given.max_body_bytes >= 1, "max-body-bytes", given.max_body_bytes, "at least 1");
-  return {.request = {.header = static_cast<std::size_t>(given.max_header_bytes),
-                      .body = static_cast<std::uint64_t>(given.max_body_bytes)},
+  return {.header = static_cast<std::size_t>(given.max_header_bytes),
+          .body = static_cast<std::uint64_t>(given.max_body_bytes),
           .idle = milliseconds("idle-timeout", given.idle_timeout, 0.001),
           .receive = milliseconds("receive-timeout", given.receive_timeout, 0.001),
           .send = milliseconds("send-timeout", given.send_timeout, 0.001)};
@@ -243,9 +251,11 @@ options checked(const command_line& given) {
   all.tls_key = given.tls_key;
   all.cors = given.cors;
   require(http::is_header_text(all.cors), "cors", all.cors, "an origin or *");
-  require(given.max_connections >= 1, "max-connections", given.max_connections, "at least 1");
-  all.max_connections = given.max_connections;
+  if (!given.allowed_hosts.empty()) all.allowed_hosts = names_in(given.allowed_hosts);
+  all.listener = listener_limits_of(given);
   all.connections = limits_of(given);
+  require(given.max_pending_body_bytes >= 0, "max-pending-body-bytes", given.max_pending_body_bytes, "at least 0");
+  all.max_pending_body_bytes = static_cast<std::uint64_t>(given.max_pending_body_bytes);
   all.ping = milliseconds("ping-interval", given.ping_interval, 0.001);
   all.drain = std::chrono::duration_cast<std::chrono::seconds>(milliseconds("drain-timeout", given.drain_timeout, 0));
   all.loading = loading_of(given);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "http/connection.hpp"
+#include "http/listener.hpp"
 #include "kv_events/publisher.hpp"
 
 #include <cogen/engine_options.hpp>
@@ -45,11 +45,13 @@ struct options {
   unsigned short port = 8080;
   std::vector<std::string> api_keys;  ///< empty: anyone may ask
   std::filesystem::path tls_certificate, tls_key;
-  std::string cors;  ///< the origin that pages may come from, or "*"; empty: none
-  int max_connections = 4096;
+  std::string cors;                        ///< the origin that pages may come from, or "*"; empty: none
+  std::vector<std::string> allowed_hosts;  ///< that requests and pages may name; empty: see request_origin.hpp
+  http::listener_limits listener = {};
   http::connection_limits connections = {};
-  std::chrono::milliseconds ping{15'000};  ///< between two signs of life in a stream
-  std::chrono::seconds drain{0};           ///< how long draining may take; 0: as long as it takes
+  std::uint64_t max_pending_body_bytes = 256 << 20;  ///< of all bodies together that are not read yet
+  std::chrono::milliseconds ping{15'000};            ///< between two signs of life in a stream
+  std::chrono::seconds drain{0};                     ///< how long draining may take; 0: as long as it takes
   cogen::load_options loading = {};
   cogen::engine_options engine = {};
   speculation_options speculation = {};

@@ -24,7 +24,7 @@ request_log::~request_log() try {
       {"path", api::valid_text(call_.request().path)},
       {"status", call_.client.status() == 0 ? 499 : call_.client.status()},  // 499: the client went away
       {"ms", took.count()},
-      {"model", call_.model},
+      {"model", call_.model ? call_.model->name : std::string()},
       {"prompt_tokens", call_.usage.prompt_tokens()},
       {"cached_tokens", call_.usage.cached_tokens()},
       {"generated_tokens", call_.usage.generated_tokens()}};

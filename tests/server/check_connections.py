@@ -3,6 +3,9 @@
 import contextlib
 import http.client
 import json
+import pathlib
+import re
+import select
 import ssl
 import subprocess
 import tempfile
@@ -50,32 +53,78 @@ def check_errors(server):
 
 def check_connections(server):
     client = server.connect()
-    client.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n" * 2 + post("/v1/chat/completions", {
-        "messages": CAPITAL, "max_tokens": 4, "temperature": 0}) + b"GET /version HTTP/1.1\r\nConnection: close\r\n\r\n")
+    client.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2 + post("/v1/chat/completions", {
+        "messages": CAPITAL, "max_tokens": 4, "temperature": 0}) + b"GET /version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     answers = read_to_end(client)
     assert answers.count("HTTP/1.1 200 OK") == 4 and answers.index("chat.completion") < answers.index("version"), answers
     client = server.connect()  # byte by byte, the body in chunks
-    for byte in (b"POST /v1/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+    for byte in (b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
                  b"a\r\n{\"prompt\":\r\n16\r\n\"Hi\", \"max_tokens\": 1}\r\n0\r\n\r\n"):
         client.sendall(bytes([byte]))
     assert "text_completion" in read_to_end(client)
     client = server.connect()
-    client.sendall(b"POST /v1/completions HTTP/1.1\r\nContent-Length: 27\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n")
+    client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 27\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n")
     assert read_until(client, "\r\n\r\n").startswith("HTTP/1.1 100 Continue")
     client.sendall(b"{\"prompt\":\"x\",\"max_tokens\":1")
     assert "HTTP/1.1 400" in read_to_end(client)
-    for garbage, status in {b"\x16\x03\x01garbage\r\n\r\n": 400, b"GET /" + b"x" * 100000: 431, b"GET / HTTP/3.0\r\n\r\n": 505,
-                            b"POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n": 400,
-                            b"POST / HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\n": 413,
-                            b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n": 400,
-                            b"GET nowhere HTTP/1.1\r\n\r\n": 400}.items():
+    for large, status in {b"GET /" + b"x" * 100000: 431, b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n": 413}.items():
         client = server.connect()
-        client.sendall(garbage)
-        answer = read_to_end(client)
-        assert answer.startswith(f"HTTP/1.1 {status} "), (garbage[:60], answer[:200])
+        client.sendall(large)
+        assert read_to_end(client).startswith(f"HTTP/1.1 {status} "), large[:60]
     client = server.connect()
     client.sendall(b"GET /health HTTP/1.0\r\n\r\n")
     assert read_to_end(client).endswith('{"status":"ok"}')
+
+
+def check_raw_requests(server):
+    """Requests that servers and proxies have read differently, each before another one on the same connection. One whose end is in
+    doubt is the connection's last, so that nothing in it is taken for a request."""
+    cases = json.loads((pathlib.Path(__file__).parent / "raw_requests.json").read_text(encoding="utf-8"))
+    for case in cases:
+        with contextlib.closing(server.connect()) as client:
+            client.sendall(case["request"].encode("latin-1") + b"GET /version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            answers = re.findall(r"HTTP/1\.1 (\d+) [A-Z]", read_to_end(client))
+        assert int(answers[0]) in case["statuses"], (case, answers)
+        assert len(answers) == (1 if case["closes"] else 2), (case, answers)
+        assert case["closes"] or answers[1] == "200", (case, answers)
+
+
+def check_origins(server):
+    """What a page of another site has a browser send is not answered, though the browser asks nobody first."""
+    body, own = json.dumps({"prompt": "x", "max_tokens": 1}), f"http://127.0.0.1:{server.port}"
+    as_json, as_text = {"Content-Type": "application/json"}, {"Content-Type": "text/plain"}
+    for path in ("/slots", "/health", "/"):
+        foreign = server.get(path, headers={"Host": "evil.example"})
+        assert foreign.status == 403 and "evil.example" in foreign.text and "--allowed-hosts" in foreign.text, foreign.text
+        assert server.get(path, headers={"Origin": "http://evil.example"}).status == 403
+    for headers, status in [(as_json, 200), (as_text, 200), ({"Origin": own} | as_json, 200), ({"Origin": own} | as_text, 415), ({"Origin": own}, 415),
+                            ({"Origin": "http://evil.example"} | as_json, 403), ({"Origin": "http://evil.example"} | as_text, 403),
+                            ({"Origin": "null"} | as_json, 403), ({"Origin": "http://localhost:1"} | as_json, 403)]:
+        answer = server.post("/v1/completions", body, headers=headers)
+        assert answer.status == status, (headers, answer.text)
+    page = server.get("/")
+    assert page.headers["content-security-policy"] == "frame-ancestors 'none'" and page.headers["x-frame-options"] == "DENY", page.headers
+    for answer in (page, server.get("/nothing"), server.get("/version")):
+        assert answer.headers["x-content-type-options"] == "nosniff", answer.headers
+
+
+def check_long_texts(server):
+    """Tokens of a long text are sent while they are read, and take no multiple of the answer."""
+    before = server.most_memory()
+    body = {"content": "z q" * 333333, "with_pieces": True, "return_token_strs": True}
+    with contextlib.closing(server.send("/tokenize", body, "Connection: close\r\n")) as client:
+        assert "Transfer-Encoding: chunked" in read_until(client, '"tokens":[{"id":')
+        assert server.get("/health").status == 200
+        answer = read_to_end(client)
+    assert len(answer) > 15 << 20 and answer.endswith('"]}\r\n0\r\n\r\n'), answer[-100:]
+    assert server.most_memory() - before < 100, (before, server.most_memory())
+    short = server.ask("/tokenize", content="The sea is", with_pieces=True, return_token_strs=True)
+    assert "".join(short["token_strs"]) == "The sea is" and len(short["tokens"]) == short["count"] == 3, short
+    long = server.ask("/tokenize", content="é\n" * 100000)["tokens"]
+    assert server.ask("/detokenize", tokens=long)["content"] == "é\n" * 100000
+    for path, body in [("/tokenize", {"content": "x" * (5 << 20)}), ("/detokenize", {"tokens": [0] * (1 << 20)})]:
+        refused = server.post(path, body)
+        assert refused.status == 400 and re.search("at most 4194304|more than 1048576", refused.text), refused.text
 
 
 def check_leaving(server):
@@ -96,6 +145,37 @@ def check_leaving(server):
     for thread in threads:
         thread.join()
     assert all(answer.text.split('"choices"')[1].split('"usage"')[0] == alone for answer in staying)
+
+
+def check_bodies():
+    """Bodies that do not come to their end take no more memory than all of them may, and small ones are taken all the same."""
+    with served("--max-pending-body-bytes", "1000000") as server:
+        half = b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000000\r\n\r\n" + b" " * 500000
+        clients = [server.connect() for _ in range(3)]
+        for client in clients:
+            client.sendall(half)
+        refused, = select.select(clients, [], [], 300)[0]
+        answer = read_to_end(refused)
+        assert answer.startswith("HTTP/1.1 503 ") and "Retry-After" in answer and "1000000" in answer, answer
+        assert server.post("/tokenize", {"content": "x" * 60000}).status == 200
+        for client in clients:
+            client.close()
+        while server.post("/tokenize", {"content": "x" * 900000}).status == 503:
+            pass
+
+
+def check_many_connections():
+    with served("--max-connections-per-address", "2") as server:
+        kept = [http.client.HTTPConnection("127.0.0.1", server.port, timeout=300) for _ in range(2)]
+        for client in kept:
+            client.request("GET", "/health")
+            assert Answer(client.getresponse()).status == 200
+        refused = server.get("/health")
+        assert refused.status == 503 and refused.headers["retry-after"] == "1" and refused.headers["connection"] == "close", refused.text
+        assert "2 of one address" in refused.text, refused.text
+        kept[0].close()
+        while server.get("/health").status == 503:
+            pass
 
 
 def check_pings():
@@ -126,7 +206,7 @@ def check_tls():
             story.close()
             connection.close()
             with contextlib.closing(server.connect()) as plain:
-                plain.sendall(b"GET /health HTTP/1.1\r\n\r\n")
+                plain.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 assert "200" not in read_to_end(plain)
             server.terminate()
             assert server.exit_code() == 0
@@ -169,4 +249,5 @@ def check_signals():
         assert server.exit_code() == 0
 
 
-check_all(shared=[check_errors, check_connections, check_leaving], own=[check_pings, check_tls, check_draining, check_signals])
+check_all(shared=[check_errors, check_connections, check_raw_requests, check_origins, check_long_texts, check_leaving],
+          own=[check_bodies, check_many_connections, check_pings, check_tls, check_draining, check_signals])

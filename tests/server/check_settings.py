@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 
-from cogen_server import read_until
+from cogen_server import read_to_end, read_until
 from server_checks import STORY, check_all, served
 
 
@@ -63,6 +63,13 @@ def check_keys():
             asked = server.request("OPTIONS", "/v1/completions")
             assert asked.status == 204 and asked.headers["access-control-allow-origin"] == "https://page.example"
             assert server.post("/v1/completions", "x" * 1001, headers={"x-api-key": "first"}).status == 413
+            for path, key, status in [("/v1/completions", "third", 401), ("/nothing", "first", 404), ("/health", "first", 405), ("/v1/completions", "first", 413)]:
+                client = server.connect()  # the body, which does not come, is not waited for
+                client.sendall(f"POST {path} HTTP/1.1\r\nHost: x\r\nx-api-key: {key}\r\nExpect: 100-continue\r\nContent-Length: 1001\r\n\r\n".encode())
+                assert read_to_end(client).startswith(f"HTTP/1.1 {status} "), path
+            page = {"Origin": "https://page.example", "x-api-key": "first"}
+            assert server.post("/v1/completions", body, headers=page | {"Content-Type": "application/json; charset=utf-8"}).status == 200
+            assert server.post("/v1/completions", body, headers=page).status == 415
 
 
 def check_command_line():

@@ -93,14 +93,21 @@ class CogenServer:
 
     def memory(self):
         """MiB that it has in memory."""
+        return self.status("VmRSS")
+
+    def most_memory(self):
+        """MiB that it has had in memory at most."""
+        return self.status("VmHWM")
+
+    def status(self, name):
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
-            return int(next(line for line in status if line.startswith("VmRSS")).split()[1]) / 1024
+            return int(next(line for line in status if line.startswith(name)).split()[1]) / 1024
 
 
 def post(path, body, headers=""):
     """The bytes of a request."""
     data = json.dumps(body)
-    return f"POST {path} HTTP/1.1\r\nHost: x\r\n{headers}Content-Length: {len(data)}\r\n\r\n{data}".encode()
+    return f"POST {path} HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Length: {len(data)}\r\n\r\n{data}".encode()
 
 
 def read_to_end(client):

@@ -22,26 +22,23 @@ using server::test::client_side;
 using server::test::memory_transport;
 
 /// A connection whose requests are answered by their paths: /long never, /events in parts, /upload by its body, of
-/// which it reads three bytes at a time, /refused before it reads any, others at once.
+/// which it reads three bytes at a time, /refused before it reads any, others by their whole body.
 struct served {
   net::io_context context;
   std::shared_ptr<client_side> client = std::make_shared<client_side>(context);
-  http::connection_limits limits{
-      .request = {.header = 1024,
-                  .body = 64,
-                  .streams_body = [](const auto& one) { return one.path == "/upload" || one.path == "/refused"; }},
-      .read_ahead = 256};
+  std::shared_ptr<http::byte_budget> bodies = std::make_shared<http::byte_budget>(1 << 20);
   int begun = 0, cancelled = 0;
   bool over = false;
-  http::request_handler handler = [this](http::exchange& one) { return answer(one); };
-  http::refusal refuse = [](const http::parse_error& why) {
-    return http::response{.status = why.status, .body = why.message};
-  };
+  http::service service{
+      .limits = {.header = 1024, .body = 64, .read_ahead = 256},
+      .handler = [this](http::exchange& one) { return answer(one); },
+      .refuse = [](const http::parse_error& why) { return http::response{.status = why.status, .body = why.message}; },
+      .bodies = bodies};
   std::shared_ptr<http::connection> connection;
 
   served() {
-    connection = std::make_shared<http::connection>(std::make_unique<memory_transport>(client), context.get_executor(),
-                                                    limits, handler, refuse);
+    connection =
+        std::make_shared<http::connection>(std::make_unique<memory_transport>(client), context.get_executor(), service);
     net::co_spawn(context, connection->run(), [this](std::exception_ptr) { over = true; });
   }
 
@@ -72,9 +69,22 @@ struct served {
       co_await events.send("2", "named");
       co_await events.end();
     } else {
-      http::response whole{.body = one.request().path + one.request().body};
-      co_await one.respond(std::move(whole));
+      co_await echo(one);
     }
+  }
+
+  /// Answers with the path and the whole body, or with why there is none.
+  net::awaitable<void> echo(http::exchange& one) {
+    http::response whole{.body = one.request().path};
+    if (one.request().path != "/refused") {
+      try {
+        const auto body = co_await one.read_whole_body();
+        whole.body += body.text();
+      } catch (const http::body_error& why) {
+        whole = service.refuse({why.status(), why.what()});
+      }
+    }
+    co_await one.respond(std::move(whole));
   }
 
   const std::string& after(std::string_view bytes) {
@@ -90,7 +100,7 @@ std::size_t count_of(std::string_view text, std::string_view part) {
   return count;
 }
 
-const std::string get = "GET /x HTTP/1.1\r\n\r\n";
+const std::string get = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
 
 }  // namespace
 
@@ -100,7 +110,7 @@ BOOST_AUTO_TEST_CASE(requests_are_answered_in_order_however_they_are_cut) {
   for (std::size_t part = 1; part < 60; ++part) {
     served one;
     one.client->reads_at_once = part;
-    const auto& answers = one.after(get + "POST /y HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc" + get);
+    const auto& answers = one.after(get + "POST /y HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc" + get);
     BOOST_TEST(count_of(answers, "HTTP/1.1 200 OK\r\n") == 3U);
     BOOST_TEST(count_of(answers, "X-Number: 2\r\n") == 1U);
     BOOST_TEST(answers.find("/yabc") < answers.rfind("/x"));
@@ -109,9 +119,9 @@ BOOST_AUTO_TEST_CASE(requests_are_answered_in_order_however_they_are_cut) {
 
 BOOST_AUTO_TEST_CASE(a_body_is_streamed_however_it_is_cut) {
   const std::string text(100, 'a');  // more than other requests may have
-  const auto sized = "POST /upload HTTP/1.1\r\nContent-Length: 100\r\n\r\n" + text;
+  const auto sized = "POST /upload HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n" + text;
   const std::string chunked =
-      "PUT /upload HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
+      "PUT /upload HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
   for (std::size_t part = 1; part < 60; ++part) {
     served one;
     one.client->reads_at_once = part;
@@ -127,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_body_is_streamed_however_it_is_cut) {
 
 BOOST_AUTO_TEST_CASE(a_body_that_is_streamed_is_asked_for_when_it_is_read) {
   served one;
-  const std::string head = "PUT /upload HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n";
+  const std::string head = "PUT /upload HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n";
   BOOST_TEST(one.after(head) == "HTTP/1.1 100 Continue\r\n\r\n");
   BOOST_TEST(one.begun == 1);
   BOOST_TEST(one.after("ab").ends_with("Continue\r\n\r\n"));
@@ -137,7 +147,8 @@ BOOST_AUTO_TEST_CASE(a_body_that_is_streamed_is_asked_for_when_it_is_read) {
 
 BOOST_AUTO_TEST_CASE(an_answer_before_the_body_was_read_is_the_last_one) {
   served one;
-  const auto& answer = one.after("PUT /refused HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+  const auto& answer =
+      one.after("PUT /refused HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
   BOOST_TEST(answer.starts_with("HTTP/1.1 200 OK\r\n"));
   BOOST_TEST(count_of(answer, "Connection: close\r\n") == 1U);
   BOOST_TEST(count_of(one.after("abcd" + get), "HTTP/1.1 200 OK\r\n") == 1U);
@@ -146,7 +157,7 @@ BOOST_AUTO_TEST_CASE(an_answer_before_the_body_was_read_is_the_last_one) {
 BOOST_AUTO_TEST_CASE(a_body_that_breaks_off_or_is_malformed_ends_there) {
   for (const bool leaves : {false, true}) {
     served one;
-    one.after("PUT /upload HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+    one.after("PUT /upload HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
     if (leaves) one.client->leave();
     const auto& answer = one.after(leaves ? "" : "what?\r\n");
     BOOST_TEST(count_of(answer, "Connection: close\r\n") == 1U);
@@ -156,14 +167,14 @@ BOOST_AUTO_TEST_CASE(a_body_that_breaks_off_or_is_malformed_ends_there) {
 
 BOOST_AUTO_TEST_CASE(a_head_has_no_body_even_if_its_answer_comes_in_parts) {
   served one;
-  const auto& answer = one.after("HEAD /events HTTP/1.1\r\n\r\n");
+  const auto& answer = one.after("HEAD /events HTTP/1.1\r\nHost: h\r\n\r\n");
   BOOST_TEST(answer.ends_with("Transfer-Encoding: chunked\r\n\r\n"));
   BOOST_TEST(one.after(get).ends_with("/x"));
 }
 
 BOOST_AUTO_TEST_CASE(events_are_chunks) {
   served one;
-  const auto answer = one.after("GET /events HTTP/1.1\r\n\r\n");
+  const auto answer = one.after("GET /events HTTP/1.1\r\nHost: h\r\n\r\n");
   BOOST_TEST(answer.find("Transfer-Encoding: chunked\r\n") != std::string::npos);
   BOOST_TEST(
       answer.ends_with("\r\n\r\n9\r\ndata: 1\n\n\r\n8\r\n: ping\n\n\r\n16\r\nevent: named\ndata: 2\n\n\r\n0\r\n\r\n"));
@@ -182,7 +193,7 @@ BOOST_AUTO_TEST_CASE(old_clients_get_events_up_to_the_end) {
 
 BOOST_AUTO_TEST_CASE(a_client_that_leaves_cancels_its_answer) {
   served one;
-  one.after("GET /long HTTP/1.1\r\n\r\n");
+  one.after("GET /long HTTP/1.1\r\nHost: h\r\n\r\n");
   BOOST_TEST(one.begun == 1);
   BOOST_TEST(one.cancelled == 0);
   one.client->leave();
@@ -193,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_leaves_cancels_its_answer) {
 
 BOOST_AUTO_TEST_CASE(a_client_that_leaves_after_another_request_is_noticed) {
   served one;
-  one.after("GET /long HTTP/1.1\r\n\r\n" + get);
+  one.after("GET /long HTTP/1.1\r\nHost: h\r\n\r\n" + get);
   BOOST_TEST(one.cancelled == 0);
   one.client->leave();
   one.context.poll();
@@ -204,9 +215,9 @@ BOOST_AUTO_TEST_CASE(a_client_that_leaves_after_another_request_is_noticed) {
 BOOST_AUTO_TEST_CASE(no_more_is_read_ahead_than_allowed) {
   served one;
   one.client->reads_at_once = 64;
-  const std::string ahead(2 * one.limits.read_ahead, 'x');
-  one.after("GET /long HTTP/1.1\r\n\r\n" + ahead);
-  BOOST_TEST(one.client->sent.size() > ahead.size() - one.limits.read_ahead - 64);
+  const std::string ahead(2 * one.service.limits.read_ahead, 'x');
+  one.after("GET /long HTTP/1.1\r\nHost: h\r\n\r\n" + ahead);
+  BOOST_TEST(one.client->sent.size() > ahead.size() - one.service.limits.read_ahead - 64);
   one.client->leave();
   one.context.poll();
   BOOST_TEST(one.cancelled == 1);
@@ -215,25 +226,66 @@ BOOST_AUTO_TEST_CASE(no_more_is_read_ahead_than_allowed) {
 
 BOOST_AUTO_TEST_CASE(what_is_wrong_is_said_and_ends_the_connection) {
   served one;
-  const auto answer = one.after("POST /x HTTP/1.1\r\nContent-Length: 65\r\n\r\n" + get);
+  const auto answer = one.after("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 65\r\n\r\n" + get);
   BOOST_TEST(answer.starts_with("HTTP/1.1 413 Payload Too Large\r\n"));
   BOOST_TEST(answer.find("Connection: close\r\n") != std::string::npos);
-  BOOST_TEST(one.begun == 0);
+  BOOST_TEST(one.begun == 1);
+  served other;
+  BOOST_TEST(other.after("POST /x HTTP/1.1\r\n\r\n" + get).starts_with("HTTP/1.1 400 Bad Request\r\n"));
+  BOOST_TEST(count_of(other.client->received, "HTTP/1.1 4") == 1U);
+  BOOST_TEST(other.begun == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_body_that_is_too_long_is_refused_as_it_comes) {
+  served one;
+  const std::string chunk = "20\r\n" + std::string(32, 'a') + "\r\n";
+  const auto& answer = one.after("POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + chunk);
+  BOOST_TEST(answer.empty());
+  BOOST_TEST(one.after("1\r\n").empty());
+  BOOST_TEST(one.after("a\r\n").starts_with("HTTP/1.1 413 Payload Too Large\r\n"));
+  BOOST_TEST(answer.find("Connection: close\r\n") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_malformed_body_is_refused_where_it_is_read) {
+  served one;
+  const auto& answer = one.after("POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
+  BOOST_TEST(answer.empty());
+  BOOST_TEST(one.after("g\r\n").starts_with("HTTP/1.1 400 Bad Request\r\n"));
+  BOOST_TEST(answer.find("Connection: close\r\n") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(large_bodies_share_a_budget_and_small_ones_need_none) {
+  served one;
+  one.service.limits.body = 1 << 20;
+  one.client->reads_at_once = 1 << 20;
+  BOOST_REQUIRE(one.bodies->take(one.bodies->limit() - 1));
+  const auto post = [](std::size_t size) {
+    return "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(size) + "\r\n\r\n" +
+           std::string(size, 'a');
+  };
+  const auto small = http::counted_bytes::uncounted;
+  BOOST_TEST(one.after(post(small)).starts_with("HTTP/1.1 200 OK\r\n"));
+  one.client->received.clear();
+  BOOST_TEST(one.after(post(small + 1)).starts_with("HTTP/1.1 200 OK\r\n"));
+  BOOST_TEST(one.bodies->taken() == one.bodies->limit() - 1);
+  one.client->received.clear();
+  BOOST_TEST(one.after(post(small + 2)).starts_with("HTTP/1.1 503 Service Unavailable\r\n"));
+  BOOST_TEST(one.bodies->taken() == one.bodies->limit() - 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_client_may_wait_for_leave_to_send) {
   served one;
-  BOOST_TEST(one.after("POST /x HTTP/1.1\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n") ==
+  BOOST_TEST(one.after("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n") ==
              "HTTP/1.1 100 Continue\r\n\r\n");
   BOOST_TEST(one.after("hi").ends_with("/xhi"));
 }
 
 BOOST_AUTO_TEST_CASE(half_a_request_is_no_request) {
   served one;
-  one.after("POST /x HTTP/1.1\r\nContent-Length: 2\r\n\r\nh");
+  one.after("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nh");
   one.client->leave();
   one.context.poll();
-  BOOST_TEST(one.begun == 0);
+  BOOST_TEST(one.client->received == "");
   BOOST_TEST(one.over);
 }
 
@@ -250,7 +302,7 @@ BOOST_AUTO_TEST_CASE(finishing_waits_for_the_answer_that_has_begun) {
   fresh.connection->finish();
   BOOST_TEST(fresh.after(get).find("Connection: close\r\n") != std::string::npos);
   served busy;
-  busy.after("GET /long HTTP/1.1\r\n\r\n");
+  busy.after("GET /long HTTP/1.1\r\nHost: h\r\n\r\n");
   busy.connection->finish();
   busy.context.poll();
   BOOST_TEST(!busy.over);

@@ -37,13 +37,13 @@ void read_json(std::string_view body) {
 }
 
 void read_http(std::string_view bytes, std::size_t cut) {
-  server::http::request_parser parser({.header = 4096, .body = 4096});
+  server::http::request_parser parser(4096);
   std::string received(bytes.substr(0, cut));
   received.erase(0, parser.put(received));
   if (parser.error()) return;
   received += bytes.substr(cut);
   parser.put(received);
-  if (!parser.error() && parser.is_done()) read_json(parser.release().body);
+  if (!parser.error() && parser.is_done()) read_json(parser.take_body());
 }
 
 }  // namespace

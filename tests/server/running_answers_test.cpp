@@ -80,7 +80,7 @@ struct stepped_server {
   std::shared_ptr<client_side> send(std::string_view request) {
     auto client = std::make_shared<client_side>(app.context);
     connections.push_back(std::make_shared<http::connection>(std::make_unique<server::test::memory_transport>(client),
-                                                             app.context.get_executor(), limits, handler, refuse));
+                                                             app.context.get_executor(), service));
     net::co_spawn(app.context, connections.back()->run(), net::detached);
     client->send(request);
     return client;
@@ -88,7 +88,8 @@ struct stepped_server {
 
   std::shared_ptr<client_side> post(const json::object& body) {
     const auto text = json::serialize(body);
-    return send(fmt::format("POST /v1/completions HTTP/1.1\r\nContent-Length: {}\r\n\r\n{}", text.size(), text));
+    return send(fmt::format("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n{}",
+                            text.size(), text));
   }
 
   void handle() {
@@ -133,7 +134,7 @@ struct stepped_server {
   }
 
   json::array slots() {
-    const auto client = send("GET /slots HTTP/1.1\r\n\r\n");
+    const auto client = send("GET /slots HTTP/1.1\r\nHost: localhost\r\n\r\n");
     handle();
     return json::parse(client->received.substr(client->received.find("\r\n\r\n") + 4)).as_array();
   }
@@ -149,9 +150,8 @@ struct stepped_server {
 
   server::application app{server::options{}};
   std::shared_ptr<server::served_model> model = std::make_shared<server::served_model>();
-  http::connection_limits limits;
-  http::request_handler handler = [this](http::exchange& client) { return server::dispatch(app, client); };
-  http::refusal refuse = [](const http::parse_error& why) { return http::response{.status = why.status}; };
+  http::service service{.handler = [this](http::exchange& client) { return server::dispatch(app, client); },
+                        .refuse = [](const http::parse_error& why) { return http::response{.status = why.status}; }};
   std::vector<std::shared_ptr<http::connection>> connections;
 };
 
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_leaves_while_its_prompt_is_read_is_in_no_furt
 BOOST_AUTO_TEST_CASE(a_client_that_leaves_with_more_requests_sent_than_are_read_is_in_no_further_step) {
   stepped_server one(1);
   const auto leaving = one.post(asked("The sea is", 40, false));
-  leaving->send(std::string(2 * one.limits.read_ahead, 'x'));
+  leaving->send(std::string(2 * one.service.limits.read_ahead, 'x'));
   for (int steps = 0; steps < 3; ++steps) BOOST_TEST(one.step() == 1U);
   leaving->leave();
   BOOST_TEST(one.step() == 0U);

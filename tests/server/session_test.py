@@ -109,12 +109,12 @@ def check_leaving(whole):
     with CogenServer(*sys.argv[1:3], "--max-length", "2048") as server:
         for size in 10, 100, 5000, len(whole) // 2, len(whole) - 1:
             client = server.connect()
-            client.sendall(f"PUT /slots/0/session HTTP/1.1\r\nHost: x\r\nContent-Length: {len(whole)}\r\n\r\n".encode() + whole[:size])
+            client.sendall(f"PUT /slots/0/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(whole)}\r\n\r\n".encode() + whole[:size])
             client.close()
         server.request("PUT", "/slots/3/session", whole)
         for _ in range(5):
             client = server.connect()
-            client.sendall(b"GET /slots/3/session HTTP/1.1\r\nHost: x\r\n\r\n")
+            client.sendall(b"GET /slots/3/session HTTP/1.1\r\nHost: localhost\r\n\r\n")
             client.recv(1000)
             client.close()
         assert first_session(server)[:8] == whole[:8]

@@ -63,7 +63,7 @@ async def one_client(port, chance):
 
 async def ask(port, path, body=None):
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(post(path, body) if body else b"GET %s HTTP/1.1\r\nConnection: close\r\n\r\n" % path.encode())
+    writer.write(post(path, body) if body else b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % path.encode())
     head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
     length = int(head.split("content-length: ")[1].split("\r\n")[0])
     answer = await reader.readexactly(length)

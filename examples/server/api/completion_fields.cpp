@@ -99,4 +99,16 @@ void check_generations(const field_reader& body, std::size_t prompts, int each) 
                               prompts, each, prompts * static_cast<std::size_t>(each), most));
 }
 
+void check_prompt_logprobs(const field_reader& body, std::span<const cogen::prompt> prompts,
+                           const cogen::request& request) {
+  const auto top = static_cast<std::size_t>(request.prompt_logprobs.value_or(0));
+  std::size_t tokens = 0;
+  for (const auto& prompt : prompts)
+    if (const auto* ids = std::get_if<cogen::token_ids>(&prompt)) tokens += ids->size();
+  if (top > 0 && tokens > max_logprobs_of_answer / top)
+    throw invalid(body.path_of(body.has("prompt_logprobs") ? "prompt_logprobs" : "logprobs"),
+                  fmt::format("prompts of {} tokens with {} log-probabilities each have more than {} of them", tokens,
+                              top, max_logprobs_of_answer));
+}
+
 }  // namespace server::api

@@ -21,4 +21,11 @@ int read_completion(const field_reader& body, generation& into);
 /// Refuses so many prompts, with so many answers each, if that is more than 1,024 generations.
 void check_generations(const field_reader& body, std::size_t prompts, int each);
 
+/// Log-probabilities of other tokens that an answer may hold beside its own and those of its prompts.
+inline constexpr std::size_t max_logprobs_of_answer = 1 << 18;
+
+/// Throws api::error if the prompts, each of which has those of `request`, would bring more.
+void check_prompt_logprobs(const field_reader& body, std::span<const cogen::prompt> prompts,
+                           const cogen::request& request);
+
 }  // namespace server::api

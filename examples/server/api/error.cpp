@@ -2,7 +2,9 @@
 
 #include "api/json_text.hpp"
 #include "api/valid_text.hpp"
+#include "http/body.hpp"
 
+#include <boost/asio/error.hpp>
 #include <boost/json/value.hpp>
 #include <boost/system/system_error.hpp>
 #include <fmt/core.h>
@@ -41,6 +43,17 @@ std::string_view anthropic_type(int status) {
 
 json::value null_if_empty(const std::string& text) { return text.empty() ? json::value() : json::value(text); }
 
+/// Nobody reads it.
+error client_left() { return {499, server_error, "the client has left"}; }
+
+error no_memory() { return {503, unavailable, "the server is out of memory", "", "out_of_memory"}; }
+
+/// What may be a sentence of a library is for the log alone.
+error inner_error(std::string why) {
+  fmt::print(stderr, "cogen-server: a request failed: {}\n", json_text(json::value(valid_text(std::move(why)))));
+  return {500, server_error, "the request failed within the server, whose log says why"};
+}
+
 json::object with_details(json::object body, const error& what) {
   for (const auto& [name, value] : what.details) body[name] = value;
   return body;
@@ -63,7 +76,8 @@ error draining() { return {503, unavailable, "the server is draining", "", "drai
 
 error error_of(const cogen::diagnostics& why) {
   using code = cogen::error;
-  if (why.code().category() != cogen::category()) return {500, server_error, why.message()};
+  if (why.code() == boost::asio::error::operation_aborted) return client_left();
+  if (why.code().category() != cogen::category()) return inner_error(why.message());
   switch (static_cast<code>(why.code().value())) {
     case code::invalid_request:
       return {400, invalid_request, why.message()};
@@ -80,12 +94,19 @@ error error_of(const cogen::diagnostics& why) {
     case code::deadline_exceeded:
       return {504, "timeout_error", why.message(), "", "deadline_exceeded"};
     case code::out_of_memory:
-      return {503, unavailable, why.message(), "", "out_of_memory"};
+      return no_memory();
+    case code::callback_threw:
+    case code::device_failed:
+      return inner_error(why.message());
     case code::engine_stopped:
       return {503, unavailable, why.message(), "", "engine_stopped"};
     default:
       return {500, server_error, why.message()};
   }
+}
+
+error error_of(const http::parse_error& why) {
+  return {why.status, why.status == 503 ? unavailable : invalid_request, why.message};
 }
 
 error error_of(const std::exception_ptr& thrown) {
@@ -95,13 +116,18 @@ error error_of(const std::exception_ptr& thrown) {
     return e;
   } catch (const cogen::generation_error& e) {
     return error_of(e.why());
-  } catch (const std::bad_alloc&) {
-    return {503, unavailable, "the server is out of memory", "", "out_of_memory"};
+  } catch (const http::body_error& e) {
+    return error_of(http::parse_error{e.status(), e.what()});
   } catch (const boost::system::system_error& e) {
-    return {500, server_error, e.code().message()};
+    const bool left =
+        e.code() == boost::asio::error::operation_aborted || e.code() == boost::asio::error::connection_reset;
+    return left ? client_left() : inner_error(e.what());
+  } catch (const std::bad_alloc&) {
+    return no_memory();
   } catch (const std::exception& e) {
-    fmt::print(stderr, "cogen-server: a request failed: {}\n", e.what());
-    return {500, server_error, "the request failed within the server, whose log says why"};
+    return inner_error(e.what());
+  } catch (...) {
+    return inner_error("an exception of unknown type");
   }
 }
 

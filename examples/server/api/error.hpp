@@ -1,5 +1,6 @@
 #pragma once
 
+#include "http/request_head.hpp"
 #include "http/response.hpp"
 
 #include <cogen/error.hpp>
@@ -44,6 +45,7 @@ error draining();
 /// What went wrong: an `error` as it is, a failure of a generation by its code, anything else with status 500.
 error error_of(const std::exception_ptr& thrown);
 error error_of(const cogen::diagnostics& why);
+error error_of(const http::parse_error& why);
 
 /// The error as JSON, as the clients of a dialect read it.
 std::string body_of(const error& what, dialect clients);

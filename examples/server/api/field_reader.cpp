@@ -15,11 +15,33 @@ namespace server::api {
 
 namespace json = boost::json;
 
+namespace {
+
+/// At least as many values as a text of JSON holds: one more than it has brackets that open, and commas.
+std::size_t value_bound(std::string_view text) {
+  std::size_t count = 1;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') in_string = !in_string;
+    if (in_string)
+      i += c == '\\';
+    else
+      count += c == ',' || c == '[' || c == '{';
+  }
+  return count;
+}
+
+}  // namespace
+
 json::object parse_body(std::string_view body) {
-  json::stream_parser parser({}, {.max_depth = 64});
+  if (const auto count = value_bound(body); count > max_json_values)
+    throw invalid("", fmt::format("the body holds more than {} values of JSON", max_json_values));
+  json::stream_parser parser({}, {.max_depth = max_json_depth});
   json::error_code error;
   const auto read = parser.write_some(body.data(), body.size(), error);
-  if (error == json::error::too_deep) throw invalid("", "the body is nested deeper than 64");
+  if (error == json::error::too_deep)
+    throw invalid("", fmt::format("the body is nested deeper than {}", max_json_depth));
   if (error || read < body.size()) throw invalid("", fmt::format("the body is not valid JSON at byte {}", read));
   parser.finish(error);
   if (error) throw invalid("", "the body ends before its JSON does");

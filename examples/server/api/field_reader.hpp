@@ -13,7 +13,10 @@
 
 namespace server::api {
 
-/// Parses a body. Throws api::error for what is not one JSON object, or nested deeper than 64.
+/// How much JSON a body may hold.
+inline constexpr std::size_t max_json_depth = 64, max_json_values = 1 << 20;
+
+/// Parses a body. Throws api::error for what is not one JSON object, or beyond these limits.
 boost::json::object parse_body(std::string_view body);
 
 /// The names of the limit of tokens, in the order in which they count.

@@ -4,6 +4,7 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -11,17 +12,15 @@
 namespace server::http {
 namespace {
 
-constexpr std::size_t large_part = 256 << 10;
+constexpr std::size_t large_part = 64 << 10;
 
 }  // namespace
 
-connection::connection(std::unique_ptr<transport> bytes, net::any_io_executor executor, const connection_limits& limits,
-                       const request_handler& handler, const refusal& refuse)
+connection::connection(std::unique_ptr<transport> bytes, net::any_io_executor executor, const service& shared)
     : bytes_(std::move(bytes)),
       timer_(executor),
-      limits_(limits),
-      handler_(handler),
-      refuse_(refuse),
+      service_(shared),
+      limits_(shared.limits),
       body_ended_(executor, net::steady_timer::time_point::max()) {}
 
 net::awaitable<void> connection::run() {
@@ -45,48 +44,74 @@ net::awaitable<void> connection::serve() {
 }
 
 net::awaitable<bool> connection::read_request() {
-  request_parser parser(limits_.request);
+  request_parser parser(limits_.header);
   parser_.reset();
-  expire_after(received_.empty() ? limits_.idle : limits_.receive);
-  bool told = false, started = !received_.empty();
+  bool started = !received_.empty();
+  expire_after(started ? limits_.receive : limits_.idle);
+  receive_deadline_ = timer_.expiry();
   for (;;) {
     received_.erase(0, parser.put(received_));
     if (parser.error()) {
       co_await refuse(*parser.error());
       co_return false;
     }
-    if (parser.is_done() || parser.streams_body()) break;
-    if (parser.has_header() && !std::exchange(told, true) && parser.wants_continue()) co_await send_continue();
+    if (parser.has_header()) break;
     if (!co_await read_more()) co_return false;
-    if (!std::exchange(started, true)) expire_after(limits_.receive);
+    if (std::exchange(started, true)) continue;
+    expire_after(limits_.receive);
+    receive_deadline_ = timer_.expiry();
   }
   timer_.cancel();
-  const bool whole = parser.is_done() && !parser.streams_body();
-  part_ = whole ? std::string() : parser.take_body();
-  request_ = parser.release();
-  if (!whole) parser_ = std::move(parser);
+  request_ = parser.take_head();
+  part_ = parser.take_body();
+  if (!parser.is_done()) parser_ = std::move(parser);
   body_is_broken_ = false;
-  may_tell_ = true;
+  may_invite_ = true;
   keep_alive_ = keep_alive_ && request_.keep_alive;
   co_return true;
 }
 
-net::awaitable<void> connection::send_continue() {
-  co_await send("HTTP/1.1 100 Continue\r\n\r\n");
-  expire_after(limits_.receive);
-}
-
 net::awaitable<bool> connection::read_more(std::size_t most) {
-  std::string space(most, '\0');
-  const auto read = co_await bytes_->read_some(net::buffer(space));
-  received_.append(space.data(), read);
+  const auto space = std::make_unique_for_overwrite<char[]>(most);
+  const auto read = co_await bytes_->read_some(net::buffer(space.get(), most));
+  received_.append(space.get(), read);
   co_return read > 0;
 }
 
+/// Tells a client that waits for leave to send the body.
+net::awaitable<void> connection::invite_body() {
+  if (part_.empty() && !body_has_ended() && std::exchange(may_invite_, false) && parser_->wants_continue())
+    co_await send("HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+net::awaitable<body> connection::read_whole_body() {
+  body whole(service_.bodies);
+  if (parser_ && parser_->announced_length() > limits_.body) throw too_long();
+  co_await invite_body();
+  add_part(whole);
+  while (!body_has_ended()) {
+    body_is_broken_ = !co_await read_part(receive_deadline_);
+    if (body_is_broken_ && parser_->error()) throw body_error(parser_->error()->status, parser_->error()->message);
+    if (body_is_broken_) throw boost::system::system_error(net::error::connection_reset);
+    add_part(whole);
+  }
+  body_ended_.cancel();
+  co_return whole;
+}
+
+body_error connection::too_long() const { return {413, fmt::format("the body is longer than {} bytes", limits_.body)}; }
+
+void connection::add_part(body& whole) {
+  const auto part = std::exchange(part_, {});
+  if (whole.size() + part.size() > limits_.body) throw too_long();
+  if (!whole.append(part))
+    throw body_error(503, fmt::format("the bodies of all requests take {} bytes, and there is no room for another",
+                                      service_.bodies->limit()));
+}
+
 net::awaitable<std::size_t> connection::read_body(net::mutable_buffer into) {
-  if (part_.empty() && !body_has_ended() && std::exchange(may_tell_, false) && parser_->wants_continue())
-    co_await send_continue();
-  while (part_.empty() && !body_has_ended()) body_is_broken_ = !co_await read_part();
+  co_await invite_body();
+  while (part_.empty() && !body_has_ended()) body_is_broken_ = !co_await read_part(clock::now() + limits_.receive);
   const auto count = std::min(into.size(), part_.size());
   std::copy_n(part_.begin(), count, static_cast<char*>(into.data()));
   part_.erase(0, count);
@@ -95,12 +120,12 @@ net::awaitable<std::size_t> connection::read_body(net::mutable_buffer into) {
 }
 
 /// Reads on in the body; false if it cannot go on.
-net::awaitable<bool> connection::read_part() {
+net::awaitable<bool> connection::read_part(clock::time_point deadline) {
   received_.erase(0, parser_->put(received_));
   part_ = parser_->take_body();
   if (parser_->error()) co_return false;
   if (!part_.empty() || parser_->is_done()) co_return true;
-  expire_after(limits_.receive);
+  expire_at(deadline);
   const bool more = co_await read_more(large_part);
   timer_.cancel();
   co_return more;
@@ -120,14 +145,13 @@ net::awaitable<void> connection::answer() {
 
 net::awaitable<void> connection::handle() {
   try {
-    co_await handler_(*this);
+    co_await service_.handler(*this);
   } catch (const std::exception&) {
     // What was begun cannot be finished; the connection ends.
   }
 }
 
-/// Returns when the client has closed its side, after the body if that is streamed. Bytes of its next requests are
-/// kept, up to a limit.
+/// Returns when the client has closed its side, after the body. Bytes of its next requests are kept, up to a limit.
 net::awaitable<void> connection::watch() {
   boost::system::error_code woken;
   if (!body_has_ended()) co_await body_ended_.async_wait(net::redirect_error(net::use_awaitable, woken));
@@ -184,7 +208,7 @@ net::awaitable<void> connection::send(std::string bytes) {
 net::awaitable<void> connection::refuse(parse_error why) {
   keep_alive_ = false;
   request_ = {};
-  co_await respond(refuse_(why));
+  co_await respond(service_.refuse(why));
 }
 
 /// Reads for a moment what the client still sends: closing before that would reset the connection, and the client might
@@ -204,11 +228,11 @@ void connection::finish() noexcept {
 
 void connection::close() noexcept { bytes_->close(); }
 
-void connection::expire_after(std::chrono::milliseconds time) {
-  timer_.expires_after(time);
+void connection::expire_at(clock::time_point deadline) {
+  timer_.expires_at(deadline);
   timer_.async_wait([weak = weak_from_this()](const boost::system::error_code& cancelled) {
     const auto self = weak.lock();
-    if (!cancelled && self && self->timer_.expiry() <= net::steady_timer::clock_type::now()) self->close();
+    if (!cancelled && self && self->timer_.expiry() <= clock::now()) self->close();
   });
 }
 

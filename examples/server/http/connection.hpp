@@ -16,7 +16,8 @@ namespace server::http {
 
 /// Limits of a connection.
 struct connection_limits {
-  request_limits request = {};
+  std::size_t header = 16 << 10;              ///< bytes
+  std::uint64_t body = 16 << 20;              ///< bytes of a body that is read whole
   std::chrono::milliseconds idle{75'000};     ///< between two requests
   std::chrono::milliseconds receive{30'000};  ///< from a request's first byte to its last; for parts of a streamed body
   std::chrono::milliseconds send{600'000};    ///< in which a client has to take what is written to it
@@ -29,11 +30,19 @@ using request_handler = std::function<net::awaitable<void>(exchange&)>;
 /// Answers a request that is not HTTP, or too large.
 using refusal = std::function<response(const parse_error&)>;
 
+/// What connections have in common.
+struct service {
+  connection_limits limits = {};
+  request_handler handler = {};
+  refusal refuse = {};
+  std::shared_ptr<byte_budget> bodies = {};  ///< of bodies that are read whole; null: they are not counted
+};
+
 /// Serves the requests of one client, one after the other. For one thread.
 class connection final : public exchange, public std::enable_shared_from_this<connection> {
  public:
-  connection(std::unique_ptr<transport> bytes, net::any_io_executor executor, const connection_limits& limits,
-             const request_handler& handler, const refusal& refuse);
+  /// The service must outlive it.
+  connection(std::unique_ptr<transport> bytes, net::any_io_executor executor, const service& shared);
 
   net::awaitable<void> run();  ///< to the connection's end; throws nothing
 
@@ -43,6 +52,7 @@ class connection final : public exchange, public std::enable_shared_from_this<co
   void close() noexcept;  ///< ends at once
 
   const http::request& request() const override { return request_; }
+  net::awaitable<body> read_whole_body() override;
   net::awaitable<std::size_t> read_body(net::mutable_buffer into) override;
   net::awaitable<void> respond(response answer) override;
   net::awaitable<void> begin(response head) override;
@@ -52,32 +62,37 @@ class connection final : public exchange, public std::enable_shared_from_this<co
   int status() const override { return status_; }
 
  private:
+  using clock = net::steady_timer::clock_type;
+
   net::awaitable<void> serve();
   net::awaitable<bool> read_request();
   net::awaitable<void> answer();
   net::awaitable<void> handle();
   net::awaitable<void> watch();
   net::awaitable<bool> read_more(std::size_t most = 4 << 10);
-  net::awaitable<bool> read_part();
-  net::awaitable<void> send_continue();
+  net::awaitable<bool> read_part(clock::time_point deadline);
+  void add_part(body& whole);
+  body_error too_long() const;
+  net::awaitable<void> invite_body();
   bool body_has_ended() const noexcept { return !parser_ || parser_->is_done() || body_is_broken_; }
   void take_headers(response& answer);
   net::awaitable<void> send(std::string bytes);
   net::awaitable<void> refuse(parse_error why);
   net::awaitable<void> linger();
-  void expire_after(std::chrono::milliseconds time);
+  void expire_at(clock::time_point deadline);
+  void expire_after(std::chrono::milliseconds time) { expire_at(clock::now() + time); }
 
   std::unique_ptr<transport> bytes_;
   net::steady_timer timer_;
+  const service& service_;
   const connection_limits& limits_;
-  const request_handler& handler_;
-  const refusal& refuse_;
   http::request request_;
-  std::optional<request_parser> parser_;  // of a request whose body is streamed
+  clock::time_point receive_deadline_;
+  std::optional<request_parser> parser_;  // of a request whose body has not come whole
   net::steady_timer body_ended_;          // cancelled then
-  std::string part_;                      // of that body
+  std::string part_;                      // of the body
   bool body_is_broken_ = false;
-  bool may_tell_ = true;  // that the body may come
+  bool may_invite_ = true;  // the client to send the body
   std::string received_;
   fields headers_;
   bool answering_ = false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "http/body.hpp"
 #include "http/request.hpp"
 #include "http/response.hpp"
 
@@ -14,14 +15,17 @@ namespace server::http {
 
 namespace net = boost::asio;
 
-/// One request and its answer. Writing throws boost::system::system_error if the client is gone; while the answer is
-/// made, a client that goes away cancels the coroutine that makes it.
+/// One request, whose header has come, and its answer. Writing throws boost::system::system_error if the client is
+/// gone; while the answer is made, a client that goes away cancels the coroutine that makes it. A connection ends after
+/// an answer that is made before the body has come.
 class exchange {
  public:
   virtual ~exchange() = default;
   virtual const http::request& request() const = 0;
-  /// Takes at least one byte of a body that is streamed (see request_limits), and returns how many; 0: there are no
-  /// more, because it has ended, or its client has gone, or it is malformed.
+  /// The whole body, of limited length. Throws body_error if it is malformed, or if there is no room for it.
+  virtual net::awaitable<body> read_whole_body() = 0;
+  /// Takes at least one byte of a body of any length, and returns how many; 0: there are no more, because it has ended,
+  /// or its client has gone, or it is malformed.
   virtual net::awaitable<std::size_t> read_body(net::mutable_buffer into) = 0;
   virtual net::awaitable<void> respond(response answer) = 0;         ///< answers at once and whole
   virtual net::awaitable<void> begin(response head) = 0;             ///< begins an answer that comes in parts

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -19,15 +20,42 @@ std::string address_text(const std::string& host, unsigned short port) {
   return fmt::format("{}:{}", host.find(':') == std::string::npos ? host : "[" + host + "]", port);
 }
 
-listener::listener(net::io_context& context, const std::string& host, unsigned short port, int max_connections,
-                   connection_limits limits, transport_factory wrap, request_handler handler, refusal refuse)
+namespace {
+
+/// Whose connections are counted together: an IPv4 address, or an IPv6 network of 64 bits, which one client may have
+/// for itself.
+net::ip::address network_of(const net::ip::address& address) {
+  if (!address.is_v6()) return address;
+  const auto v6 = address.to_v6();
+  if (v6.is_v4_mapped()) return net::ip::make_address_v4(net::ip::v4_mapped, v6);
+  auto bytes = v6.to_bytes();
+  std::fill(bytes.begin() + 8, bytes.end(), 0);
+  return net::ip::address_v6(bytes);
+}
+
+/// Answers the first request of a connection that is one too many.
+service refusing(const service& served, const listener_limits& limits) {
+  auto result = served;
+  constexpr std::chrono::seconds soon(5);
+  result.limits.idle = result.limits.receive = result.limits.send = soon;
+  result.handler = [refuse = served.refuse, limits](exchange& client) -> net::awaitable<void> {
+    co_await client.respond(refuse({503, fmt::format("there are too many connections; at most {} are served, and {} "
+                                                     "of one address",
+                                                     limits.connections, limits.connections_per_address)}));
+  };
+  return result;
+}
+
+}  // namespace
+
+listener::listener(net::io_context& context, const std::string& host, unsigned short port, listener_limits limits,
+                   transport_factory wrap, service served)
     : acceptor_(context),
       pause_(context),
-      max_connections_(static_cast<std::size_t>(max_connections)),
       limits_(limits),
       wrap_(std::move(wrap)),
-      handler_(std::move(handler)),
-      refuse_(std::move(refuse)) {
+      served_(std::move(served)),
+      refused_(refusing(served_, limits)) {
   try {
     const tcp::endpoint at = *tcp::resolver(context).resolve(host, std::to_string(port), tcp::resolver::passive);
     acceptor_.open(at.protocol());
@@ -45,21 +73,44 @@ net::awaitable<void> listener::accept() {
   while (acceptor_.is_open()) {
     boost::system::error_code error;
     auto socket = co_await acceptor_.async_accept(net::redirect_error(net::use_awaitable, error));
-    if (!error && open_.size() < max_connections_) {
-      serve(std::move(socket));
-    } else if (error && error != net::error::operation_aborted) {  // out of descriptors, say: others will be closed
+    if (!error) {
+      admit(std::move(socket));
+    } else if (error != net::error::operation_aborted) {  // out of descriptors, say: others will be closed
       pause_.expires_after(std::chrono::milliseconds(50));
       co_await pause_.async_wait(net::redirect_error(net::use_awaitable, error));
     }
   }
 }
 
-void listener::serve(tcp::socket socket) {
-  auto one =
-      std::make_shared<connection>(wrap_(std::move(socket)), acceptor_.get_executor(), limits_, handler_, refuse_);
+void listener::admit(tcp::socket socket) {
+  boost::system::error_code gone;
+  const auto client = socket.remote_endpoint(gone);
+  if (gone) return;
+  const auto network = network_of(client.address());
+  if (admitted_count_ >= limits_.connections || admitted_[network] >= limits_.connections_per_address)
+    return refuse(std::move(socket));
+  ++admitted_count_;
+  ++admitted_[network];
+  serve(std::move(socket), served_, [this, network] {
+    --admitted_count_;
+    if (--admitted_[network] == 0) admitted_.erase(network);
+  });
+}
+
+void listener::refuse(tcp::socket socket) {
+  if (refused_count_ >= max_refused) return;
+  ++refused_count_;
+  serve(std::move(socket), refused_, [this] { --refused_count_; });
+}
+
+void listener::serve(tcp::socket socket, const service& shared, std::function<void()> ended) {
+  auto one = std::make_shared<connection>(wrap_(std::move(socket)), acceptor_.get_executor(), shared);
   open_.insert(one);
-  if (finishing_) one->finish();
-  net::co_spawn(acceptor_.get_executor(), one->run(), [this, one](std::exception_ptr) { open_.erase(one); });
+  if (finishing_ || &shared == &refused_) one->finish();
+  net::co_spawn(acceptor_.get_executor(), one->run(), [this, one, ended = std::move(ended)](std::exception_ptr) {
+    open_.erase(one);
+    ended();
+  });
 }
 
 void listener::finish() {

@@ -12,13 +12,13 @@ namespace server::http {
 
 using fields = std::vector<std::pair<std::string, std::string>>;
 
-/// A request as it was received, whole.
+/// The head of a request.
 struct request {
   std::string method = "GET";
   std::string path = "/";                                      ///< decoded, without the query
   std::map<std::string, std::string, std::less<>> query = {};  ///< decoded
   fields headers = {};                                         ///< names in lower case
-  std::string body = {};
+  std::string authority = {};                                  ///< host and port as asked for; may be empty in HTTP/1.0
   bool keep_alive = true;
   bool chunked_answer = true;  ///< false for HTTP/1.0, where the end of a stream is the end of the connection
 

@@ -6,8 +6,8 @@
 #include <boost/beast/http/parser.hpp>
 #include <fmt/format.h>
 
-#include <charconv>
-#include <limits>
+#include <algorithm>
+#include <functional>
 #include <utility>
 
 namespace server::http {
@@ -46,57 +46,58 @@ std::string lower(std::string_view name) {
   return result;
 }
 
-parse_error error_of(const boost::system::error_code& error, const request_limits& limits) {
-  if (error == beast::http::error::header_limit)
-    return {431, fmt::format("the header is longer than {} bytes", limits.header)};
-  if (error == beast::http::error::body_limit)
-    return {413, fmt::format("the body is longer than {} bytes", limits.body)};
-  if (error == beast::http::error::bad_version) return {505, "the version of HTTP must be 1.0 or 1.1"};
-  return {400, "the request is not HTTP: " + error.message()};
+parse_error error_of(const boost::system::error_code& failed, std::size_t max_header) {
+  using beast::http::error;
+  if (failed == error::header_limit) return {431, fmt::format("the header is longer than {} bytes", max_header)};
+  if (failed == error::bad_version) return {505, "the version of HTTP must be 1.0 or 1.1"};
+  if (failed == error::bad_method || failed == error::bad_target) return {400, "the first line is not one of HTTP"};
+  if (failed == error::bad_field || failed == error::bad_value) return {400, "a field of the header is malformed"};
+  if (failed == error::bad_line_ending) return {400, "a line of the header does not end with CR LF"};
+  if (failed == error::bad_content_length || failed == error::multiple_content_length)
+    return {400, "Content-Length must be one number, and not beside Transfer-Encoding"};
+  if (failed == error::bad_transfer_encoding)
+    return {400, "Transfer-Encoding must stand once, and not beside Content-Length"};
+  if (failed == error::bad_chunk || failed == error::bad_chunk_extension)
+    return {400, "a chunk of the body is malformed"};
+  return {400, "the request is not HTTP"};
 }
 
-std::optional<parse_error> read_target(std::string_view target, request& into) {
-  const auto question = target.find('?');
-  auto path = percent_decoded(target.substr(0, question), false);
-  if (!path || path->empty() || path->front() != '/') return parse_error{400, "the target of the request is malformed"};
-  into.path = std::move(*path);
-  if (question == std::string_view::npos) return std::nullopt;
-  auto rest = target.substr(question + 1);
-  while (!rest.empty()) {
-    const auto end = rest.find('&');
-    const auto one = rest.substr(0, end);
-    const auto equals = one.find('=');
-    auto name = percent_decoded(one.substr(0, equals), true);
-    auto value = percent_decoded(equals == std::string_view::npos ? "" : one.substr(equals + 1), true);
-    if (!name || !value) return parse_error{400, "the query of the request is malformed"};
-    into.query.emplace(std::move(*name), std::move(*value));
-    rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
-  }
-  return std::nullopt;
-}
-
-/// A body is as it stands, or in chunks. Of other codings it is not known where it ends, or what it says.
-std::optional<parse_error> coding_error(const request& head) {
-  for (const auto& [name, value] : head.headers) {
-    if (name == "transfer-encoding" && !beast::iequals(value, "chunked"))
-      return parse_error{501, fmt::format("Transfer-Encoding is \"{}\"; it must be chunked", value.substr(0, 60))};
-    if (name == "content-encoding" && !beast::iequals(value, "identity"))
-      return parse_error{415, fmt::format("Content-Encoding is \"{}\"; it must be identity", value.substr(0, 60))};
-  }
-  return std::nullopt;
+/// Whether bytes of a header have a line that goes on in the next one (RFC 9112, 5.2), which readers take differently.
+bool has_folded_line(std::string_view bytes) {
+  return bytes.find("\r\n ") != std::string_view::npos || bytes.find("\r\n\t") != std::string_view::npos;
 }
 
 }  // namespace
 
+/// Refuses a chunk's extension that some readers take for the end of a line.
+void check_extension(std::uint64_t, beast::string_view extension, boost::system::error_code& error) {
+  const bool is_plain =
+      std::ranges::none_of(extension, [](unsigned char c) { return (c < ' ' && c != '\t') || c == 0x7F; });
+  error = is_plain ? boost::system::error_code() : beast::http::error::bad_chunk_extension;
+}
+
 struct request_parser::state {
+  state() { parser.on_chunk_header(check); }
+
+  std::size_t parse(std::string_view bytes);
   void read_head();
 
-  request_limits limits;
+  std::size_t max_header = 0;
+  std::function<void(std::uint64_t, beast::string_view, boost::system::error_code&)> check = check_extension;
   beast::http::request_parser<growing_body> parser;
   std::optional<request> head;  // once it is complete
-  bool streams_body = false;
   std::optional<parse_error> error;
 };
+
+/// Parses on, in the header no further than to its end. Returns how many bytes it took.
+std::size_t request_parser::state::parse(std::string_view bytes) {
+  boost::system::error_code failed;
+  const auto taken = parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), failed);
+  if (!head && has_folded_line(bytes.substr(0, taken))) error = parse_error{400, "a line of the header is folded"};
+  if (failed && failed != beast::http::error::need_more) error = error_of(failed, max_header);
+  if (!head && !error && parser.is_header_done()) read_head();
+  return taken;
+}
 
 void request_parser::state::read_head() {
   const auto& received = parser.get();
@@ -107,17 +108,15 @@ void request_parser::state::read_head() {
   head->keep_alive = received.keep_alive();
   head->chunked_answer = received.version() >= 11;
   error = read_target(std::string_view(received.target()), *head);
-  if (!error) error = coding_error(*head);
-  streams_body = !error && limits.streams_body && limits.streams_body(*head);
-  if (error || streams_body) return;
-  if (parser.content_length().value_or(0) > limits.body) error = error_of(beast::http::error::body_limit, limits);
-  parser.body_limit(limits.body);
+  if (!error) error = read_host(*head);
+  if (!error) error = framing_error(*head);
+  parser.eager(true);
 }
 
-request_parser::request_parser(const request_limits& limits) : state_(std::make_unique<state>()) {
-  state_->limits = limits;
-  state_->parser.header_limit(static_cast<std::uint32_t>(limits.header));
-  state_->parser.body_limit(boost::none);  // until the header says whose body it is
+request_parser::request_parser(std::size_t max_header) : state_(std::make_unique<state>()) {
+  state_->max_header = max_header;
+  state_->parser.header_limit(static_cast<std::uint32_t>(max_header));
+  state_->parser.body_limit(boost::none);  // who reads it knows
 }
 
 request_parser::request_parser(request_parser&&) noexcept = default;
@@ -127,54 +126,28 @@ request_parser::~request_parser() = default;
 std::size_t request_parser::put(std::string_view bytes) {
   std::size_t used = 0;
   while (used < bytes.size() && !is_done() && !state_->error) {
-    boost::system::error_code error;
-    const auto step = state_->parser.put(boost::asio::const_buffer(bytes.data() + used, bytes.size() - used), error);
-    used += step;
-    if (error == beast::http::error::need_more) error = {};
-    if (error) state_->error = error_of(error, state_->limits);
-    if (has_header() && !state_->head && !error) {
-      state_->read_head();
-      state_->parser.eager(true);
-      continue;
-    }
-    if (step == 0) break;
+    const auto taken = state_->parse(bytes.substr(used));
+    used += taken;
+    if (taken == 0) break;
   }
+  const bool is_between_chunks = has_header() && !is_done() && !state_->error;
+  if (is_between_chunks && bytes.size() - used > state_->max_header)
+    state_->error = parse_error{400, fmt::format("a line between chunks is longer than {} bytes", state_->max_header)};
   return used;
 }
 
 bool request_parser::has_header() const { return state_->parser.is_header_done(); }
 bool request_parser::is_done() const { return state_->parser.is_done(); }
 
-bool request_parser::streams_body() const { return state_->streams_body; }
-
 bool request_parser::wants_continue() const {
   return beast::iequals(state_->parser.get()[beast::http::field::expect], "100-continue");
 }
 
+std::uint64_t request_parser::announced_length() const { return state_->parser.content_length().value_or(0); }
+
 const std::optional<parse_error>& request_parser::error() const noexcept { return state_->error; }
 
+request request_parser::take_head() { return std::move(*state_->head); }
 std::string request_parser::take_body() { return std::exchange(state_->parser.get().body(), {}); }
-
-request request_parser::release() {
-  state_->head->body = take_body();
-  return std::move(*state_->head);
-}
-
-std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space) {
-  std::string result;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] != '%') {
-      result += plus_is_space && text[at] == '+' ? ' ' : text[at];
-      continue;
-    }
-    const auto digits = text.substr(at + 1, 2);
-    unsigned value = 0;
-    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
-    if (digits.size() < 2 || read.ptr != digits.data() + 2) return std::nullopt;
-    result += static_cast<char>(value);
-    at += 2;
-  }
-  return result;
-}
 
 }  // namespace server::http

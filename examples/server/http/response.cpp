@@ -10,7 +10,8 @@ namespace server::http {
 std::string head_of(const response& answer, std::optional<std::size_t> length, bool keep_alive, bool chunked) {
   const auto reason =
       boost::beast::http::obsolete_reason(boost::beast::http::int_to_status(static_cast<unsigned>(answer.status)));
-  std::string head = fmt::format("HTTP/1.1 {} {}\r\nServer: cogen\r\n", answer.status, std::string_view(reason));
+  std::string head = fmt::format("HTTP/1.1 {} {}\r\nServer: cogen\r\nX-Content-Type-Options: nosniff\r\n",
+                                 answer.status, std::string_view(reason));
   const auto out = std::back_inserter(head);
   if (!answer.type.empty()) fmt::format_to(out, "Content-Type: {}\r\n", answer.type);
   for (const auto& [name, value] : answer.headers) fmt::format_to(out, "{}: {}\r\n", name, value);

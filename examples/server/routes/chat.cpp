@@ -1,9 +1,12 @@
 #include "api/chat_answer.hpp"
 #include "api/chat_fields.hpp"
+#include "api/completion_fields.hpp"
 #include "api/json_text.hpp"
 #include "api/sampling_fields.hpp"
 #include "routes/openai_events.hpp"
 #include "routes/routes.hpp"
+
+#include <fmt/format.h>
 
 #include <utility>
 
@@ -49,9 +52,8 @@ class chat_events final : public openai_events {
   std::vector<api::chat_choice_writer> choices_;
 };
 
-net::awaitable<void> send_chat(call& client, api::merged_streams& streams, const api::answer_head& head,
-                               const cogen::text::tokenizer& vocabulary, bool logprobs) {
-  const auto answers = co_await collect(client, streams);
+std::string chat_answer(call& client, const api::merged_streams& streams, const std::vector<cogen::completion>& answers,
+                        const api::answer_head& head, const cogen::text::tokenizer& vocabulary, bool logprobs) {
   json::array choices;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     i == 0 ? client.usage.add_prompt(answers[i].usage) : client.usage.add(answers[i].usage);
@@ -63,7 +65,28 @@ net::awaitable<void> send_chat(call& client, api::merged_streams& streams, const
   answer["timings"] = api::timings_of(first);
   if (const auto tokens = first.prompt_logprobs(); !tokens.empty())
     answer["prompt_logprobs"] = api::prompt_logprobs(tokens, vocabulary);
-  co_await client.client.respond({.body = api::json_text(answer)});
+  return api::json_text(answer);
+}
+
+/// How many log-probabilities of its prompt an answer has. Throws api::error for more than it may have.
+std::size_t logprobs_of_prompt(const cogen::token_stream& stream, const cogen::request& asked) {
+  const auto tokens = static_cast<std::size_t>(stream.usage().prompt_tokens);
+  const auto top = static_cast<std::size_t>(asked.prompt_logprobs.value_or(0));
+  if (tokens * top > api::max_logprobs_of_answer)
+    throw api::invalid("prompt_logprobs",
+                       fmt::format("prompt_logprobs is {}, for a prompt of {} tokens; an answer has at most {}", top,
+                                   tokens, api::max_logprobs_of_answer));
+  return tokens * top;
+}
+
+net::awaitable<void> send_chat(call& client, api::merged_streams& streams, const api::answer_head& head,
+                               const cogen::text::tokenizer& vocabulary, const cogen::request& asked) {
+  const auto answers = co_await collect(client, streams);
+  const auto of_prompt = logprobs_of_prompt(streams.streams().front(), asked);
+  auto text = co_await off_loop(client.app, weight_of(answers) + 64 * of_prompt, [&] {
+    return chat_answer(client, streams, answers, head, vocabulary, asked.sampling.logprobs.has_value());
+  });
+  co_await client.client.respond({.body = std::move(text)});
 }
 
 api::generation read(const call& client, const api::field_reader& body, const served_model& model) {
@@ -77,21 +100,20 @@ api::generation read(const call& client, const api::field_reader& body, const se
 }  // namespace
 
 net::awaitable<void> chat_completions(call& client) {
-  const auto asked = co_await read_asked(client);
-  const auto& model = *asked.model;
+  const auto wanted = co_await read_fields(client, read);
+  auto& model = *client.model;
   const auto& vocabulary = model.tokenizer();
-  const auto wanted = read(client, asked.body(), model);
   const api::answer_head head{.id = api::new_id("chatcmpl-"),
                               .object = wanted.stream ? "chat.completion.chunk" : "chat.completion",
                               .created = api::unix_time(),
-                              .model = asked.model_name};
+                              .model = client.model_name};
   api::merged_streams streams(begin(model, wanted), client.app.context.get_executor(), wanted.extras.progress);
-  const running_answer shown(*asked.model, head.id, streams);
+  const running_answer shown(model, head.id, streams);
   if (wanted.stream) {
     chat_events writer(client, streams, head, vocabulary, wanted);
     co_await send_events(client, streams, writer);
   } else {
-    co_await send_chat(client, streams, head, vocabulary, wanted.request.sampling.logprobs.has_value());
+    co_await send_chat(client, streams, head, vocabulary, wanted.request);
   }
 }
 

@@ -38,6 +38,7 @@ completion_request read(const call& client, const api::field_reader& body, const
                        ? api::read_prompts(body, "prompt", &tokens)
                        : api::read_suffixed_prompts(body, tokens, wanted.each.request);
   api::check_generations(body, wanted.prompts.size(), wanted.best_of);
+  api::check_prompt_logprobs(body, wanted.prompts, wanted.each.request);
   wanted.logprobs = wanted.each.request.sampling.logprobs.has_value();
   wanted.each.n = wanted.best_of;
   if (wanted.best_of > wanted.n && !wanted.logprobs) wanted.each.request.sampling.logprobs = 0;
@@ -111,9 +112,9 @@ std::vector<std::size_t> chosen(const std::vector<cogen::completion>& answers, c
   return all;
 }
 
-net::awaitable<void> send_texts(call& client, api::merged_streams& streams, const api::answer_head& head,
-                                const cogen::text::tokenizer& vocabulary, const completion_request& wanted) {
-  auto answers = co_await collect(client, streams);
+std::string text_answer(call& client, const api::merged_streams& streams, std::vector<cogen::completion>& answers,
+                        const api::answer_head& head, const cogen::text::tokenizer& vocabulary,
+                        const completion_request& wanted) {
   for (std::size_t i = 0; i < answers.size(); ++i)
     i % static_cast<std::size_t>(wanted.best_of) == 0 ? client.usage.add_prompt(answers[i].usage)
                                                       : client.usage.add(answers[i].usage);
@@ -132,21 +133,27 @@ net::awaitable<void> send_texts(call& client, api::merged_streams& streams, cons
   }
   auto body = head.with(std::move(choices));
   body["usage"] = client.usage.json();
-  co_await client.client.respond({.body = api::json_text(body)});
+  return api::json_text(body);
+}
+
+net::awaitable<void> send_texts(call& client, api::merged_streams& streams, const api::answer_head& head,
+                                const cogen::text::tokenizer& vocabulary, const completion_request& wanted) {
+  auto answers = co_await collect(client, streams);
+  auto text = co_await off_loop(client.app, weight_of(answers),
+                                [&] { return text_answer(client, streams, answers, head, vocabulary, wanted); });
+  co_await client.client.respond({.body = std::move(text)});
 }
 
 }  // namespace
 
 net::awaitable<void> completions(call& client) {
-  const auto asked = co_await read_asked(client);
-  const auto& model = *asked.model;
+  auto wanted = co_await read_fields(client, read);
+  auto& model = *client.model;
   const auto& vocabulary = model.tokenizer();
-  auto wanted =
-      co_await off_loop(client.app, client.request().body.size(), [&] { return read(client, asked.body(), model); });
   const api::answer_head head{
-      .id = api::new_id("cmpl-"), .object = "text_completion", .created = api::unix_time(), .model = asked.model_name};
+      .id = api::new_id("cmpl-"), .object = "text_completion", .created = api::unix_time(), .model = client.model_name};
   api::merged_streams streams(begin_all(model, wanted), client.app.context.get_executor(), wanted.each.extras.progress);
-  const running_answer shown(*asked.model, head.id, streams);
+  const running_answer shown(model, head.id, streams);
   if (wanted.each.stream) {
     text_events writer(client, streams, head, vocabulary, wanted);
     co_await send_events(client, streams, writer);

@@ -1,5 +1,6 @@
 #include "routes/generate.hpp"
 
+#include "api/completion_fields.hpp"
 #include "api/field_reader.hpp"
 #include "api/loosened_keywords.hpp"
 #include "http/event_stream.hpp"
@@ -23,17 +24,25 @@ void tell_loosened(call& client, const api::merged_streams& streams) {
   if (!client.loosened.empty()) client.client.add_header("X-Loosened-Keywords", api::header_of(client.loosened));
 }
 
+/// About how many bytes the events of what comes next have.
+std::size_t event_bytes(const api::stream_event& next, const event_writer& writer) {
+  const auto own = next.piece ? weight_of(next.piece->tokens) : 0;
+  return own + writer.repeated_bytes(next.piece.has_value());
+}
+
 net::awaitable<void> send_all(call& client, http::event_stream& events, api::merged_streams& streams,
                               event_writer& writer) {
   while (!streams.ended()) {
     const auto next = co_await streams.next(client.app.settings.ping);
     if (client.client.status() == 0) tell_loosened(client, streams);
     if (next)
-      co_await send(events, next->progress ? writer.on_progress(*next) : writer.on(*next));
+      co_await send(events, co_await off_loop(client.app, event_bytes(*next, writer), [&] {
+                      return next->progress ? writer.on_progress(*next) : writer.on(*next);
+                    }));
     else
       co_await events.ping();
   }
-  co_await send(events, writer.last());
+  co_await send(events, co_await off_loop(client.app, writer.repeated_bytes(false), [&] { return writer.last(); }));
 }
 
 /// Throws api::error for more answers than slots and queue hold.
@@ -57,16 +66,17 @@ api::error refusal(const cogen::diagnostics& why, const cogen::token_stream& str
 
 }  // namespace
 
-net::awaitable<asked> read_asked(call& client) {
-  const auto& text = client.request().body;
-  asked result;
-  result.source = co_await off_loop(client.app, text.size(), [&] { return api::parse_body(text); });
-  api::add_defaults(client.app.settings.defaults, result.source);
-  const auto name = result.body().text("model");
-  result.model = client.app.models.named(name);
-  result.model_name = name.value_or(result.model->name);
-  client.model = result.model->name;
-  co_return result;
+boost::json::object parse_fields(call& client, const std::string& text) {
+  auto fields = api::parse_body(text);
+  api::add_defaults(client.app.settings.defaults, fields);
+  const auto name = api::field_reader(fields).text("model");
+  constexpr std::size_t max_name = 256;  // which each part of an answer repeats
+  if (name && name->size() > max_name)
+    throw api::invalid("model",
+                       fmt::format("model is a name of {} bytes; it must have at most {}", name->size(), max_name));
+  client.model = client.app.models.named(name);
+  client.model_name = name.value_or(client.model->name);
+  return fields;
 }
 
 std::vector<cogen::token_stream> begin(const served_model& model, api::generation what) {
@@ -80,14 +90,33 @@ std::vector<cogen::token_stream> begin(const served_model& model, api::generatio
   return streams;
 }
 
+std::size_t weight_of(std::span<const cogen::sampled_token> tokens) {
+  constexpr std::size_t bytes_of_token = 64;
+  std::size_t count = tokens.size();
+  for (const auto& each : tokens) count += each.top.size();
+  return bytes_of_token * count;
+}
+
+std::size_t weight_of(const std::vector<cogen::completion>& answers) {
+  std::size_t weight = 0;
+  for (const auto& each : answers) weight += each.text.size() + each.reasoning.size() + weight_of(each.tokens);
+  return weight;
+}
+
 net::awaitable<std::vector<cogen::completion>> collect(call& client, api::merged_streams& streams) {
   std::vector<cogen::completion> all(streams.streams().size());
   constexpr auto long_time = std::chrono::hours(1);
+  std::size_t logprobs = 0;
   while (!streams.ended()) {
     auto next = co_await streams.next(long_time);
     if (!next) continue;
     auto& one = all[next->stream];
     if (auto& piece = next->piece) {
+      for (const auto& token : piece->tokens) logprobs += token.top.size();
+      if (logprobs > api::max_logprobs_of_answer)
+        throw api::invalid("", fmt::format("the answer has more than {} log-probabilities beside those of its tokens; "
+                                           "ask for fewer, or for a stream",
+                                           api::max_logprobs_of_answer));
       one.text += piece->text;
       one.reasoning += piece->reasoning;
       one.tokens.insert(one.tokens.end(), piece->tokens.begin(), piece->tokens.end());

@@ -10,6 +10,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/json/object.hpp>
 
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -26,24 +27,31 @@ net::awaitable<std::invoke_result_t<Work>> off_loop(application& app, std::size_
   co_return co_await net::co_spawn(app.workers, apart(std::move(work)), net::use_awaitable);
 }
 
-/// A body, and the model that it is for.
-struct asked {
-  boost::json::object source;
-  std::shared_ptr<served_model> model;
-  std::string model_name;  ///< as the client calls it
+/// The fields of a body, with the server's defaults for what it does not say. Sets the model that the
+/// call is for. Throws api::error for what is no JSON object, and for an unknown model.
+boost::json::object parse_fields(call& client, const std::string& text);
 
-  api::field_reader body() const { return api::field_reader(source); }
-};
-
-/// Reads the body of a request, with the server's defaults for what it does not say. Throws api::error for what is no
-/// JSON object, and for an unknown model.
-net::awaitable<asked> read_asked(call& client);
+/// What `read` makes of the body and the model that it is for. A large body is parsed, read and freed by a worker.
+template <class Read>
+auto read_fields(call& client, Read read)
+    -> net::awaitable<std::invoke_result_t<Read, const call&, const api::field_reader&, const served_model&>> {
+  client.app.models.require_ready();
+  co_return co_await off_loop(client.app, client.body.size(), [&client, read] {
+    const auto body = std::move(client.body);
+    const auto fields = parse_fields(client, body.text());
+    return read(client, api::field_reader(fields), *client.model);
+  });
+}
 
 /// Begins the generations. Throws generation_error if they are refused at once.
 std::vector<cogen::token_stream> begin(const served_model& model, api::generation what);
 
 /// Reads streams to their ends, and names in a header what their schemas do not keep.
 net::awaitable<std::vector<cogen::completion>> collect(call& client, api::merged_streams& streams);
+
+/// About how many bytes of JSON tokens or answers become.
+std::size_t weight_of(std::span<const cogen::sampled_token> tokens);
+std::size_t weight_of(const std::vector<cogen::completion>& answers);
 
 /// A server-sent event.
 struct event {
@@ -55,6 +63,8 @@ struct event {
 class event_writer {
  public:
   virtual ~event_writer() = default;
+  /// About how much of the request the next event repeats: that of a piece, or another one.
+  virtual std::size_t repeated_bytes(bool) const { return 0; }
   virtual std::vector<event> on(const api::stream_event& what) = 0;                ///< of a piece, or of a stream's end
   virtual std::vector<event> on_progress(const api::stream_event&) { return {}; }  ///< of its prompt
   virtual std::vector<event> last() = 0;                                           ///< when all streams have ended

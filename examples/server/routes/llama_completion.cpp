@@ -6,6 +6,7 @@
 #include "api/sampling_fields.hpp"
 #include "api/text_answer.hpp"
 #include "api/unsupported_fields.hpp"
+#include "http/growing_answer.hpp"
 #include "routes/generate.hpp"
 #include "routes/routes.hpp"
 
@@ -222,23 +223,29 @@ net::awaitable<void> send_whole(call& client, api::merged_streams& streams, comp
                                 const wanted_completion& wanted) {
   const auto answers = co_await collect(client, streams);
   writer.remember(nullptr, answers.front().tokens);
-  json::array all;
+  const auto text_of = [&](std::size_t i) {
+    auto answer = writer.whole(i, answers[i].text, wanted.return_tokens ? ids_of(answers[i].tokens) : json::array());
+    writer.add_probabilities(answer, answers[i].tokens);
+    return api::json_text(answer);
+  };
+  const bool several = answers.size() > 1 || wanted.several;
+  const auto weight = weight_of(answers) / answers.size() + 64 * wanted.each.request.sampling.logit_bias.size();
+  http::growing_answer answer(client.client);
+  if (several) answer.text() = "[";
   for (std::size_t i = 0; i < answers.size(); ++i) {
-    auto one = writer.whole(i, answers[i].text, wanted.return_tokens ? ids_of(answers[i].tokens) : json::array());
-    writer.add_probabilities(one, answers[i].tokens);
-    all.push_back(std::move(one));
+    if (i > 0) answer.text() += ',';
+    answer.text() += co_await off_loop(client.app, weight, [&] { return text_of(i); });
+    if (answer.is_full()) co_await answer.flush();
   }
-  const bool one = all.size() == 1 && !wanted.several;
-  co_await client.client.respond({.body = one ? api::json_text(all.front()) : api::json_text(all)});
+  if (several) answer.text() += ']';
+  co_await answer.end();
 }
 
 using reader = wanted_completion (*)(const call&, const api::field_reader&, const served_model&);
 
 net::awaitable<void> complete(call& client, reader read) {
-  const auto asked = co_await read_asked(client);
-  auto& model = *asked.model;
-  const auto wanted =
-      co_await off_loop(client.app, client.request().body.size(), [&] { return read(client, asked.body(), model); });
+  const auto wanted = co_await read_fields(client, read);
+  auto& model = *client.model;
   api::merged_streams streams(begin_all(model, wanted), client.app.context.get_executor(), wanted.each.extras.progress);
   const running_answer shown(model, client.id, streams);
   completion_writer writer(client, model, wanted, streams);

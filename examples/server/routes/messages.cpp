@@ -153,32 +153,35 @@ net::awaitable<void> send_message(call& client, api::merged_streams& streams, co
       {.body = api::json_text(message_object(id, model, std::move(content), ending, answer.usage))});
 }
 
+api::generation read(const call& client, const api::field_reader& body, const served_model& model) {
+  return api::read_message_request(body, api::sender_of(client.request(), client.tenant),
+                                   defaults.with(model.generation), &model.tokenizer(), true);
+}
+
+cogen::request_estimate count(const call&, const api::field_reader& body, const served_model& model) {
+  return model.engine->estimate(api::read_message_request(body, {}, defaults, &model.tokenizer(), false).request);
+}
+
 }  // namespace
 
 net::awaitable<void> messages(call& client) {
-  const auto asked = co_await read_asked(client);
-  const auto& model = *asked.model;
-  auto wanted = api::read_message_request(asked.body(), api::sender_of(client.request(), client.tenant),
-                                          defaults.with(model.generation), &model.tokenizer(), true);
+  auto wanted = co_await read_fields(client, read);
+  auto& model = *client.model;
   const auto id = api::new_id("msg_");
   const bool stream = wanted.stream;
   const auto stop = wanted.request.stop;
   api::merged_streams streams(begin(model, std::move(wanted)), client.app.context.get_executor());
-  const running_answer shown(*asked.model, id, streams);
+  const running_answer shown(model, id, streams);
   if (stream) {
-    message_events writer(client, streams.streams().front(), id, asked.model_name, stop);
+    message_events writer(client, streams.streams().front(), id, client.model_name, stop);
     co_await send_events(client, streams, writer);
   } else {
-    co_await send_message(client, streams, id, asked.model_name, stop);
+    co_await send_message(client, streams, id, client.model_name, stop);
   }
 }
 
 net::awaitable<void> count_tokens(call& client) {
-  const auto asked = co_await read_asked(client);
-  const auto found = co_await off_loop(client.app, client.request().body.size(), [&] {
-    return asked.model->engine->estimate(
-        api::read_message_request(asked.body(), {}, defaults, &asked.model->tokenizer(), false).request);
-  });
+  const auto found = co_await read_fields(client, count);
   if (found.why_not && found.prompt_tokens == 0) throw api::error_of(found.why_not);
   co_await client.client.respond({.body = api::json_text(json::object{{"input_tokens", found.prompt_tokens}})});
 }

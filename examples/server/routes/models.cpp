@@ -41,14 +41,14 @@ http::response health(call& client) {
 }
 
 http::response list_models(call& client) {
-  static_cast<void>(client.app.models.named({}));
+  client.app.models.require_ready();
   json::array all;
   for (const auto& one : client.app.models.all()) all.push_back(model_object(*one));
   return {.body = api::json_text(json::value{{"object", "list"}, {"data", all}})};
 }
 
 http::response one_model(call& client) {
-  static_cast<void>(client.app.models.named({}));
+  client.app.models.require_ready();
   const auto& id = client.matched.front().second;
   for (const auto& one : client.app.models.all())
     if (one->is_called(id)) return {.body = api::json_text(model_object(*one))};
@@ -58,7 +58,11 @@ http::response one_model(call& client) {
 
 http::response chat_page(call& client) {
   if (!client.app.settings.page) throw api::error(404, "not_found_error", "the server runs with --no-page");
-  return {.type = "text/html; charset=utf-8", .body = std::string(page()), .headers = {{"Cache-Control", "no-cache"}}};
+  return {.type = "text/html; charset=utf-8",
+          .body = std::string(page()),
+          .headers = {{"Cache-Control", "no-cache"},
+                      {"Content-Security-Policy", "frame-ancestors 'none'"},
+                      {"X-Frame-Options", "DENY"}}};
 }
 
 http::response version(call&) { return {.body = api::json_text(json::value{{"version", cogen::version}})}; }

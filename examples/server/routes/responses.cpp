@@ -60,9 +60,10 @@ json::object item_of(const api::block& block, const std::string& answer, bool wh
 
 /// What an answer says of itself, before and after it is complete.
 struct response_head {
-  std::string id, model;
+  std::string id, model = {};
   std::int64_t created = 0;
-  json::object asked;  ///< fields of the request that the answer repeats
+  json::object asked;           ///< fields of the request that the answer repeats
+  std::size_t asked_bytes = 0;  ///< as JSON
 
   json::object object(std::string_view status) const {
     json::object all = asked;
@@ -89,8 +90,8 @@ struct response_head {
   }
 };
 
-response_head head_of(const api::field_reader& body, const std::string& model) {
-  response_head head{.id = api::new_id("resp_"), .model = model, .created = api::unix_time(), .asked = {}};
+response_head head_of(const api::field_reader& body) {
+  response_head head{.id = api::new_id("resp_"), .created = api::unix_time(), .asked = {}};
   head.asked = {{"instructions", nullptr},
                 {"max_output_tokens", nullptr},
                 {"temperature", 1.0},
@@ -102,6 +103,7 @@ response_head head_of(const api::field_reader& body, const std::string& model) {
                 {"previous_response_id", nullptr}};
   for (auto& field : head.asked)
     if (const auto* given = body.find(std::string_view(field.key().data(), field.key().size()))) field.value() = *given;
+  head.asked_bytes = api::json_text(head.asked).size();
   return head;
 }
 
@@ -109,6 +111,8 @@ class response_events final : public event_writer {
  public:
   response_events(call& client, const cogen::token_stream& stream, const response_head& head, bool timings)
       : call_(client), stream_(stream), head_(head), timings_(timings) {}
+
+  std::size_t repeated_bytes(bool of_piece) const override { return of_piece && begun_ ? 0 : head_.asked_bytes; }
 
   std::vector<event> on_progress(const api::stream_event& what) override {
     json::object fields{{"response", head_.object("in_progress")},
@@ -214,22 +218,33 @@ net::awaitable<void> send_response(call& client, api::merged_streams& streams, c
   const auto answers = co_await collect(client, streams);
   const auto& answer = answers.front();
   client.usage.add_prompt(answer.usage);
-  const auto whole = head.ended(api::blocks_of(answer), answer.reason, answer.usage);
-  co_await client.client.respond({.body = api::json_text(whole)});
+  auto text = co_await off_loop(client.app, head.asked_bytes, [&] {
+    return api::json_text(head.ended(api::blocks_of(answer), answer.reason, answer.usage));
+  });
+  co_await client.client.respond({.body = std::move(text)});
+}
+
+struct response_request {
+  api::generation wanted;
+  response_head head;
+};
+
+response_request read(const call& client, const api::field_reader& body, const served_model& model) {
+  return {api::read_response_request(body, api::sender_of(client.request(), client.tenant),
+                                     api::route_defaults().with(model.generation), &model.tokenizer()),
+          head_of(body)};
 }
 
 }  // namespace
 
 net::awaitable<void> responses(call& client) {
-  const auto asked = co_await read_asked(client);
-  const auto& model = *asked.model;
-  auto wanted = api::read_response_request(asked.body(), api::sender_of(client.request(), client.tenant),
-                                           api::route_defaults().with(model.generation), &model.tokenizer());
-  const auto head = head_of(asked.body(), asked.model_name);
+  auto [wanted, head] = co_await read_fields(client, read);
+  auto& model = *client.model;
+  head.model = client.model_name;
   const bool stream = wanted.stream;
   const auto extras = wanted.extras;
   api::merged_streams streams(begin(model, std::move(wanted)), client.app.context.get_executor(), extras.progress);
-  const running_answer shown(*asked.model, head.id, streams);
+  const running_answer shown(model, head.id, streams);
   if (stream) {
     response_events writer(client, streams.streams().front(), head, extras.timings);
     co_await send_events(client, streams, writer);

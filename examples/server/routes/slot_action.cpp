@@ -124,7 +124,7 @@ class uploaded_body final : public cogen::byte_source {
  public:
   uploaded_body(call& client, const served_model& model)
       : client_(client),
-        limit_(client.app.settings.connections.request.body + static_cast<std::uint64_t>(model.cache_capacity)) {}
+        limit_(client.app.settings.connections.body + static_cast<std::uint64_t>(model.cache_capacity)) {}
   net::any_io_executor get_executor() override { return client_.app.context.get_executor(); }
   net::awaitable<std::size_t> read_some(std::span<std::byte> into) override {
     const auto count = co_await client_.client.read_body(net::buffer(into.data(), into.size()));
@@ -184,7 +184,7 @@ net::awaitable<void> slot_action(call& client) {
   const auto model = client.queried_model();
   const auto& query = client.request().query;
   const auto action = query.find("action") == query.end() ? std::string() : query.find("action")->second;
-  const auto source = client.request().body.empty() ? json::object() : api::parse_body(client.request().body);
+  const auto source = client.body.text().empty() ? json::object() : api::parse_body(client.body.text());
   const api::field_reader body(source);
   json::object answer;
   if (action == "save")

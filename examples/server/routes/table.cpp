@@ -3,6 +3,7 @@
 #include "api_keys.hpp"
 #include "http/router.hpp"
 #include "request_log.hpp"
+#include "request_origin.hpp"
 #include "routes/routes.hpp"
 
 #include <boost/asio/this_coro.hpp>
@@ -113,7 +114,9 @@ http::response preflight() {
                       {"Access-Control-Max-Age", "86400"}}};
 }
 
+/// Who asks, and for what, is known by the header; only then a body is read.
 net::awaitable<void> answer(call& one) {
+  check_origin(one.request(), one.app.settings);
   if (one.request().method == "OPTIONS" && !one.app.settings.cors.empty()) {
     co_await one.client.respond(preflight());
     co_return;
@@ -122,6 +125,7 @@ net::awaitable<void> answer(call& one) {
   one.errors = found.errors;
   if (found.who == access::with_key) one.tenant = tenant_of(one.request(), one.app.settings.api_keys);
   if (one.app.draining && found.method != "GET") throw api::draining();
+  if (!found.reads_body) one.body = co_await one.client.read_whole_body();
   co_await found.answer(one);
 }
 
@@ -130,12 +134,6 @@ net::awaitable<void> answer(call& one) {
 std::span<const route> all_routes() {
   static const auto table = make_table();
   return table;
-}
-
-bool streams_body(const http::request& request) {
-  return std::ranges::any_of(all_routes(), [&](const route& each) {
-    return each.streams_body && each.method == request.method && http::matched(each.pattern, request.path);
-  });
 }
 
 net::awaitable<void> dispatch(application& app, http::exchange& client) {

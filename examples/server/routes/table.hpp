@@ -21,13 +21,10 @@ struct route {
   std::function<net::awaitable<void>(call&)> answer;
   access who = access::with_key;
   api::dialect errors = api::dialect::openai;
-  bool streams_body = false;  ///< the route reads it itself, by exchange::read_body()
+  bool reads_body = false;  ///< itself, by exchange::read_body(), whatever its length
 };
 
 std::span<const route> all_routes();
-
-/// Whether the route of a request reads its body itself.
-bool streams_body(const http::request& request);
 
 /// Answers a request by its route, or with an error. Throws only what the client's leaving throws.
 net::awaitable<void> dispatch(application& app, http::exchange& client);

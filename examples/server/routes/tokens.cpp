@@ -3,12 +3,18 @@
 #include "api/completion_fields.hpp"
 #include "api/json_text.hpp"
 #include "api/response_fields.hpp"
+#include "http/growing_answer.hpp"
 #include "routes/generate.hpp"
 #include "routes/routes.hpp"
 
 #include <cogen/render_prompt.hpp>
 
+#include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
 
 namespace server {
 namespace {
@@ -37,82 +43,163 @@ cogen::rendered_prompt rendered_chat(const served_model& model, const api::field
   return rendered(model, chat.request);
 }
 
+/// Texts that are longer are refused: their tokens take several times as much memory, and a worker's time.
+constexpr std::size_t max_text_bytes = 4 << 20;
+
+void check_length(std::string_view name, std::size_t bytes) {
+  if (bytes > max_text_bytes)
+    throw api::invalid(std::string(name),
+                       fmt::format("{} has {} bytes of text; it must have at most {}", name, bytes, max_text_bytes));
+}
+
 cogen::token_ids tokens_of_text(const served_model& model, const api::field_reader& body) {
-  const auto text = body.has("prompt") ? body.required_text("prompt") : body.required_text("content");
+  const auto name = body.has("prompt") ? "prompt" : "content";
+  const auto text = body.required_text(name);
+  check_length(name, text.size());
   const auto special = body.flag("add_special_tokens").value_or(body.flag("add_special").value_or(body.has("prompt")));
   return model.tokenizer().encode(text,
                                   {.add_special = special, .parse_special = body.flag("parse_special").value_or(true)});
 }
 
+/// What /tokenize is asked for.
+struct tokenization {
+  cogen::token_ids tokens;
+  bool pieces = false, strings = false;
+};
+
 /// What vLLM's and llama-server's /tokenize take: `prompt`, `messages` or `content`.
-json::object tokenized(const served_model& model, const api::field_reader& body) {
-  const auto& tokens = model.tokenizer();
-  const auto ids = body.has("messages") ? rendered_chat(model, body).tokens : tokens_of_text(model, body);
-  json::array list;
-  const bool with_pieces = body.flag("with_pieces").value_or(false);
-  for (const auto id : ids) list.push_back(with_pieces ? json::value(piece_of(id, tokens)) : json::value(id));
-  json::object answer{{"tokens", std::move(list)}, {"count", ids.size()}, {"max_model_len", model.max_length}};
-  if (body.flag("return_token_strs").value_or(false)) {
-    json::array texts;
-    for (const auto id : ids) texts.emplace_back(tokens.token_text(id));
-    answer["token_strs"] = std::move(texts);
-  }
-  return answer;
+tokenization read_tokenization(const call&, const api::field_reader& body, const served_model& model) {
+  static_cast<void>(model.tokenizer());
+  return {.tokens = body.has("messages") ? rendered_chat(model, body).tokens : tokens_of_text(model, body),
+          .pieces = body.flag("with_pieces").value_or(false),
+          .strings = body.flag("return_token_strs").value_or(false)};
 }
 
-json::object detokenized(const served_model& model, const api::field_reader& body) {
-  cogen::token_ids ids;
-  if (const auto* list = body.array("tokens"); list && !list->empty()) {
-    const auto prompts = api::read_prompts(body, "tokens", nullptr);
-    const auto* only = std::get_if<cogen::token_ids>(&prompts.front());
-    if (prompts.size() != 1 || !only) body.refuse("tokens", "an array of token ids");
-    ids = *only;
-  } else if (!list) {
-    body.refuse("tokens", "an array of token ids");
+/// Writes an array with what `write` makes of each token.
+template <class Write>
+net::awaitable<void> add_array(http::growing_answer& answer, const cogen::token_ids& tokens, Write write) {
+  for (char separator = '['; const auto id : tokens) {
+    answer.text() += std::exchange(separator, ',');
+    answer.text() += write(id);
+    if (answer.is_full()) co_await answer.flush();
   }
-  try {
-    const auto text = model.tokenizer().decode(ids);
-    return {{"content", text}, {"prompt", text}};
-  } catch (const std::out_of_range& e) {
-    throw api::invalid("tokens", e.what());
-  }
+  answer.text() += tokens.empty() ? "[]" : "]";
 }
 
-json::object templated(const served_model& model, const api::field_reader& body) {
-  return {{"prompt", rendered_chat(model, body).text}};
+/// What an answer in parts is made of is kept until its client has read it.
+http::counted_bytes held(const application& app, std::size_t bytes) {
+  http::counted_bytes counted(app.answers);
+  if (!counted.grow_to(bytes))
+    throw api::error(503, "unavailable_error",
+                     fmt::format("the answers that wait for their clients take {} bytes, and there is no room for "
+                                 "another",
+                                 app.answers->limit()));
+  return counted;
+}
+
+cogen::token_ids read_tokens(const call&, const api::field_reader& body, const served_model& model) {
+  const auto* list = body.array("tokens");
+  if (!list) body.refuse("tokens", "an array of token ids");
+  if (list->empty()) return {};
+  auto prompts = api::read_prompts(body, "tokens", nullptr);
+  auto* tokens = std::get_if<cogen::token_ids>(&prompts.front());
+  if (prompts.size() != 1 || !tokens) body.refuse("tokens", "an array of token ids");
+  const auto& vocabulary = model.tokenizer();
+  std::size_t bytes = 0;
+  for (const auto id : *tokens) {
+    if (static_cast<std::size_t>(id) >= vocabulary.size())
+      throw api::invalid("tokens", fmt::format("tokens has {}; the vocabulary has {} tokens", id, vocabulary.size()));
+    bytes += vocabulary.token_bytes(id).size();
+  }
+  check_length("tokens", bytes);
+  return std::move(*tokens);
+}
+
+std::string detokenized(const call& client, const api::field_reader& body, const served_model& model) {
+  return model.tokenizer().decode(read_tokens(client, body, model));
+}
+
+/// Writes a text as a string of JSON.
+net::awaitable<void> add_text(http::growing_answer& answer, std::string_view text) {
+  answer.text() += '"';
+  while (!text.empty()) {
+    auto part = text.substr(0, http::growing_answer::part_bytes);
+    while (part.size() < text.size() && (text[part.size()] & 0xC0) == 0x80) part.remove_suffix(1);
+    const auto quoted = json::serialize(json::string_view(part));
+    answer.text().append(quoted, 1, quoted.size() - 2);
+    text.remove_prefix(part.size());
+    if (answer.is_full()) co_await answer.flush();
+  }
+  answer.text() += '"';
+}
+
+std::string templated(const call&, const api::field_reader& body, const served_model& model) {
+  return rendered_chat(model, body).text;
 }
 
 json::object count_of(const cogen::rendered_prompt& prompt) {
   return {{"object", "response.input_tokens"}, {"input_tokens", prompt.tokens.size()}};
 }
 
-json::object counted(const served_model& model, const api::field_reader& body) {
+json::object counted(const call&, const api::field_reader& body, const served_model& model) {
   return count_of(rendered_chat(model, body));
 }
 
-json::object counted_response(const served_model& model, const api::field_reader& body) {
+json::object counted_response(const call&, const api::field_reader& body, const served_model& model) {
   return count_of(rendered(model, api::read_response_request(body, {}, {}, &model.tokenizer()).request));
-}
-
-/// Answers with what `make` makes of the body and the model that it names.
-template <class Make>
-net::awaitable<void> answer_with(call& client, Make make) {
-  const auto& text = client.request().body;
-  const auto answer = co_await off_loop(client.app, text.size(), [&] {
-    auto source = api::parse_body(text);
-    api::add_defaults(client.app.settings.defaults, source);
-    const api::field_reader body(source);
-    return api::json_text(make(*client.app.models.named(body.text("model")), body));
-  });
-  co_await client.client.respond({.body = answer});
 }
 
 }  // namespace
 
-net::awaitable<void> tokenize(call& client) { return answer_with(client, tokenized); }
-net::awaitable<void> detokenize(call& client) { return answer_with(client, detokenized); }
-net::awaitable<void> input_tokens(call& client) { return answer_with(client, counted); }
-net::awaitable<void> response_input_tokens(call& client) { return answer_with(client, counted_response); }
-net::awaitable<void> apply_template(call& client) { return answer_with(client, templated); }
+net::awaitable<void> tokenize(call& client) {
+  const auto asked = co_await read_fields(client, read_tokenization);
+  const auto& vocabulary = client.model->tokenizer();
+  const auto counted = held(client.app, asked.tokens.size() * sizeof(cogen::token));
+  http::growing_answer answer(client.client);
+  answer.text() = R"({"tokens":)";
+  co_await add_array(answer, asked.tokens, [&](cogen::token id) {
+    return asked.pieces ? api::json_text(piece_of(id, vocabulary)) : std::to_string(id);
+  });
+  answer.text() += fmt::format(R"(,"count":{},"max_model_len":{})", asked.tokens.size(), client.model->max_length);
+  if (asked.strings) {
+    answer.text() += R"(,"token_strs":)";
+    co_await add_array(answer, asked.tokens,
+                       [&](cogen::token id) { return json::serialize(json::string_view(vocabulary.token_text(id))); });
+  }
+  answer.text() += '}';
+  co_await answer.end();
+}
+
+net::awaitable<void> detokenize(call& client) {
+  const auto text = co_await read_fields(client, detokenized);
+  const auto counted = held(client.app, text.size());
+  http::growing_answer answer(client.client);
+  answer.text() = R"({"content":)";
+  co_await add_text(answer, text);
+  answer.text() += R"(,"prompt":)";
+  co_await add_text(answer, text);
+  answer.text() += '}';
+  co_await answer.end();
+}
+
+net::awaitable<void> apply_template(call& client) {
+  const auto text = co_await read_fields(client, templated);
+  const auto counted = held(client.app, text.size());
+  http::growing_answer answer(client.client);
+  answer.text() = R"({"prompt":)";
+  co_await add_text(answer, text);
+  answer.text() += '}';
+  co_await answer.end();
+}
+
+net::awaitable<void> input_tokens(call& client) {
+  const auto count = co_await read_fields(client, counted);
+  co_await client.client.respond({.body = api::json_text(count)});
+}
+
+net::awaitable<void> response_input_tokens(call& client) {
+  const auto count = co_await read_fields(client, counted_response);
+  co_await client.client.respond({.body = api::json_text(count)});
+}
 
 }  // namespace server

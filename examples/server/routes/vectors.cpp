@@ -2,6 +2,7 @@
 #include "api/completion_fields.hpp"
 #include "api/json_text.hpp"
 #include "api/unsupported_fields.hpp"
+#include "http/growing_answer.hpp"
 #include "routes/generate.hpp"
 #include "routes/routes.hpp"
 
@@ -41,25 +42,31 @@ std::string base64(std::span<const float> values) {
   return result;
 }
 
-/// Tokenizes each text as the model reads it, and counts its tokens.
-std::size_t tokenize(const served_model& model, std::vector<cogen::encoder_input>& texts) {
-  std::size_t count = 0;
-  for (auto& text : texts) {
-    if (!std::holds_alternative<cogen::encoder_text>(text)) static_cast<void>(model.tokenizer());
-    auto tokens = model.model->tokenize(text);
-    count += tokens.tokens.size();
-    text = std::move(tokens);
-  }
-  return count;
-}
-
 json::object usage_of(std::size_t tokens) { return {{"prompt_tokens", tokens}, {"total_tokens", tokens}}; }
 
-/// Tokenizes texts that are embedded or scored, and shows them in the metrics and their tokens in the log.
+/// Texts that are embedded or scored, as tokens.
+struct tokenized_texts {
+  std::vector<cogen::encoder_input> texts;
+  std::size_t tokens = 0;
+};
+
+/// Tokenizes each text as the model reads it.
+tokenized_texts tokenize(const served_model& model, std::vector<cogen::encoder_input> texts) {
+  tokenized_texts result{std::move(texts)};
+  for (auto& text : result.texts) {
+    if (!std::holds_alternative<cogen::encoder_text>(text)) static_cast<void>(model.tokenizer());
+    auto tokens = model.model->tokenize(text);
+    result.tokens += tokens.tokens.size();
+    text = std::move(tokens);
+  }
+  return result;
+}
+
+/// Shows texts that are embedded or scored in the metrics, and their tokens in the log.
 class counted_texts {
  public:
-  counted_texts(call& client, const served_model& model, std::vector<cogen::encoder_input>& texts)
-      : meter_(*model.meter), texts_(texts.size()), tokens_(tokenize(model, texts)) {
+  counted_texts(call& client, const tokenized_texts& counted)
+      : meter_(*client.model->meter), texts_(counted.texts.size()), tokens_(counted.tokens) {
     client.usage.add_prompt({.prompt_tokens = static_cast<int>(tokens_)});
     meter_.begin_texts(texts_);
   }
@@ -73,7 +80,6 @@ class counted_texts {
     ended_ = true;
     meter_.end_texts(texts_, tokens_, std::chrono::steady_clock::now() - begun_);
   }
-  std::size_t tokens() const noexcept { return tokens_; }
 
  private:
   metrics::meter& meter_;
@@ -82,10 +88,21 @@ class counted_texts {
   bool ended_ = false;
 };
 
+constexpr std::size_t max_texts = 2048;           // of a request, as OpenAI's API takes
+constexpr std::size_t max_pair_bytes = 16 << 20;  // of a query beside each of its documents
+
+void check_count(std::string_view name, std::size_t count) {
+  if (count > max_texts)
+    throw api::invalid(std::string(name),
+                       fmt::format("{} has {} texts; it must have at most {}", name, count, max_texts));
+}
+
 std::vector<cogen::encoder_input> inputs_of(const api::field_reader& body) {
   std::vector<cogen::encoder_input> texts;
-  const bool is_llama = body.has("content") && !body.has("input");
-  for (auto& prompt : api::read_prompts(body, is_llama ? "content" : "input", nullptr)) {
+  const auto name = body.has("content") && !body.has("input") ? "content" : "input";
+  auto prompts = api::read_prompts(body, name, nullptr);
+  check_count(name, prompts.size());
+  for (auto& prompt : prompts) {
     if (auto* ids = std::get_if<cogen::token_ids>(&prompt))
       texts.emplace_back(cogen::encoder_text{std::move(*ids), {}});
     else
@@ -102,69 +119,116 @@ std::string text_of_document(const api::field_reader& body, const json::value& d
   body.refuse("documents", "an array of strings, or of objects with a text");
 }
 
-/// The score of a pair as its model's authors want it shown, or as the classifier gives it where a request asks for
-/// that.
-double shown_score(double score, const served_model& model, const api::field_reader& body) {
-  const bool raw = body.flag("raw_scores").value_or(!body.flag("use_activation").value_or(true));
+/// What /v1/embeddings is asked for.
+struct embedding_request {
+  tokenized_texts input;
+  bool base64 = false;
+};
+
+embedding_request read_embeddings(const call&, const api::field_reader& body, const served_model& model) {
+  if (model.model->embedding_width() == 0 || model.model->scores_pairs()) refuse(model, "embed texts");
+  const auto format = body.text("encoding_format").value_or("float");
+  if (format != "float" && format != "base64") body.refuse("encoding_format", "float or base64");
+  if (const auto wanted = body.count("dimensions", 1); wanted && *wanted != model.model->embedding_width())
+    body.refuse("dimensions", fmt::format("{}", model.model->embedding_width()));
+  api::check_unsupported(body, api::field_set::embeddings);
+  return {tokenize(model, inputs_of(body)), format == "base64"};
+}
+
+/// What /v1/rerank is asked for.
+struct rerank_request {
+  tokenized_texts pairs;
+  std::vector<std::string> documents;  ///< if the answer has them
+  std::size_t top = 0;
+  bool raw = false;  ///< scores as the classifier gives them, not as its authors want them shown
+};
+
+/// The query stands in each pair.
+std::vector<cogen::encoder_input> pairs_of(const api::field_reader& body) {
+  const auto query = body.required_text("query");
+  const auto& documents = body.required_array("documents");
+  check_count("documents", documents.size());
+  std::vector<cogen::encoder_input> pairs;
+  std::size_t bytes = query.size() * documents.size();
+  for (const auto& document : documents) {
+    auto text = text_of_document(body, document);
+    bytes += text.size();
+    if (bytes > max_pair_bytes)
+      throw api::invalid("query", fmt::format("query has {} bytes and stands beside each of {} documents; together "
+                                              "they must have at most {} bytes",
+                                              query.size(), documents.size(), max_pair_bytes));
+    pairs.emplace_back(cogen::text_pair{query, std::move(text)});
+  }
+  return pairs;
+}
+
+rerank_request read_rerank(const call&, const api::field_reader& body, const served_model& model) {
+  if (!model.model->scores_pairs()) refuse(model, "score texts");
+  api::check_unsupported(body, api::field_set::rerank);
+  rerank_request wanted;
+  wanted.pairs = tokenize(model, pairs_of(body));
+  wanted.top = static_cast<std::size_t>(body.count("top_n", 1).value_or(static_cast<int>(max_texts)));
+  wanted.raw = body.flag("raw_scores").value_or(!body.flag("use_activation").value_or(true));
+  if (body.flag("return_documents").value_or(false))
+    for (const auto& document : *body.array("documents")) wanted.documents.push_back(text_of_document(body, document));
+  return wanted;
+}
+
+double shown_score(double score, const served_model& model, bool raw) {
   return raw || model.shown_scores == cogen::load::score_activation::identity ? score : 1 / (1 + std::exp(-score));
+}
+
+/// The indices of the highest scores, the first of equal ones first.
+std::vector<std::size_t> best_of(const std::vector<float>& scores, std::size_t top) {
+  std::vector<std::size_t> order(scores.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  order.resize(std::min(order.size(), top));
+  return order;
+}
+
+json::object embedding_of(const std::vector<float>& vector, std::size_t index, bool as_base64) {
+  json::value written =
+      as_base64 ? json::value(base64(vector)) : json::value(json::array(vector.begin(), vector.end()));
+  return {{"object", "embedding"}, {"index", index}, {"embedding", std::move(written)}};
 }
 
 }  // namespace
 
 net::awaitable<void> embeddings(call& client) {
-  const auto asked = co_await read_asked(client);
-  const auto body = asked.body();
-  const auto& model = asked.model;
-  if (model->model->embedding_width() == 0 || model->model->scores_pairs()) refuse(*model, "embed texts");
-  const auto format = body.text("encoding_format").value_or("float");
-  if (format != "float" && format != "base64") body.refuse("encoding_format", "float or base64");
-  if (const auto wanted = body.count("dimensions", 1); wanted && *wanted != model->model->embedding_width())
-    body.refuse("dimensions", fmt::format("{}", model->model->embedding_width()));
-  api::check_unsupported(body, api::field_set::embeddings);
-  auto texts = inputs_of(body);
-  counted_texts counted(client, *model, texts);
-  const auto vectors = co_await model->engine->async_embed(std::move(texts));
+  auto [input, as_base64] = co_await read_fields(client, read_embeddings);
+  const auto& model = *client.model;
+  counted_texts counted(client, input);
+  const auto vectors = co_await model.engine->async_embed(std::move(input.texts));
   counted.end();
-  json::array data;
-  for (const auto& vector : vectors) {
-    json::value written =
-        format == "base64" ? json::value(base64(vector)) : json::value(json::array(vector.begin(), vector.end()));
-    data.push_back({{"object", "embedding"}, {"index", data.size()}, {"embedding", std::move(written)}});
+  http::growing_answer answer(client.client);
+  answer.text() = R"({"object":"list","data":[)";
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    if (i > 0) answer.text() += ',';
+    answer.text() += api::json_text(embedding_of(vectors[i], i, as_base64));
+    if (answer.is_full()) co_await answer.flush();
   }
-  const json::object answer{
-      {"object", "list"}, {"data", std::move(data)}, {"model", model->name}, {"usage", usage_of(counted.tokens())}};
-  co_await client.client.respond({.body = api::json_text(answer)});
+  answer.text() += fmt::format(R"(],"model":{},"usage":{}}})", api::json_text(json::value(model.name)),
+                               api::json_text(usage_of(input.tokens)));
+  co_await answer.end();
 }
 
 net::awaitable<void> rerank(call& client) {
-  const auto asked = co_await read_asked(client);
-  const auto body = asked.body();
-  const auto& model = asked.model;
-  if (!model->model->scores_pairs()) refuse(*model, "score texts");
-  api::check_unsupported(body, api::field_set::rerank);
-  const auto query = body.required_text("query");
-  std::vector<cogen::encoder_input> pairs;
-  for (const auto& document : body.required_array("documents"))
-    pairs.emplace_back(cogen::text_pair{query, text_of_document(body, document)});
-  counted_texts counted(client, *model, pairs);
-  const auto most = static_cast<std::size_t>(body.count("top_n", 1).value_or(static_cast<int>(pairs.size())));
-  const auto scores = co_await model->engine->async_score(std::move(pairs));
+  auto wanted = co_await read_fields(client, read_rerank);
+  const auto& model = *client.model;
+  counted_texts counted(client, wanted.pairs);
+  const auto scores = co_await model.engine->async_score(std::move(wanted.pairs.texts));
   counted.end();
-  std::vector<std::size_t> order(scores.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
-  order.resize(std::min(order.size(), most));
   json::array results;
-  for (const auto index : order) {
-    json::object one{{"index", index}, {"relevance_score", shown_score(scores[index], *model, body)}};
-    if (body.flag("return_documents").value_or(false))
-      one["document"] = {{"text", text_of_document(body, body.array("documents")->at(index))}};
-    results.push_back(std::move(one));
+  for (const auto index : best_of(scores, wanted.top)) {
+    json::object result{{"index", index}, {"relevance_score", shown_score(scores[index], model, wanted.raw)}};
+    if (!wanted.documents.empty()) result["document"] = {{"text", wanted.documents[index]}};
+    results.push_back(std::move(result));
   }
   const json::object answer{{"object", "list"},
-                            {"model", model->name},
+                            {"model", model.name},
                             {"results", std::move(results)},
-                            {"usage", usage_of(counted.tokens())}};
+                            {"usage", usage_of(wanted.pairs.tokens)}};
   co_await client.client.respond({.body = api::json_text(answer)});
 }
 
