@@ -2,6 +2,7 @@
 
 #include "text/byte_trie.hpp"
 #include "text/range.hpp"
+#include "text/text_budget.hpp"
 #include "text/tokenizer_spec.hpp"
 
 #include <bitset>
@@ -30,11 +31,18 @@ class added_token_matcher {
   void add(const added_token& added);
   bool empty() const noexcept { return tokens_.empty(); }
 
-  /// The text in parts, none of them empty. The text must be valid UTF-8.
-  std::vector<text_part> split(std::string_view text, const permission& may_be_special, refused_match refused) const;
+  /// The text in parts, none of them empty. The text must be valid UTF-8. Throws what text_budget throws.
+  std::vector<text_part> split(std::string_view text, const permission& may_be_special, refused_match refused,
+                               text_budget& budget) const;
 
  private:
-  std::optional<range> claimed(std::string_view text, range match, const added_token& added, std::size_t done) const;
+  /// Where the spaces end that a token took last: others that begin among them need not visit them again.
+  struct walked_spaces {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+  std::optional<range> claimed(std::string_view text, range match, const added_token& added, std::size_t done,
+                               walked_spaces& spaces) const;
 
   byte_trie trie_;
   std::bitset<256> first_bytes_;

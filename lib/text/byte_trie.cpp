@@ -36,8 +36,15 @@ std::optional<byte_trie::node> byte_trie::find(std::string_view string) const no
 }
 
 std::optional<byte_trie::match> byte_trie::longest_prefix(std::string_view text, node from) const noexcept {
+  std::size_t visited = 0;
+  return longest_prefix(text, from, visited);
+}
+
+std::optional<byte_trie::match> byte_trie::longest_prefix(std::string_view text, node from,
+                                                          std::size_t& visited) const noexcept {
   std::optional<match> longest;
   for (std::size_t i = 0; i < text.size(); ++i) {
+    ++visited;
     auto next = child(from, static_cast<unsigned char>(text[i]));
     if (!next) break;
     from = *next;

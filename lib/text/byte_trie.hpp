@@ -31,7 +31,9 @@ class byte_trie {
   /// The node of a string that some inserted string begins with.
   std::optional<node> find(std::string_view string) const noexcept;
 
-  /// The longest string that the text begins with, or continues with from a node.
+  /// The longest string that the text begins with, or continues with from a node. `visited` grows by the nodes on the
+  /// way.
+  std::optional<match> longest_prefix(std::string_view text, node from, std::size_t& visited) const noexcept;
   std::optional<match> longest_prefix(std::string_view text, node from = root) const noexcept;
 
  private:

@@ -45,61 +45,67 @@ charsmap::charsmap(const charsmap_step& step)
   if (!is_utf8(contents_)) throw std::invalid_argument("a replacement of a precompiled charsmap is not valid UTF-8");
 }
 
-std::string charsmap::operator()(std::string_view text) const {
-  return by_ == charsmap_step::matching::grapheme ? by_grapheme(text) : by_longest_prefix(text);
+std::string charsmap::operator()(std::string_view text, text_budget& budget) const {
+  return by_ == charsmap_step::matching::grapheme ? by_grapheme(text, budget) : by_longest_prefix(text, budget);
 }
 
-std::string charsmap::by_longest_prefix(std::string_view text) const {
+std::string charsmap::by_longest_prefix(std::string_view text, text_budget& budget) const {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
-    auto found = longest_prefix(text);
+    auto found = longest_prefix(text, budget);
     auto length = found ? found->length : first_character(text).length;
-    result += found ? found->content : text.substr(0, length);
+    result += found ? contents_.data() + found->content : std::string(text.substr(0, length));
+    budget.require(result.size());
     text.remove_prefix(length);
   }
   return result;
 }
 
-std::string charsmap::by_grapheme(std::string_view text) const {
+std::string charsmap::by_grapheme(std::string_view text, text_budget& budget) const {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
     auto length = first_grapheme(text);
-    append_grapheme(result, text.substr(0, length));
+    append_grapheme(result, text.substr(0, length), budget);
     text.remove_prefix(length);
   }
   return result;
 }
 
-void charsmap::append_grapheme(std::string& to, std::string_view grapheme) const {
+void charsmap::append_grapheme(std::string& to, std::string_view grapheme, text_budget& budget) const {
   if (grapheme.size() <= longest_grapheme) {
-    if (auto found = shortest_prefix(grapheme)) {
-      to += found->content;
+    if (auto found = shortest_prefix(grapheme, budget)) {
+      to += contents_.data() + found->content;
+      budget.require(to.size());
       return;
     }
   }
   while (!grapheme.empty()) {
     auto character = grapheme.substr(0, first_character(grapheme).length);
-    auto found = shortest_prefix(character);
-    to += found ? found->content : character;
+    if (auto found = shortest_prefix(character, budget)) {
+      to += contents_.data() + found->content;
+    } else {
+      to += character;
+    }
+    budget.require(to.size());
     grapheme.remove_prefix(character.size());
   }
 }
 
-std::optional<charsmap::match> charsmap::longest_prefix(std::string_view text) const {
+std::optional<charsmap::match> charsmap::longest_prefix(std::string_view text, text_budget& budget) const {
   std::optional<match> longest;
-  each_prefix(text, [&](match found) {
+  each_prefix(text, budget, [&](match found) {
     // One that ends within a character would leave the rest of it behind.
-    if (is_utf8(text.substr(0, found.length))) longest = found;
+    if (found.length == text.size() || begins_character(text[found.length])) longest = found;
     return true;
   });
   return longest;
 }
 
-std::optional<charsmap::match> charsmap::shortest_prefix(std::string_view text) const {
+std::optional<charsmap::match> charsmap::shortest_prefix(std::string_view text, text_budget& budget) const {
   std::optional<match> shortest;
-  each_prefix(text, [&](match found) {
+  each_prefix(text, budget, [&](match found) {
     shortest = found;
     return false;
   });
@@ -107,25 +113,25 @@ std::optional<charsmap::match> charsmap::shortest_prefix(std::string_view text) 
 }
 
 template <typename Found>
-void charsmap::each_prefix(std::string_view text, Found&& found) const {
+void charsmap::each_prefix(std::string_view text, text_budget& budget, Found&& found) const {
   std::size_t at = offset_of(units_[0]);
   for (std::size_t i = 0; i < text.size() && text[i] != '\0'; ++i) {
+    budget.spend(1);
     const auto byte = static_cast<unsigned char>(text[i]);
     at ^= byte;
     if (at >= units_.size() || label_of(units_[at]) != byte) return;
     const auto unit = units_[at];
     at ^= offset_of(unit);
     if (!has_leaf(unit) || at >= units_.size()) continue;
-    if (auto content = content_at(value_of(units_[at]))) {
-      if (!found(match{i + 1, *content})) return;
+    if (const auto content = value_of(units_[at]); is_content(content)) {
+      if (!found(match{i + 1, content})) return;
     }
   }
 }
 
-std::optional<std::string_view> charsmap::content_at(std::uint32_t offset) const {
-  if (offset >= contents_.size()) return std::nullopt;
-  std::string_view content(contents_.data() + offset);
-  return is_utf8(content) ? std::optional(content) : std::nullopt;
+/// What begins within a character is no text.
+bool charsmap::is_content(std::uint32_t offset) const noexcept {
+  return offset < contents_.size() && begins_character(contents_[offset]);
 }
 
 }  // namespace cogen::text

@@ -3,6 +3,7 @@
 #include "text/jinja/conversions.hpp"
 #include "text/jinja/renderer.hpp"
 #include "text/jinja/statements.hpp"
+#include "text/jinja/walks.hpp"
 #include "text/utf8.hpp"
 
 #include <algorithm>
@@ -34,10 +35,10 @@ bool is_word(std::string_view role) {
 
 value message_value(renderer& run, const chat_message& message) {
   jinja::dictionary members;
-  members.insert(jinja::trusted_text("role"), run.make_text(repaired_utf8(message.role), is_word(message.role)));
-  members.insert(jinja::trusted_text("content"), run.make_text(repaired_utf8(message.content), false));
+  insert(run, members, jinja::trusted_text("role"), run.make_text(repaired_utf8(message.role), is_word(message.role)));
+  insert(run, members, jinja::trusted_text("content"), run.make_text(repaired_utf8(message.content), false));
   for (const auto& [key, what] : message.extra) {
-    members.insert(run.make_text(repaired_utf8(key), false), jinja::from_json(run, what));
+    insert(run, members, run.make_text(repaired_utf8(key), false), jinja::from_json(run, what));
   }
   return run.checked(std::move(members));
 }

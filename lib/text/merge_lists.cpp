@@ -11,8 +11,6 @@
 namespace cogen::text {
 namespace {
 
-constexpr std::size_t longest_token = 1024;  // as every part of a token is looked up
-
 token existing(const vocabulary& words, const std::string& spelling, std::size_t rank) {
   if (auto id = words.find(spelling)) return *id;
   throw std::invalid_argument("merge " + std::to_string(rank) + " needs the token \"" + spelling +
@@ -50,10 +48,6 @@ class pair_finder {
 
   void find_pairs_of(token whole) {
     const std::string_view spelling = spec_.vocabulary[static_cast<std::size_t>(whole)];
-    if (spelling.size() > longest_token) {
-      throw std::invalid_argument("token " + std::to_string(whole) + " has " + std::to_string(spelling.size()) +
-                                  " bytes, but the limit is " + std::to_string(longest_token));
-    }
     const merge what{rank_of(whole), whole};
     for (std::size_t at = first_character(spelling).length; at < spelling.size();
          at += first_character(spelling.substr(at)).length) {

@@ -14,6 +14,12 @@ std::string stripped(std::string_view text, strip_step sides) {
   return std::string(text);
 }
 
+std::string prepended(std::string_view begin, std::string_view text, const text_budget& budget) {
+  if (text.empty()) return {};
+  budget.require(begin.size() + text.size());
+  return std::string(begin).append(text);
+}
+
 }  // namespace
 
 normalizer::normalizer(const std::vector<normalizer_step>& steps) {
@@ -25,16 +31,18 @@ normalizer::normalizer(const std::vector<normalizer_step>& steps) {
   }
 }
 
-std::string normalizer::operator()(std::string_view text) const {
+std::string normalizer::operator()(std::string_view text, text_budget& budget) const {
   std::string result(text);
   for (const auto& step : steps_) {
+    budget.spend(result.size());
     result = std::visit(overloaded{[&](unicode_form form) { return in_unicode_form(result, form); },
                                    [&](character_filter filter) { return filtered(result, filter); },
-                                   [&](const charsmap& table) { return table(result); },
-                                   [&](const replacement& replace) { return replace(result); },
-                                   [&](const prepend_step& p) { return result.empty() ? result : p.content + result; },
+                                   [&](const charsmap& table) { return table(result, budget); },
+                                   [&](const replacement& replace) { return replace(result, budget); },
+                                   [&](const prepend_step& p) { return prepended(p.content, result, budget); },
                                    [&](strip_step sides) { return stripped(result, sides); }},
                         step);
+    budget.require(result.size());
   }
   return result;
 }

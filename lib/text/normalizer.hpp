@@ -2,6 +2,7 @@
 
 #include "text/charsmap.hpp"
 #include "text/replacing.hpp"
+#include "text/text_budget.hpp"
 #include "text/tokenizer_spec.hpp"
 
 #include <string>
@@ -21,8 +22,8 @@ class normalizer {
 
   bool empty() const noexcept { return steps_.empty(); }
 
-  /// The text must be valid UTF-8. Throws what pattern::matches throws.
-  std::string operator()(std::string_view text) const;
+  /// The text must be valid UTF-8. Throws what pattern::matches and text_budget throw.
+  std::string operator()(std::string_view text, text_budget& budget) const;
 
  private:
   using step = std::variant<unicode_form, character_filter, charsmap, replacement, prepend_step, strip_step>;

@@ -13,7 +13,7 @@
 namespace cogen::text {
 namespace {
 
-constexpr std::uint32_t first_match_limit = 4096;
+constexpr std::uint32_t first_match_limit = 64;
 constexpr std::uint32_t last_match_limit = 1u << 26;
 constexpr std::uint32_t heap_limit_kib = 256 * 1024;
 constexpr std::uint32_t depth_limit = 10'000'000;
@@ -38,6 +38,13 @@ std::string error_text(int code) {
   return reinterpret_cast<const char*>(buffer);
 }
 
+/// As a message shows a pattern.
+std::string shortened(std::string_view source) {
+  constexpr std::size_t most = 200;
+  if (source.size() <= most) return std::string(source);
+  return std::string(source.substr(0, complete_length(source.substr(0, most)))) + " ...";
+}
+
 PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
 
 }  // namespace
@@ -49,16 +56,29 @@ struct pattern::compiled {
 
 namespace {
 
-/// One walk over one text: owns what a single thread needs, and counts what failed attempts cost.
+/// What one attempt may see of the text, and the steps that it may take from one place.
+struct effort {
+  std::size_t view = 256;
+  std::uint32_t limit = first_match_limit;
+
+  bool is_least() const { return view == effort{}.view && limit == first_match_limit; }
+  std::size_t cost_of_place() const { return view + limit; }
+  /// As many as make the cost of an attempt that of a few short ones.
+  std::size_t places() const { return std::max<std::size_t>(1, (std::size_t{1} << 16) / cost_of_place()); }
+};
+
+/// One walk over one text: owns what a single thread needs, and accounts for what attempts cost. PCRE2 limits the steps
+/// from each place alone, and does not count those of the simplest loops. So an attempt sees little of the text at
+/// first, and more of it where a match might reach to the end of what it sees.
 class walk {
  public:
-  walk(const pcre2_code* code, std::string_view source, std::string_view text)
+  walk(const pcre2_code* code, std::string_view source, std::string_view text, text_budget& budget)
       : code_(code),
         source_(source),
         text_(text),
+        budget_(budget),
         data_(or_out_of_memory(pcre2_match_data_create(1, nullptr))),
-        context_(or_out_of_memory(pcre2_match_context_create(nullptr))),
-        steps_left_(std::uint64_t{last_match_limit} + 64 * std::uint64_t{text.size()}) {
+        context_(or_out_of_memory(pcre2_match_context_create(nullptr))) {
     pcre2_set_heap_limit(context_.get(), heap_limit_kib);
     pcre2_set_depth_limit(context_.get(), depth_limit);
   }
@@ -79,23 +99,46 @@ class walk {
 
  private:
   std::optional<range> search(std::size_t from) {
-    for (auto limit = first_match_limit;; limit = std::min(limit * 8, last_match_limit)) {
-      pcre2_set_match_limit(context_.get(), limit);
-      int rc = attempt(from);
-      if (rc == PCRE2_ERROR_NOMATCH) return std::nullopt;
-      if (rc >= 0) return matched();
-      if (rc == PCRE2_ERROR_JIT_STACKLIMIT) {
+    for (effort now;;) {
+      const auto end = now.view < text_.size() - from ? character_before(text_, from + now.view) : text_.size();
+      const auto last = std::min(from + now.places(), end < text_.size() ? end : end + 1) - 1;
+      const int rc = attempt(from, last, end, now.limit);
+      if (rc >= 0) {
+        spend(now, std::max(from, matched().begin) - from);
+        return matched();
+      }
+      if (rc == PCRE2_ERROR_NOMATCH) {
+        spend(now, last - from);
+        if (last == text_.size()) return std::nullopt;
+        from = last + 1;
+        while (from < text_.size() && !begins_character(text_[from])) ++from;
+        now = {};
+      } else if (rc == PCRE2_ERROR_PARTIAL) {
+        const auto begin = std::max<std::size_t>(from, pcre2_get_ovector_pointer(data_.get())[0]);
+        spend(now, begin - from);
+        now = begin > from ? effort{} : effort{4 * now.view, now.limit};
+        from = begin;
+      } else if (rc == PCRE2_ERROR_JIT_STACKLIMIT) {
         options_ |= PCRE2_NO_JIT;  // the interpreter keeps its stack on the heap
-      } else if (rc == PCRE2_ERROR_MATCHLIMIT && limit < last_match_limit && limit <= steps_left_) {
-        steps_left_ -= limit;
+      } else if (rc == PCRE2_ERROR_MATCHLIMIT && now.limit < last_match_limit) {
+        spend(now, 0);
+        now.limit = std::min(now.limit * 8, last_match_limit);
       } else {
         fail(rc, from);
       }
     }
   }
 
-  int attempt(std::size_t from) {
-    return pcre2_match(code_, units(text_), text_.size(), from, options_, data_.get(), context_.get());
+  /// A match begins from the first to the last place, and sees the text to its end only if that is the text's own.
+  int attempt(std::size_t from, std::size_t last, std::size_t end, std::uint32_t limit) {
+    pcre2_set_match_limit(context_.get(), limit);
+    pcre2_set_offset_limit(context_.get(), last);
+    const auto options = options_ | (end < text_.size() ? PCRE2_PARTIAL_HARD : 0U);
+    return pcre2_match(code_, units(text_), end, from, options, data_.get(), context_.get());
+  }
+
+  void spend(effort made, std::size_t places) {
+    budget_.spend(made.is_least() ? places : (places + 1) * std::uint64_t{made.cost_of_place()});
   }
 
   range matched() const {
@@ -105,32 +148,33 @@ class walk {
   }
 
   [[noreturn]] void fail(int rc, std::size_t from) const {
-    throw std::runtime_error("pattern \"" + std::string(source_) + "\" gave up at byte " + std::to_string(from) +
+    throw std::runtime_error("pattern \"" + shortened(source_) + "\" gave up at byte " + std::to_string(from) +
                              " of a text of " + std::to_string(text_.size()) + ": " + error_text(rc));
   }
 
   const pcre2_code* code_;
   std::string_view source_;
   std::string_view text_;
+  text_budget& budget_;
   owned<pcre2_match_data> data_;
   owned<pcre2_match_context> context_;
   std::uint32_t options_ = PCRE2_NO_UTF_CHECK;
   std::size_t at_ = 0;
   std::optional<std::size_t> last_end_;  // of the match before
-  std::uint64_t steps_left_;
 };
 
 owned<pcre2_code> compile(std::string_view source) {
   auto spelled = pcre_spelling(source);
   int error = 0;
   std::size_t offset = 0;
-  constexpr std::uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+  constexpr std::uint32_t options =
+      PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT;
   owned<pcre2_code> code(pcre2_compile(units(spelled), spelled.size(), options, &error, &offset, nullptr));
   if (!code) {
-    throw std::invalid_argument("pattern \"" + std::string(source) + "\" is malformed: " + error_text(error) +
+    throw std::invalid_argument("pattern \"" + shortened(source) + "\" is malformed: " + error_text(error) +
                                 " near offset " + std::to_string(offset));
   }
-  pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
+  pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE | PCRE2_JIT_PARTIAL_HARD);
   return code;
 }
 
@@ -145,9 +189,14 @@ pattern::pattern(std::string_view source) {
 }
 
 std::vector<range> pattern::matches(std::string_view text) const {
+  text_budget budget(text.size());
+  return matches(text, budget);
+}
+
+std::vector<range> pattern::matches(std::string_view text, text_budget& budget) const {
   std::vector<range> found;
   if (text.empty()) return found;
-  walk steps(compiled_->code.get(), compiled_->source, text);
+  walk steps(compiled_->code.get(), compiled_->source, text, budget);
   while (auto match = steps.next()) found.push_back(*match);
   return found;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "text/range.hpp"
+#include "text/text_budget.hpp"
 
 #include <memory>
 #include <string>
@@ -20,7 +21,9 @@ class pattern {
 
   /// The matches in order; they do not overlap, and an empty one is not where the one before it ends. The text must be
   /// valid UTF-8; an empty one has none.
-  /// Throws std::runtime_error where matching costs more than a generous number of steps, memory or depth.
+  /// Throws std::runtime_error where a match takes too many steps, too much memory or depth, or all of them more steps
+  /// than the budget, which is that of the text unless one is given.
+  std::vector<range> matches(std::string_view text, text_budget& budget) const;
   std::vector<range> matches(std::string_view text) const;
 
  private:

@@ -96,7 +96,8 @@ class rewriter {
   // PCRE2's own boundary has other word characters. In a class it is a backspace.
   void put_boundary(std::string_view form) {
     if (class_depth_ > 0) return copy(2);
-    out_ += replaced(form, "{0}", word_characters);
+    text_budget budget(form.size());
+    out_ += replaced(form, "{0}", word_characters, budget);
     at_ += 2;
   }
 

@@ -2,6 +2,7 @@
 
 #include "text/byte_pair_encoder.hpp"
 #include "text/symbol_chain.hpp"
+#include "text/text_budget.hpp"
 #include "text/tokenizer_spec.hpp"
 #include "text/unigram_encoder.hpp"
 #include "text/vocabulary.hpp"
@@ -26,7 +27,8 @@ class piece_encoder {
   piece_encoder(const vocabulary& words, const tokenizer_spec& spec);
 
   /// Appends the tokens of a piece, which is valid UTF-8 in the vocabulary's spelling.
-  void encode(std::string_view piece, encoding_workspace& workspace, std::vector<token>& to) const;
+  /// Throws what text_budget throws.
+  void encode(std::string_view piece, encoding_workspace& workspace, text_budget& budget, std::vector<token>& to) const;
 
  private:
   std::variant<byte_pair_encoder, unigram_encoder, word_piece_encoder> model_;

@@ -3,6 +3,7 @@
 #include "text/byte_alphabet.hpp"
 #include "text/character_class.hpp"
 #include "text/digit_groups.hpp"
+#include "text/occurrences.hpp"
 #include "text/split_patterns.hpp"
 #include "text/splitting.hpp"
 #include "text/utf8.hpp"
@@ -23,13 +24,14 @@ split_text with_each_piece_split(split_text parts, Split&& split) {
 }
 
 template <typename Rewrite>
-split_text with_each_piece_rewritten(const split_text& parts, Rewrite&& rewrite) {
+split_text with_each_piece_rewritten(const split_text& parts, const text_budget& budget, Rewrite&& rewrite) {
   split_text result;
   result.text.reserve(parts.text.size() + parts.text.size() / 2);
   result.pieces.reserve(parts.pieces.size());
   for (auto piece : parts.pieces) {
     auto begin = result.text.size();
     rewrite(result.text, piece.of(parts.text), piece.begin);
+    budget.require(result.text.size());
     result.pieces.push_back({begin, result.text.size()});
   }
   return result;
@@ -45,30 +47,24 @@ std::vector<range> numeric_characters(std::string_view text) {
   return found;
 }
 
-std::vector<range> occurrences(std::string_view text, std::string_view of) {
-  std::vector<range> found;
-  for (auto at = text.find(of); at != std::string_view::npos; at = text.find(of, at + of.size())) {
-    found.push_back({at, at + of.size()});
-  }
-  return found;
-}
-
-void append_metaspaced(std::string& to, std::string_view piece, const metaspace_step& how, bool begins_input) {
+void append_metaspaced(std::string& to, std::string_view piece, const metaspace_step& how, bool begins_input,
+                       const text_budget& budget) {
   using scheme = metaspace_step::prepend_scheme;
   bool wanted = how.prepend == scheme::always || (how.prepend == scheme::first && begins_input);
   if (wanted && !piece.starts_with(' ') && !piece.starts_with(how.replacement)) to += how.replacement;
   for (char c : piece) {
     if (c == ' ') {
       to += how.replacement;
+      budget.require(to.size());
     } else {
       to += c;
     }
   }
 }
 
-split_text apply_metaspace(const metaspace_step& how, split_text parts, bool is_first) {
-  parts = with_each_piece_rewritten(parts, [&](std::string& to, std::string_view piece, std::size_t offset) {
-    append_metaspaced(to, piece, how, is_first && offset == 0);
+split_text apply_metaspace(const metaspace_step& how, split_text parts, bool is_first, const text_budget& budget) {
+  parts = with_each_piece_rewritten(parts, budget, [&](std::string& to, std::string_view piece, std::size_t offset) {
+    append_metaspaced(to, piece, how, is_first && offset == 0, budget);
   });
   if (!how.split) return parts;
   return with_each_piece_split(std::move(parts), [&](std::string_view piece) {
@@ -97,28 +93,29 @@ pre_tokenizer::pre_tokenizer(const std::vector<pre_tokenizer_step>& steps) {
   }
 }
 
-split_text pre_tokenizer::operator()(std::string text, bool is_first) const {
+split_text pre_tokenizer::operator()(std::string text, bool is_first, text_budget& budget) const {
   split_text parts{std::move(text), {}};
   if (!parts.text.empty()) parts.pieces.push_back({0, parts.text.size()});
   for (const auto& step : steps_) {
+    budget.spend(parts.text.size() + parts.pieces.size());
     if (auto* metaspace = std::get_if<metaspace_step>(&step)) {
-      parts = apply_metaspace(*metaspace, std::move(parts), is_first);
+      parts = apply_metaspace(*metaspace, std::move(parts), is_first, budget);
     } else if (auto* split = std::get_if<pattern_split>(&step)) {
-      parts = apply(*split, std::move(parts));
+      parts = apply(*split, std::move(parts), budget);
     } else if (auto* digits = std::get_if<digits_step>(&step)) {
       parts = apply(*digits, std::move(parts));
     } else if (auto* groups = std::get_if<digit_groups_step>(&step)) {
       parts = apply(*groups, std::move(parts));
     } else {
-      parts = apply(std::get<byte_mapping>(step), std::move(parts));
+      parts = apply(std::get<byte_mapping>(step), std::move(parts), budget);
     }
   }
   return parts;
 }
 
-split_text pre_tokenizer::apply(const pattern_split& split, split_text parts) {
+split_text pre_tokenizer::apply(const pattern_split& split, split_text parts, text_budget& budget) {
   return with_each_piece_split(std::move(parts), [&](std::string_view piece) {
-    return split_at(split.at.matches(piece), piece.size(), split.behavior, split.invert);
+    return split_at(split.at.matches(piece, budget), piece.size(), split.behavior, split.invert);
   });
 }
 
@@ -135,16 +132,16 @@ split_text pre_tokenizer::apply(const digit_groups_step& groups, split_text part
   });
 }
 
-split_text pre_tokenizer::apply(const byte_mapping& mapping, split_text parts) {
+split_text pre_tokenizer::apply(const byte_mapping& mapping, split_text parts, text_budget& budget) {
   if (mapping.add_prefix_space) {
-    parts = with_each_piece_rewritten(parts, [](std::string& to, std::string_view piece, std::size_t) {
+    parts = with_each_piece_rewritten(parts, budget, [](std::string& to, std::string_view piece, std::size_t) {
       if (!piece.starts_with(' ')) to += ' ';
       to += piece;
     });
   }
-  for (const auto& split : mapping.before) parts = apply(split, std::move(parts));
+  for (const auto& split : mapping.before) parts = apply(split, std::move(parts), budget);
   return with_each_piece_rewritten(
-      parts, [](std::string& to, std::string_view piece, std::size_t) { append_printable(to, piece); });
+      parts, budget, [](std::string& to, std::string_view piece, std::size_t) { append_printable(to, piece); });
 }
 
 }  // namespace cogen::text

@@ -2,6 +2,7 @@
 
 #include "text/pattern.hpp"
 #include "text/range.hpp"
+#include "text/text_budget.hpp"
 #include "text/tokenizer_spec.hpp"
 
 #include <string>
@@ -25,8 +26,9 @@ class pre_tokenizer {
   /// Throws std::invalid_argument for a pattern that does not compile.
   explicit pre_tokenizer(const std::vector<pre_tokenizer_step>& steps);
 
-  /// The text must be valid UTF-8; `is_first` says that it begins the input. Throws what pattern::matches throws.
-  split_text operator()(std::string text, bool is_first) const;
+  /// The text must be valid UTF-8; `is_first` says that it begins the input. Throws what pattern::matches
+  /// and text_budget throw.
+  split_text operator()(std::string text, bool is_first, text_budget& budget) const;
 
  private:
   struct pattern_split {
@@ -40,10 +42,10 @@ class pre_tokenizer {
   };
   using step = std::variant<pattern_split, digits_step, digit_groups_step, byte_mapping, metaspace_step>;
 
-  static split_text apply(const pattern_split& split, split_text parts);
+  static split_text apply(const pattern_split& split, split_text parts, text_budget& budget);
   static split_text apply(const digits_step& digits, split_text parts);
   static split_text apply(const digit_groups_step& groups, split_text parts);
-  static split_text apply(const byte_mapping& mapping, split_text parts);
+  static split_text apply(const byte_mapping& mapping, split_text parts, text_budget& budget);
 
   std::vector<step> steps_;
 };

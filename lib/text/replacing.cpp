@@ -1,30 +1,35 @@
 #include "text/replacing.hpp"
 
-namespace cogen::text {
+#include "text/occurrences.hpp"
 
-std::string replaced(std::string_view text, std::string_view from, std::string_view to) {
+namespace cogen::text {
+namespace {
+
+std::string with_content(std::string_view text, const std::vector<range>& places, std::string_view content,
+                         const text_budget& budget) {
   std::string result;
-  if (from.empty()) return result.append(text);
-  for (auto at = text.find(from); at != std::string_view::npos; at = text.find(from)) {
-    result.append(text.substr(0, at)).append(to);
-    text.remove_prefix(at + from.size());
+  std::size_t copied = 0;
+  for (auto place : places) {
+    result.append(text, copied, place.begin - copied).append(content);
+    budget.require(result.size());
+    copied = place.end;
   }
-  return result.append(text);
+  return result.append(text, copied);
+}
+
+}  // namespace
+
+std::string replaced(std::string_view text, std::string_view from, std::string_view to, text_budget& budget) {
+  return with_content(text, occurrences(text, from), to, budget);
 }
 
 replacement::replacement(const replace_step& step) : step_(step) {
   if (step.is_regex) regex_.emplace(step.pattern);
 }
 
-std::string replacement::operator()(std::string_view text) const {
-  if (!regex_) return replaced(text, step_.pattern, step_.content);
-  std::string result;
-  std::size_t copied = 0;
-  for (auto match : regex_->matches(text)) {
-    result.append(text, copied, match.begin - copied).append(step_.content);
-    copied = match.end;
-  }
-  return result.append(text, copied);
+std::string replacement::operator()(std::string_view text, text_budget& budget) const {
+  if (!regex_) return replaced(text, step_.pattern, step_.content, budget);
+  return with_content(text, regex_->matches(text, budget), step_.content, budget);
 }
 
 }  // namespace cogen::text

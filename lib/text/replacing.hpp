@@ -1,6 +1,7 @@
 #pragma once
 
 #include "text/pattern.hpp"
+#include "text/text_budget.hpp"
 #include "text/tokenizer_spec.hpp"
 
 #include <optional>
@@ -9,8 +10,8 @@
 
 namespace cogen::text {
 
-/// The text with `to` in place of each `from`, from left to right.
-std::string replaced(std::string_view text, std::string_view from, std::string_view to);
+/// The text with `to` in place of each `from`, from left to right. Throws what text_budget throws.
+std::string replaced(std::string_view text, std::string_view from, std::string_view to, text_budget& budget);
 
 /// A replace_step that is ready for use. Immutable.
 class replacement {
@@ -18,8 +19,8 @@ class replacement {
   /// Throws std::invalid_argument for a pattern that does not compile.
   explicit replacement(const replace_step& step);
 
-  /// The text must be valid UTF-8. Throws what pattern::matches throws.
-  std::string operator()(std::string_view text) const;
+  /// The text must be valid UTF-8. Throws what pattern::matches and text_budget throw.
+  std::string operator()(std::string_view text, text_budget& budget) const;
 
  private:
   replace_step step_;

@@ -28,6 +28,35 @@ void require_scores(const tokenizer_spec& spec) {
   throw std::invalid_argument("the score of token " + std::to_string(wrong - spec.scores.begin()) + " is no number");
 }
 
+std::string token_named(std::size_t id) { return "token " + std::to_string(id); }
+
+/// Every part of a token may be looked up, from every place of a text.
+void require_spelling(std::string_view spelling, std::size_t id) {
+  if (spelling.size() <= longest_token) return;
+  throw std::invalid_argument(token_named(id) + " has " + std::to_string(spelling.size()) +
+                              " bytes, but the limit is " + std::to_string(longest_token));
+}
+
+void require_count(std::size_t limit, std::size_t count, const char* what) {
+  if (count <= limit) return;
+  throw std::invalid_argument("the tokenizer has " + std::to_string(count) + " " + what + ", but the limit is " +
+                              std::to_string(limit));
+}
+
+void require_spellings(const tokenizer_spec& spec) {
+  for (std::size_t id = 0; id < spec.vocabulary.size(); ++id) require_spelling(spec.vocabulary[id], id);
+  for (const auto& added : spec.added) require_spelling(added.content, static_cast<std::size_t>(added.id));
+}
+
+void require_steps(const tokenizer_spec& spec) {
+  require_count(most_steps, spec.normalizer.size(), "normalizers");
+  require_count(most_steps, spec.pre_tokenizer.size(), "pre-tokenizers");
+  require_count(most_steps, spec.decoder.size(), "decoders");
+  require_count(most_surrounding_tokens, spec.prefix.size(), "tokens before the text");
+  require_count(most_surrounding_tokens, spec.suffix.size(), "tokens after the text");
+  require_count(most_surrounding_tokens, spec.between_pair.size(), "tokens between two texts");
+}
+
 }  // namespace
 
 std::size_t id_count(const tokenizer_spec& spec) {
@@ -47,12 +76,15 @@ void require_consistent(const tokenizer_spec& spec) {
   auto size = id_count(spec);
   if (size == 0) throw std::invalid_argument("the vocabulary is empty");
   require_scores(spec);
+  require_spellings(spec);
+  require_steps(spec);
   if (spec.unknown) require_id(*spec.unknown, size, "the unknown token");
   if (spec.bos) require_id(*spec.bos, size, "the beginning token");
   for (auto id : spec.eos) require_id(id, size, "an end token");
   for (const auto& [key, id] : spec.keys) require_id(id, size, key);
   for (auto id : spec.prefix) require_id(id, size, "a token before the text");
   for (auto id : spec.suffix) require_id(id, size, "a token after the text");
+  for (auto id : spec.between_pair) require_id(id, size, "a token between two texts");
 }
 
 }  // namespace cogen::text

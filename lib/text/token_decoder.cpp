@@ -13,7 +13,7 @@
 namespace cogen::text {
 namespace {
 
-std::string without_spaces_of_words(std::string text) {
+std::string without_spaces_of_words(std::string text, text_budget& budget) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 11> shorter{{{" .", "."},
                                                                                    {" ?", "?"},
                                                                                    {" !", "!"},
@@ -25,24 +25,26 @@ std::string without_spaces_of_words(std::string text) {
                                                                                    {" 's", "'s"},
                                                                                    {" 've", "'ve"},
                                                                                    {" 're", "'re"}}};
-  for (auto [from, to] : shorter) text = replaced(text, from, to);
+  for (auto [from, to] : shorter) text = replaced(text, from, to, budget);
   return text;
 }
 
-std::string decoded_word_piece(std::string_view spelling, const word_piece_decoding& how, bool is_first) {
+std::string decoded_word_piece(std::string_view spelling, const word_piece_decoding& how, bool is_first,
+                               text_budget& budget) {
   std::string text(spelling);
   if (!is_first && !how.prefix.empty() && spelling.starts_with(how.prefix)) {
     text.erase(0, how.prefix.size());
   } else if (!is_first) {
     text.insert(text.begin(), ' ');
   }
-  return how.cleanup ? without_spaces_of_words(std::move(text)) : text;
+  return how.cleanup ? without_spaces_of_words(std::move(text), budget) : text;
 }
 
 struct decoding {
   std::string_view spelling;
   bool is_first;
   bool is_added;
+  text_budget& budget;
 
   std::string operator()(byte_level_decoding) const {
     return is_added ? std::string(spelling) : bytes_of_spelling(spelling).value_or(std::string(spelling));
@@ -52,11 +54,13 @@ struct decoding {
     return byte ? std::string(1, *byte) : std::string(spelling);
   }
   std::string operator()(const metaspace_decoding& how) const {
-    return replaced(spelling, how.replacement, is_first && how.drops_first ? "" : " ");
+    return replaced(spelling, how.replacement, is_first && how.drops_first ? "" : " ", budget);
   }
-  std::string operator()(const word_piece_decoding& how) const { return decoded_word_piece(spelling, how, is_first); }
+  std::string operator()(const word_piece_decoding& how) const {
+    return decoded_word_piece(spelling, how, is_first, budget);
+  }
   std::string operator()(const replacement& replace) const {
-    return is_utf8(spelling) ? replace(spelling) : std::string(spelling);
+    return is_utf8(spelling) ? replace(spelling, budget) : std::string(spelling);
   }
 };
 
@@ -79,8 +83,9 @@ bool token_decoder::depends_on_place() const noexcept {
 }
 
 std::string token_decoder::bytes_of(std::string_view spelling, bool is_first, bool is_added) const {
+  text_budget budget(spelling.size());
   std::string bytes(spelling);
-  for (const auto& step : steps_) bytes = std::visit(decoding{bytes, is_first, is_added}, step);
+  for (const auto& step : steps_) bytes = std::visit(decoding{bytes, is_first, is_added, budget}, step);
   if (is_first && strip_first_space_ && bytes.starts_with(' ')) bytes.erase(0, 1);
   return bytes;
 }

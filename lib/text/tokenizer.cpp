@@ -6,6 +6,7 @@
 #include "text/piece_encoder.hpp"
 #include "text/pre_tokenizer.hpp"
 #include "text/spec_check.hpp"
+#include "text/text_budget.hpp"
 #include "text/token_decoder.hpp"
 #include "text/tokenizer_spec.hpp"
 #include "text/trusted_text.hpp"
@@ -33,8 +34,21 @@ std::vector<const added_token*> added_by_id(const tokenizer_spec& spec) {
   return added;
 }
 
+/// As the tokenizer's file is at fault, and not a text.
+template <typename Step>
+auto of_file(token id, Step&& step) try {
+  return step();
+} catch (const std::runtime_error& error) {
+  throw std::invalid_argument("token " + std::to_string(id) + ": " + error.what());
+}
+
+std::string normalized(const added_token& added, const normalizer& normalize) {
+  text_budget budget(added.content.size());
+  return of_file(added.id, [&] { return normalize(added.content, budget); });
+}
+
 std::string spelling_of(token id, const added_token* added, const tokenizer_spec& spec, const normalizer& normalize) {
-  if (added != nullptr) return added->normalized ? normalize(added->content) : added->content;
+  if (added != nullptr) return added->normalized ? normalized(*added, normalize) : added->content;
   const auto place = static_cast<std::size_t>(id);
   return place < spec.vocabulary.size() ? spec.vocabulary[place] : std::string();
 }
@@ -43,8 +57,11 @@ json::string_list bytes_by_id(const tokenizer_spec& spec, const normalizer& norm
                               bool is_first) {
   json::string_list bytes;
   for (const auto* added : added_by_id(spec)) {
-    const auto spelling = spelling_of(static_cast<token>(bytes.size()), added, spec, normalize);
-    bytes.push_back(spelling.empty() ? spelling : decode.bytes_of(spelling, is_first, added != nullptr));
+    const auto id = static_cast<token>(bytes.size());
+    const auto spelling = spelling_of(id, added, spec, normalize);
+    bytes.push_back(spelling.empty() ? spelling : of_file(id, [&] {
+      return decode.bytes_of(spelling, is_first, added != nullptr);
+    }));
   }
   return bytes;
 }
@@ -90,7 +107,7 @@ struct tokenizer::parts {
   void add(added_token added) {
     added_ids.insert(added.content, static_cast<std::size_t>(added.id));
     if (added.normalized) {
-      added.content = normalize(added.content);
+      added.content = normalized(added, normalize);
       normalized_added.add(added);
     } else {
       raw_added.add(added);
@@ -130,16 +147,20 @@ using refused_match = added_token_matcher::refused_match;
 template <typename Parts>
 class encoding {
  public:
-  encoding(const Parts& parts, permission may_be_special, refused_match refused)
-      : parts_(parts), may_be_special_(std::move(may_be_special)), refused_(refused) {}
+  encoding(const Parts& parts, std::string_view text, permission may_be_special, refused_match refused)
+      : parts_(parts),
+        text_(text),
+        budget_(text.size()),
+        may_be_special_(std::move(may_be_special)),
+        refused_(refused) {}
 
-  std::vector<token> run(std::string_view text, bool add_special) {
+  std::vector<token> run(bool add_special) {
     if (add_special) append(parts_.spec.prefix);
-    for (auto part : parts_.raw_added.split(text, may_be_special_, refused_)) {
+    for (auto part : parts_.raw_added.split(text_, may_be_special_, refused_, budget_)) {
       if (part.id) {
         tokens_.push_back(*part.id);
       } else {
-        encode_normalized(parts_.normalize(part.where.of(text)), part.where);
+        encode_normalized(parts_.normalize(part.where.of(text_), budget_), part.where);
       }
     }
     if (add_special) append(parts_.spec.suffix);
@@ -149,8 +170,9 @@ class encoding {
 
  private:
   void encode_normalized(const std::string& text, range original) {
+    budget_.take(text.size());
     auto whole_may = [&](range) { return may_be_special_(original); };
-    for (auto part : parts_.normalized_added.split(text, whole_may, refused_)) {
+    for (auto part : parts_.normalized_added.split(text, whole_may, refused_, budget_)) {
       if (part.id) {
         tokens_.push_back(*part.id);
       } else {
@@ -160,16 +182,19 @@ class encoding {
   }
 
   void encode_plain(std::string text, bool is_first) {
-    auto split = parts_.pre_tokenize(std::move(text), is_first);
+    auto split = parts_.pre_tokenize(std::move(text), is_first, budget_);
+    budget_.take(split.text.size());
     for (auto piece : split.pieces) {
       require_at_most(max_tokens, piece.end - piece.begin, "bytes after normalization");
-      parts_.encoder.encode(piece.of(split.text), workspace_, tokens_);
+      parts_.encoder.encode(piece.of(split.text), workspace_, budget_, tokens_);
     }
   }
 
   void append(const std::vector<token>& ids) { tokens_.insert(tokens_.end(), ids.begin(), ids.end()); }
 
   const Parts& parts_;
+  std::string_view text_;
+  text_budget budget_;
   permission may_be_special_;
   refused_match refused_;
   encoding_workspace workspace_;
@@ -191,16 +216,17 @@ tokenizer::~tokenizer() = default;
 
 std::vector<token> tokenizer::encode(std::string_view text, encode_options options) const {
   require_at_most(max_tokens, text.size(), "bytes");
-  encoding run(
-      *parts_, [&](range) { return options.parse_special; }, refused_match::skipped);
-  return is_utf8(text) ? run.run(text, options.add_special) : run.run(repaired_utf8(text), options.add_special);
+  const auto repaired = is_utf8(text) ? std::string() : repaired_utf8(text);
+  const auto given = repaired.empty() ? text : std::string_view(repaired);
+  auto may_be_special = [&](range) { return options.parse_special; };
+  return encoding(*parts_, given, may_be_special, refused_match::skipped).run(options.add_special);
 }
 
 std::vector<token> tokenizer::encode(std::span<const text_segment> segments, encode_options options) const {
   trusted_text joined(segments);
   require_at_most(max_tokens, joined.text().size(), "bytes");
   auto may_be_special = [&](range where) { return options.parse_special && joined.is_trusted(where); };
-  return encoding(*parts_, may_be_special, refused_match::searched_within).run(joined.text(), options.add_special);
+  return encoding(*parts_, joined.text(), may_be_special, refused_match::searched_within).run(options.add_special);
 }
 
 encoder_text tokenizer::encode(const text_pair& pair) const {

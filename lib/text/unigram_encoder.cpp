@@ -26,8 +26,9 @@ unigram_encoder::unigram_encoder(const vocabulary& words, const tokenizer_spec& 
   if (spec.byte_fallback) bytes_.emplace(words);
 }
 
-void unigram_encoder::encode(std::string_view piece, std::vector<best_path>& workspace, std::vector<token>& to) const {
-  find_paths(piece, workspace);
+void unigram_encoder::encode(std::string_view piece, std::vector<best_path>& workspace, text_budget& budget,
+                             std::vector<token>& to) const {
+  find_paths(piece, workspace, budget);
   const auto first = to.size();
   for (std::size_t end = piece.size(); end > 0;) {
     auto begin = workspace[end].begin;
@@ -43,12 +44,12 @@ void unigram_encoder::encode(std::string_view piece, std::vector<best_path>& wor
   std::reverse(to.begin() + static_cast<std::ptrdiff_t>(first), to.end());
 }
 
-void unigram_encoder::find_paths(std::string_view piece, std::vector<best_path>& paths) const {
+void unigram_encoder::find_paths(std::string_view piece, std::vector<best_path>& paths, text_budget& budget) const {
   paths.assign(piece.size() + 1, unreached);
   paths[0].score = 0;
   for (std::size_t begin = 0; begin < piece.size();) {
     const auto length = first_character(piece.substr(begin)).length;
-    if (!extend(piece, begin, paths)) {
+    if (!extend(piece, begin, paths, budget)) {
       improve(paths[begin + length], {paths[begin].score + unknown_score_, begin, no_token});
     }
     begin += length;
@@ -56,11 +57,13 @@ void unigram_encoder::find_paths(std::string_view piece, std::vector<best_path>&
 }
 
 // Returns whether the character at `begin` is a token.
-bool unigram_encoder::extend(std::string_view piece, std::size_t begin, std::vector<best_path>& paths) const {
+bool unigram_encoder::extend(std::string_view piece, std::size_t begin, std::vector<best_path>& paths,
+                             text_budget& budget) const {
   const auto character_end = begin + first_character(piece.substr(begin)).length;
   bool is_token = false;
   auto node = byte_trie::root;
   for (std::size_t end = begin; end < piece.size();) {
+    budget.spend(1);
     const auto next = trie_.child(node, static_cast<unsigned char>(piece[end]));
     if (!next) break;
     node = *next;

@@ -2,6 +2,7 @@
 
 #include "text/byte_tokens.hpp"
 #include "text/byte_trie.hpp"
+#include "text/text_budget.hpp"
 #include "text/tokenizer_spec.hpp"
 #include "text/vocabulary.hpp"
 
@@ -25,11 +26,12 @@ class unigram_encoder {
   unigram_encoder(const vocabulary& words, const tokenizer_spec& spec);
 
   /// Appends the tokens of a piece, which is valid UTF-8 in the vocabulary's spelling.
-  void encode(std::string_view piece, std::vector<best_path>& workspace, std::vector<token>& to) const;
+  void encode(std::string_view piece, std::vector<best_path>& workspace, text_budget& budget,
+              std::vector<token>& to) const;
 
  private:
-  void find_paths(std::string_view piece, std::vector<best_path>& paths) const;
-  bool extend(std::string_view piece, std::size_t begin, std::vector<best_path>& paths) const;
+  void find_paths(std::string_view piece, std::vector<best_path>& paths, text_budget& budget) const;
+  bool extend(std::string_view piece, std::size_t begin, std::vector<best_path>& paths, text_budget& budget) const;
   void append_unknown(std::string_view spelled, std::vector<token>& to) const;
 
   byte_trie trie_;

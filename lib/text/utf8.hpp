@@ -26,6 +26,9 @@ bool is_utf8(std::string_view text) noexcept;
 /// The text with U+FFFD in place of each maximal invalid part.
 std::string repaired_utf8(std::string_view text);
 
+/// Whether a character of valid UTF-8 begins with the byte.
+constexpr bool begins_character(char byte) noexcept { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; }
+
 /// The length of the text without a character that has begun at its end and may still become valid.
 std::size_t complete_length(std::string_view text) noexcept;
 

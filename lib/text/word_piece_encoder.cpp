@@ -22,17 +22,19 @@ word_piece_encoder::word_piece_encoder(const tokenizer_spec& spec)
   continuing_ = trie_.find(spec.continuing_prefix);
 }
 
-void word_piece_encoder::encode(std::string_view word, std::vector<token>& to) const {
+void word_piece_encoder::encode(std::string_view word, text_budget& budget, std::vector<token>& to) const {
   const auto first = to.size();
-  if (has_at_most(max_word_characters_, word) && append_tokens(word, to)) return;
+  if (has_at_most(max_word_characters_, word) && append_tokens(word, budget, to)) return;
   to.resize(first);
   if (unknown_) to.push_back(*unknown_);
 }
 
-bool word_piece_encoder::append_tokens(std::string_view word, std::vector<token>& to) const {
+bool word_piece_encoder::append_tokens(std::string_view word, text_budget& budget, std::vector<token>& to) const {
   std::optional<byte_trie::node> from = byte_trie::root;
   while (!word.empty()) {
-    const auto found = from ? trie_.longest_prefix(word, *from) : std::nullopt;
+    std::size_t visited = 0;
+    const auto found = from ? trie_.longest_prefix(word, *from, visited) : std::nullopt;
+    budget.spend(visited);
     if (!found) return false;
     to.push_back(static_cast<token>(found->value));
     word.remove_prefix(found->length);

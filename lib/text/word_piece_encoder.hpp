@@ -1,6 +1,7 @@
 #pragma once
 
 #include "text/byte_trie.hpp"
+#include "text/text_budget.hpp"
 #include "text/tokenizer_spec.hpp"
 
 #include <cstddef>
@@ -17,10 +18,10 @@ class word_piece_encoder {
   explicit word_piece_encoder(const tokenizer_spec& spec);
 
   /// Appends the tokens of a word, which is valid UTF-8.
-  void encode(std::string_view word, std::vector<token>& to) const;
+  void encode(std::string_view word, text_budget& budget, std::vector<token>& to) const;
 
  private:
-  bool append_tokens(std::string_view word, std::vector<token>& to) const;
+  bool append_tokens(std::string_view word, text_budget& budget, std::vector<token>& to) const;
 
   byte_trie trie_;
   std::optional<byte_trie::node> continuing_;

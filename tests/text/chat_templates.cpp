@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(looking_at_long_texts_counts) {
         "{'x': 1}[a]", "a.strip(b)", "a.istitle()", "a.removeprefix(b)", "a.count('b')", "'b' in a"}) {
     auto source = "{% set a = 'a' * 100000 %}{% set b = 'a' * 99999 + 'a' %}{% for i in range(1000) %}{% if " +
                   std::string(look) + " %}{% endif %}{% endfor %}";
-    BOOST_TEST(mentions(refusal(source, {}, {.max_bytes = 2 << 20}), "bytes"), look);
+    BOOST_TEST(mentions(refusal(source, {}, {.max_bytes_read = 2 << 20}), "bytes"), look);
   }
 }
 

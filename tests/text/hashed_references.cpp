@@ -98,7 +98,8 @@ struct stored_vocabulary {
 };
 
 std::string pieces_of(const normalizer& normalize, const pre_tokenizer& split, const std::string& text) {
-  auto parts = split(normalize(text), true);
+  text_budget budget(text.size());
+  auto parts = split(normalize(text, budget), true, budget);
   std::string pieces;
   for (auto piece : parts.pieces) (pieces += piece.of(parts.text)) += '\xFF';
   return pieces;

@@ -77,7 +77,8 @@ BOOST_AUTO_TEST_CASE(empty_matches_split) {
 
 BOOST_AUTO_TEST_CASE(empty_matches_are_replaced) {
   const auto replaced = [](const std::string& source, std::string_view text) {
-    return replacement({source, true, "_"})(text);
+    text_budget budget(text.size());
+    return replacement({source, true, "_"})(text, budget);
   };
   BOOST_TEST(replaced("^", "ab") == "_ab");
   BOOST_TEST(replaced("$", "ab") == "ab_");

@@ -88,9 +88,11 @@ void use_as_charsmap(std::string_view bytes) {
     try {
       const charsmap table({std::string(bytes), by});
       for (auto text : {"", "a b  c\r\n123", "\uFB01\u00BD\u2163 e\u0301\u0323", "\u30AB\u3099\u3000x"}) {
-        require(is_utf8(table(text)), "a normalized text is not valid UTF-8");
+        text_budget budget(std::string_view(text).size());
+        require(is_utf8(table(text, budget)), "a normalized text is not valid UTF-8");
       }
     } catch (const std::invalid_argument&) {
+    } catch (const std::runtime_error&) {
     }
   }
 }
@@ -98,9 +100,16 @@ void use_as_charsmap(std::string_view bytes) {
 void use_as_text(std::string_view bytes) { check_text(tokenizer_with_added_tokens(), std::string(bytes)); }
 
 void use_as_template(std::string_view bytes) {
+  const auto end = std::min(bytes.find('\0'), bytes.size());
+  boost::system::error_code error;
+  auto variables = boost::json::parse(bytes.substr(std::min(end + 1, bytes.size())), error);
+  bytes = bytes.substr(0, end);
   template_options options{
       .bos = "<s>", .eos = "</s>", .extra = {{"tools", boost::json::array{boost::json::object{}}}}};
   options.now = std::chrono::system_clock::time_point();
+  if (!error && variables.is_object()) {
+    for (auto& [name, what] : variables.get_object()) options.extra.insert_or_assign(name, std::move(what));
+  }
   constexpr template_limits limits{.max_steps = 50'000, .max_bytes = std::size_t{1} << 22, .max_depth = 200};
   try {
     chat_template made(bytes, limits);

@@ -55,6 +55,16 @@ using filter = value (*)(renderer&, const value& input, const arguments&);
 using value_test = bool (*)(renderer&, const value& input, const arguments&);
 using function = value (*)(renderer&, const arguments&);
 
+/// Accounts for a look at the texts that an operation is given: at its object and at its arguments.
+void look_at_texts(renderer& run, const value& object, const arguments& given);
+
+/// An operation that looks at all of the texts that it is given.
+template <filter Apply>
+value reading(renderer& run, const value& object, const arguments& given) {
+  look_at_texts(run, object, given);
+  return Apply(run, object, given);
+}
+
 struct named_method {
   std::string_view name;
   filter call;

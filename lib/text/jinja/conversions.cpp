@@ -1,12 +1,14 @@
 #include "text/jinja/conversions.hpp"
 
 #include "text/jinja/text_operations.hpp"
+#include "text/jinja/walks.hpp"
 #include "text/utf8.hpp"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 namespace cogen::text::jinja {
@@ -48,11 +50,11 @@ std::string scientific(const decimal& number) {
   return mantissa + (number.exponent < 0 ? "e-" : "e+") + exponent;
 }
 
-void append_hexadecimal(std::string& to, char32_t c, int digits) {
+void append_hexadecimal(auto& to, char32_t c, int digits) {
   for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) to += "0123456789abcdef"[c >> shift & 0xF];
 }
 
-void append_escaped(std::string& to, char32_t c) {
+void append_escaped(auto& to, char32_t c) {
   if (c < 0x100) {
     append_hexadecimal(to += "\\x", c, 2);
   } else if (c < 0x10000) {
@@ -62,77 +64,112 @@ void append_escaped(std::string& to, char32_t c) {
   }
 }
 
-std::string quoted(std::string_view text) {
-  bool has_only_single = text.find('\'') != std::string_view::npos && text.find('"') == std::string_view::npos;
-  char quote = has_only_single ? '"' : '\'';
-  std::string result(1, quote);
-  while (!text.empty()) {
-    auto character = first_character(text);
-    auto c = character.code_point;
-    if (c == '\\' || c == static_cast<char32_t>(quote)) {
-      (result += '\\') += static_cast<char>(c);
-    } else if (c == '\n') {
-      result += "\\n";
-    } else if (c == '\r') {
-      result += "\\r";
-    } else if (c == '\t') {
-      result += "\\t";
-    } else if (is_printable(c)) {
-      result += text.substr(0, character.length);
-    } else {
-      append_escaped(result, c);
+/// Writes what repr() gives in Python.
+class python_writer {
+ public:
+  explicit python_writer(renderer& run) : run_(run), out_(run) {}
+
+  std::string written(const value& what) {
+    put(what);
+    return out_.take();
+  }
+
+ private:
+  void put(const value& what) {
+    run_.visit(1);
+    if (auto* text = what.text()) return put(*text);
+    if (auto* items = what.items()) return put(*items);
+    if (auto* members = what.members()) return put(*members);
+    if (auto* view = what.viewed()) return put(*view);
+    out_ += what.is_undefined() ? "Undefined" : as_text(run_, what).bytes();
+  }
+
+  void put(const traced_text& text) {
+    if (text.is_markup()) out_ += "Markup(";
+    put_quoted(text.bytes());
+    if (text.is_markup()) out_ += ')';
+  }
+
+  void put_quoted(std::string_view text) {
+    run_.look_at(text.size());
+    bool has_only_single = text.find('\'') != std::string_view::npos && text.find('"') == std::string_view::npos;
+    const char quote = has_only_single ? '"' : '\'';
+    out_ += quote;
+    for (; !text.empty(); text.remove_prefix(first_character(text).length)) {
+      put_character(first_character(text).code_point, text.substr(0, first_character(text).length), quote);
     }
-    text.remove_prefix(character.length);
+    out_ += quote;
   }
-  return result += quote;
-}
 
-std::string representation_of(renderer& run, const list& items) {
-  std::string text(1, items.is_tuple ? '(' : '[');
-  for (std::size_t i = 0; i < items.items.size(); ++i) {
-    if (i > 0) text += ", ";
-    text += representation(run, items.items[i]);
+  void put_character(char32_t c, std::string_view bytes, char quote) {
+    if (c == '\\' || c == static_cast<char32_t>(quote)) {
+      (out_ += '\\') += bytes;
+    } else if (c == '\n') {
+      out_ += "\\n";
+    } else if (c == '\r') {
+      out_ += "\\r";
+    } else if (c == '\t') {
+      out_ += "\\t";
+    } else if (is_printable(c)) {
+      out_ += bytes;
+    } else {
+      append_escaped(out_, c);
+    }
   }
-  if (items.is_tuple && items.items.size() == 1) text += ',';
-  return text += items.is_tuple ? ')' : ']';
-}
 
-std::string representation_of(renderer& run, const dictionary& members) {
-  std::string text = "{";
-  for (const auto& [key, what] : members.items()) {
-    if (text.size() > 1) text += ", ";
-    text += representation(run, key) + ": " + representation(run, what);
+  void put(const list& items) {
+    out_ += items.is_tuple ? '(' : '[';
+    for (std::size_t i = 0; i < items.items.size(); ++i) {
+      if (i > 0) out_ += ", ";
+      put(items.items[i]);
+    }
+    if (items.is_tuple && items.items.size() == 1) out_ += ',';
+    out_ += items.is_tuple ? ')' : ']';
   }
-  return text += '}';
-}
 
-std::string representation_of(renderer& run, const view& items) {
-  switch (items.type) {
-    case view::kind::keys:
-      return "dict_keys(" + representation_of(run, *items.items) + ")";
-    case view::kind::values:
-      return "dict_values(" + representation_of(run, *items.items) + ")";
-    case view::kind::items:
-      return "dict_items(" + representation_of(run, *items.items) + ")";
-    case view::kind::range:
-      break;
+  void put(const dictionary& members) {
+    out_ += '{';
+    bool is_first = true;
+    for (const auto& [key, what] : members.items()) {
+      if (!std::exchange(is_first, false)) out_ += ", ";
+      put(key);
+      out_ += ": ";
+      put(what);
+    }
+    out_ += '}';
   }
-  auto bounds = "range(" + std::to_string(items.begin) + ", " + std::to_string(items.end);
-  return bounds + (items.step == 1 ? "" : ", " + std::to_string(items.step)) + ")";
-}
+
+  void put(const view& items) {
+    if (items.type == view::kind::range) return put_range(items);
+    out_ += items.type == view::kind::keys     ? "dict_keys("
+            : items.type == view::kind::values ? "dict_values("
+                                               : "dict_items(";
+    put(*items.items);
+    out_ += ')';
+  }
+
+  void put_range(const view& range) {
+    out_ += "range(" + std::to_string(range.begin) + ", " + std::to_string(range.end);
+    if (range.step != 1) out_ += ", " + std::to_string(range.step);
+    out_ += ')';
+  }
+
+  renderer& run_;
+  growing_text out_;
+};
 
 class json_writer {
  public:
-  json_writer(renderer& run, const json_style& style) : run_(run), style_(style) {}
+  json_writer(renderer& run, const json_style& style) : run_(run), style_(style), out_(run) {}
 
-  std::string run(const value& what) {
+  std::string written(const value& what) {
     put(what, 0);
-    return std::move(out_);
+    return out_.take();
   }
 
  private:
   void put(const value& what, std::size_t depth) {
-    run_.charge(8);
+    run_.visit(1);
     if (auto* text = what.text()) return put_string(text->bytes());
     if (auto* items = what.items()) return put_list(*items, depth);
     if (auto* members = what.members()) return put_dictionary(*members, depth);
@@ -186,25 +223,24 @@ class json_writer {
 
   std::vector<const dictionary::item*> in_order(const dictionary& members) const {
     std::vector<const dictionary::item*> items;
+    run_.charge(members.size() * sizeof(dictionary::item*));
     for (const auto& item : members.items()) items.push_back(&item);
     if (!style_.sort_keys) return items;
     for (const auto* item : items) {
       if (!item->first.text()) run_.fail("only keys that are texts can be sorted");
     }
-    std::sort(items.begin(), items.end(),
-              [](auto* a, auto* b) { return a->first.text()->bytes() < b->first.text()->bytes(); });
+    std::sort(items.begin(), items.end(), [&](auto* a, auto* b) { return order(run_, a->first, b->first) < 0; });
     return items;
   }
 
   void begin_line(std::size_t depth) {
     if (!style_.indent) return;
     out_ += '\n';
-    run_.charge(depth * style_.indent->size());
     for (std::size_t i = 0; i < depth; ++i) out_ += *style_.indent;
   }
 
   void put_string(std::string_view text) {
-    run_.charge(text.size());
+    run_.look_at(text.size());
     out_ += '"';
     while (!text.empty()) {
       auto character = first_character(text);
@@ -260,7 +296,7 @@ class json_writer {
 
   renderer& run_;
   const json_style& style_;
-  std::string out_;
+  growing_text out_;
 };
 
 }  // namespace
@@ -285,7 +321,7 @@ value from_json(renderer& run, const boost::json::value& what) {
     case boost::json::kind::object: {
       dictionary members;
       for (const auto& [key, member] : what.get_object()) {
-        members.insert(run.make_text(outside_text(key)), from_json(run, member));
+        insert(run, members, run.make_text(outside_text(key)), from_json(run, member));
       }
       return run.checked(std::move(members));
     }
@@ -303,22 +339,11 @@ std::string spelled(double number) {
   return std::signbit(number) ? "-" + text : text;
 }
 
-std::string representation(renderer& run, const value& what) {
-  if (auto* text = what.text()) {
-    auto result = text->is_markup() ? "Markup(" + quoted(text->bytes()) + ")" : quoted(text->bytes());
-    run.charge(result.size());
-    return result;
-  }
-  run.charge(nodes_of(what));
-  if (auto* items = what.items()) return representation_of(run, *items);
-  if (auto* members = what.members()) return representation_of(run, *members);
-  if (what.is_undefined()) return "Undefined";
-  return as_text(run, what).bytes();
-}
+std::string representation(renderer& run, const value& what) { return python_writer(run).written(what); }
 
 std::string ascii_representation(renderer& run, const value& what) {
   auto text = representation(run, what);
-  std::string result;
+  growing_text result(run);
   for (std::string_view rest = text; !rest.empty();) {
     auto character = first_character(rest);
     if (character.code_point < 0x80) {
@@ -328,25 +353,25 @@ std::string ascii_representation(renderer& run, const value& what) {
     }
     rest.remove_prefix(character.length);
   }
-  run.charge(result.size());
-  return result;
+  return result.take();
 }
 
 traced_text as_text(renderer& run, const value& what) {
-  if (auto* text = what.text()) return *text;
+  if (auto* text = what.text()) {
+    run.look_at(text->footprint());
+    return *text;
+  }
   if (what.is_undefined()) return {};
   if (what.is_none()) return {"None", true};
   if (what.is<bool>()) return {is_true(what) ? "True" : "False", true};
   if (auto integer = what.integer()) return {std::to_string(*integer), true};
   if (auto number = what.number()) return {spelled(*number), true};
-  if (what.items() || what.members()) return {representation(run, what), is_trusted(what)};
-  run.charge(nodes_of(what));
-  if (auto* view = what.viewed()) return {representation_of(run, *view), is_trusted(what)};
+  if (what.items() || what.members() || what.viewed()) return {representation(run, what), is_trusted(run, what)};
   run.fail(kind_of(what) + " cannot be written as text");
 }
 
 std::string as_json(renderer& run, const value& what, const json_style& style) {
-  return json_writer(run, style).run(what);
+  return json_writer(run, style).written(what);
 }
 
 }  // namespace cogen::text::jinja

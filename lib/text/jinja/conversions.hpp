@@ -42,6 +42,9 @@ std::string as_json(renderer& run, const value& what, const json_style& style);
 /// Fails for values that cannot be visited.
 shared_list items_of(renderer& run, const value& what);
 
+/// The same for an operation that visits each of them by itself, without a step for each.
+shared_list visited_items(renderer& run, const value& what);
+
 /// The characters of a text, as values that keep its trust.
 std::vector<value> characters_of(renderer& run, const traced_text& text);
 
@@ -49,8 +52,5 @@ std::size_t character_count(std::string_view text);
 
 /// The member of that name, or the item of that index or key: undefined where there is none.
 value member_of(renderer& run, const value& object, const value& key);
-
-/// Fails for a value that cannot be the key of a dictionary.
-void require_key(renderer& run, const value& key);
 
 }  // namespace cogen::text::jinja

@@ -2,6 +2,7 @@
 
 #include "text/jinja/callables.hpp"
 #include "text/jinja/conversions.hpp"
+#include "text/jinja/walks.hpp"
 
 #include <algorithm>
 
@@ -9,6 +10,7 @@ namespace cogen::text::jinja {
 namespace {
 
 void append_named(renderer& run, arguments& to, std::string name, value what) {
+  run.visit(to.named.size());
   auto is_it = [&](const auto& one) { return one.first == name; };
   if (std::any_of(to.named.begin(), to.named.end(), is_it)) run.fail("the argument '" + name + "' is given twice");
   to.named.emplace_back(std::move(name), std::move(what));
@@ -49,7 +51,7 @@ arguments evaluated(renderer& run, const argument_list& given) {
 }
 
 value variable::compute(renderer& run) const {
-  auto* found = run.variables()->find(name_);
+  auto* found = run.find(name_);
   if (found) return named(*found, name_);
   auto* function = find_function(name_);
   return function ? value(function) : value(undefined{&name_});
@@ -62,6 +64,7 @@ attribute::attribute(std::size_t line, expression_ptr object, std::string name)
 
 value attribute::compute(renderer& run) const {
   auto object = object_->evaluate(run);
+  run.look_at(name_.size());
   return named(attribute_of(run, object, trusted_text(name_)), name_);
 }
 
@@ -178,8 +181,12 @@ concatenation::concatenation(std::size_t line, std::vector<expression_ptr> parts
 
 value concatenation::compute(renderer& run) const {
   traced_text text;
-  for (const auto& part : parts_) text.append(as_text(run, part->evaluate(run)));
-  return run.make_text(std::move(text));
+  for (const auto& part : parts_) {
+    auto more = as_text(run, part->evaluate(run));
+    run.charge(more.content_bytes());
+    text.append(more);
+  }
+  return text;
 }
 
 comparison_chain::comparison_chain(std::size_t line, expression_ptr first, std::vector<link> links)
@@ -243,9 +250,7 @@ value dictionary_literal::compute(renderer& run) const {
   dictionary result;
   for (const auto& [key_part, what] : items_) {
     auto key = key_part->evaluate(run);
-    require_key(run, key);
-    run.charge(sizeof(dictionary::item));
-    result.insert(key, what->evaluate(run));
+    insert(run, result, key, what->evaluate(run));
   }
   return run.checked(std::move(result));
 }

@@ -3,6 +3,7 @@
 #include "text/jinja/conversions.hpp"
 #include "text/jinja/format_spec.hpp"
 #include "text/jinja/text_operations.hpp"
+#include "text/jinja/walks.hpp"
 
 #include <charconv>
 #include <cmath>
@@ -41,6 +42,7 @@ class format_fields {
     auto end = is_attribute ? std::min(field.find_first_of(".["), field.size()) : field.find(']');
     if (end == std::string_view::npos) run_.fail("'format' finds no ']'");
     auto name = field.substr(0, end);
+    run_.visit(5);
     if (name.empty()) run_.fail("'format' finds an empty attribute");
     field.remove_prefix(is_attribute ? end : end + 1);
     if (is_attribute) return attribute_of(run_, object, trusted_text(std::string(name)));
@@ -59,6 +61,7 @@ class format_fields {
   }
 
   const value& named(std::string_view field) const {
+    run_.visit(given_.named.size());
     for (const auto& [name, what] : given_.named) {
       if (name == field) return what;
     }
@@ -71,7 +74,9 @@ class format_fields {
   std::size_t next_ = 0;
 };
 
-traced_text with_escapes(const traced_text& text) { return text.is_markup() ? text : escaped(text).as_markup(); }
+traced_text with_escapes(renderer& run, const traced_text& text) {
+  return text.is_markup() ? text : escaped(run, text).as_markup();
+}
 
 /// One formatting of a text with fields in braces.
 class formatter {
@@ -94,7 +99,7 @@ class formatter {
       auto end = bytes[at] == '{' ? end_of_field(bytes, at) : std::string_view::npos;
       if (end == std::string_view::npos) run_.fail("'format' finds a single brace");
       auto written = field(text.part(at + 1, end), depth);
-      run_.charge(written.size());
+      run_.charge(written.content_bytes());
       result.append(written);
       begin = end + 1;
     }
@@ -132,7 +137,7 @@ class formatter {
     }
     auto spec = end < bytes.size() ? run(text.part(end + 1, text.size()), depth + 1) : traced_text();
     if (!escapes_) return formatted(run_, what, parse_format_spec(run_, spec.bytes()), spec.empty());
-    return with_escapes(formatted(run_, what, parse_format_spec(run_, spec.bytes()), spec.empty()));
+    return with_escapes(run_, formatted(run_, what, parse_format_spec(run_, spec.bytes()), spec.empty()));
   }
 
   value converted(const value& what, std::string_view conversion) {
@@ -142,9 +147,9 @@ class formatter {
       case 's':
         return run_.make_text(as_text(run_, what));
       case 'r':
-        return run_.make_text(representation(run_, what), is_trusted(what));
+        return run_.make_text(representation(run_, what), is_trusted(run_, what));
       case 'a':
-        return run_.make_text(ascii_representation(run_, what), is_trusted(what));
+        return run_.make_text(ascii_representation(run_, what), is_trusted(run_, what));
       default:
         run_.fail("'format' knows the conversions s, r and a, not '" + std::string(conversion.substr(0, 1)) + "'");
     }
@@ -170,7 +175,7 @@ class percent_formatter {
       result.append(text_.part(at_, at));
       at_ = at + 1;
       auto written = conversion();
-      run_.charge(written.size());
+      run_.charge(written.content_bytes());
       result.append(written);
     }
     result.append(text_.part(at_, text_.size()));
@@ -230,7 +235,7 @@ class percent_formatter {
     auto key = trusted_text(std::string(bytes_.substr(at_, end - 1 - at_)));
     at_ = end;
     auto* members = given_.members();
-    auto* found = members ? members->find(key) : nullptr;
+    auto* found = members ? members->find(key.text()->bytes()) : nullptr;
     if (!members) run_.fail("'%' with keys needs a dictionary, not " + kind_of(given_));
     if (!found) run_.fail("'%' has no argument with the key '" + key.text()->bytes() + "'");
     next_ = count();
@@ -283,9 +288,9 @@ class percent_formatter {
 
   traced_text as_text_of(const value& what, format_spec spec) {
     auto text = spec.type == 's'   ? as_text(run_, what)
-                : spec.type == 'r' ? traced_text(representation(run_, what), is_trusted(what))
-                                   : traced_text(ascii_representation(run_, what), is_trusted(what));
-    if (text_.is_markup()) text = spec.type == 's' ? with_escapes(text) : escaped(text);
+                : spec.type == 'r' ? traced_text(representation(run_, what), is_trusted(run_, what))
+                                   : traced_text(ascii_representation(run_, what), is_trusted(run_, what));
+    if (text_.is_markup()) text = spec.type == 's' ? with_escapes(run_, text) : escaped(run_, text);
     return plain_text(std::move(text), spec);
   }
 
@@ -359,13 +364,16 @@ value format_map(renderer& run, const value& self, const arguments& given) {
   auto* members = bound.at(0).members();
   if (!members) run.fail("'format_map' needs a dictionary, not " + kind_of(bound.at(0)));
   arguments named;
+  run.charge(members->size() * sizeof(value));
   for (const auto& [key, what] : members->items()) {
+    run.look_at(key);
     if (key.text()) named.named.emplace_back(key.text()->bytes(), what);
   }
   return format(run, self, named);
 }
 
 value percent_format(renderer& run, const traced_text& text, const value& given) {
+  run.look_at(text.size());
   return result_of(run, text, percent_formatter(run, text, given).run());
 }
 

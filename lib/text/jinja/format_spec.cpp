@@ -96,6 +96,7 @@ std::string repeated(std::string_view what, std::size_t count) {
 
 /// `default_align` stands for an alignment that was not given; so does '0' for texts.
 traced_text padded(renderer& run, const traced_text& text, const format_spec& spec, char default_align) {
+  run.look_at(text.size());
   auto size = character_count(text.bytes());
   if (size >= spec.width) return text;
   auto missing = spec.width - size;
@@ -242,6 +243,7 @@ traced_text formatted_text(renderer& run, const traced_text& text, const format_
   if (spec.sign != '-' || spec.alternate || spec.grouping != '\0' || spec.align == '=') {
     run.fail("a text is formatted by a fill, an alignment, a width and a precision alone");
   }
+  run.look_at(text.size());
   auto size = character_count(text.bytes());
   if (!spec.precision || *spec.precision >= size) return padded(run, text, spec, '<');
   std::string_view bytes = text.bytes();

@@ -1,5 +1,6 @@
 #include "text/jinja/callables.hpp"
 #include "text/jinja/conversions.hpp"
+#include "text/jinja/walks.hpp"
 
 #include <algorithm>
 #include <array>
@@ -44,18 +45,16 @@ dictionary members_of(renderer& run, const arguments& given, const char* callee)
   if (!given.positional.empty()) {
     const auto& source = given.positional[0];
     if (source.members()) {
-      result = *source.members();
+      for (const auto& [key, what] : source.members()->items()) insert(run, result, key, what);
     } else {
-      for (auto pairs = items_of(run, source); const auto& pair : pairs->items) {
+      for (auto pairs = visited_items(run, source); const auto& pair : pairs->items) {
         auto parts = items_of(run, pair);
         if (parts->items.size() != 2) run.fail(std::string("'") + callee + "' takes pairs of keys and values");
-        require_key(run, parts->items[0]);
-        result.insert(parts->items[0], parts->items[1]);
+        insert(run, result, parts->items[0], parts->items[1]);
       }
     }
   }
-  for (const auto& [name, what] : given.named) result.insert(trusted_text(name), what);
-  run.charge(result.size() * sizeof(dictionary::item));
+  for (const auto& [name, what] : given.named) insert(run, result, trusted_text(name), what);
   return result;
 }
 
@@ -91,6 +90,7 @@ value raise_exception(renderer& run, const arguments& given) {
 
 value strftime_now(renderer& run, const arguments& given) {
   bound_arguments bound(run, given, "strftime_now", {"format"});
+  run.look_at(bound.at(0));
   std::string format(bound.text(0));
   if (format.empty()) return trusted_text("");
   constexpr std::size_t longest = 1024;
@@ -123,8 +123,15 @@ const named_function* find_function(std::string_view name) {
 
 void set_member(renderer& run, name_space& space, const std::string& name, const value& what) {
   if (name.starts_with('_')) run.fail("a namespace has no members that begin with '_', such as '" + name + "'");
-  run.charge(name.size() + sizeof(value));
+  constexpr std::size_t place_bytes = 64;
+  run.charge(name.size() + sizeof(value) + place_bytes);
   space.members[name] = what;
+}
+
+void look_at_texts(renderer& run, const value& object, const arguments& given) {
+  run.look_at(object);
+  for (const auto& argument : given.positional) run.look_at(argument);
+  for (const auto& [name, argument] : given.named) run.look_at(argument);
 }
 
 void refuse_named(renderer& run, const arguments& given, std::string_view callee) {
@@ -141,6 +148,7 @@ bound_arguments::bound_arguments(renderer& run, const arguments& given, std::str
   }
   for (std::size_t i = 0; i < given.positional.size(); ++i) values_[i] = &given.positional[i];
   for (const auto& [name, what] : given.named) {
+    run.visit(parameters_.size());
     auto found = std::find(parameters_.begin(), parameters_.end(), name);
     if (found == parameters_.end()) {
       run.fail("'" + std::string(callee) + "' has no argument '" + name + "'");

@@ -3,6 +3,7 @@
 #include "text/jinja/conversions.hpp"
 #include "text/jinja/operators.hpp"
 #include "text/jinja/text_operations.hpp"
+#include "text/jinja/walks.hpp"
 
 #include <algorithm>
 #include <array>
@@ -23,7 +24,7 @@ value batch(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "batch", {"linecount", "fill_with"});
   bound.at(0);
   std::vector<value> lines, line;
-  for (auto items = items_of(run, input); const auto& item : items->items) {
+  for (auto items = visited_items(run, input); const auto& item : items->items) {
     if (equal(run, value(static_cast<std::int64_t>(line.size())), bound.at(0)))
       lines.push_back(run.make_list(std::exchange(line, {})));
     line.push_back(item);
@@ -44,7 +45,7 @@ value slice_items(renderer& run, const value& input, const arguments& given) {
   auto count = bound.integer(0, 0);
   if (count == 0) run.fail("division by zero");
   if (count > most_groups) run.fail("'slice' exceeds the limit of " + std::to_string(most_groups) + " groups");
-  auto items = items_of(run, input);
+  auto items = visited_items(run, input);
   auto size = static_cast<std::int64_t>(items->items.size());
   std::vector<value> groups;
   auto at = items->items.begin();
@@ -75,7 +76,7 @@ value group_of(renderer& run, const value& key, std::vector<value> items) {
 std::vector<keyed_item> keyed_items(renderer& run, const value& input, const bound_arguments& bound) {
   bound.at(0);
   std::vector<keyed_item> keyed;
-  for (auto items = items_of(run, input); const auto& item : items->items) {
+  for (auto items = visited_items(run, input); const auto& item : items->items) {
     run.charge(sizeof(keyed_item));
     auto key = item_at_path(run, item, &bound.at(0));
     if (key.is_undefined() && is_given(bound.find(1))) key = bound.at(1);
@@ -113,7 +114,7 @@ value attr(renderer& run, const value& input, const arguments& given) {
 }
 
 constexpr std::array<std::pair<std::string_view, filter>, 4> group_filters{
-    {{"attr", attr}, {"batch", batch}, {"groupby", group_by}, {"slice", slice_items}}};
+    {{"attr", attr}, {"batch", reading<batch>}, {"groupby", reading<group_by>}, {"slice", reading<slice_items>}}};
 
 }  // namespace
 

@@ -26,6 +26,7 @@ value indent(renderer& run, const value& input, const arguments& given) {
                    ? *bound.find(0)->text()
                    : traced_text(std::string(std::clamp<std::int64_t>(bound.integer(0, 4), 0, widest), ' '), true);
   bool indents_blank = bound.flag(2, false);
+  run.charge(required_text(run, input, "indent").footprint());
   auto text = required_text(run, input, "indent");
   text.append("\n", true);
   auto lines = lines_of(run, text, false);
@@ -34,7 +35,7 @@ value indent(renderer& run, const value& input, const arguments& given) {
     const auto& line = *lines[i].text();
     if (i > 0) result.append("\n", true);
     bool indents = i == 0 ? bound.flag(1, false) : indents_blank || !line.empty();
-    run.charge(line.size() + width.size());
+    run.charge(line.content_bytes() + width.content_bytes());
     if (indents) result.append(width);
     result.append(line);
   }
@@ -64,7 +65,6 @@ value truncate(renderer& run, const value& input, const arguments& given) {
   if (kept < 0 || leeway < 0) run.fail("'truncate' needs a length of at least its end, and a leeway of at least 0");
   if (size <= length + leeway) return input;
   const auto& text = required_text(run, input, "truncate");
-  run.charge(text.size() / 16);
   auto cut = text.part(0, offset_of(text.bytes(), static_cast<std::size_t>(kept)));
   auto space = bound.flag(1, false) ? std::string::npos : cut.bytes().rfind(' ');
   auto result = space == std::string::npos ? cut : cut.part(0, space);
@@ -75,7 +75,6 @@ value truncate(renderer& run, const value& input, const arguments& given) {
 value word_count(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "wordcount", {});
   auto text = as_text(run, input);
-  run.charge(text.size() / 16);
   std::int64_t count = 0;
   bool is_in_word = false;
   for (std::string_view rest = text.bytes(); !rest.empty();) {
@@ -208,7 +207,7 @@ value wrap(renderer& run, const value& input, const arguments& given) {
     auto wrapped = wrapper.wrap(*line.text());
     if (wrapped.empty()) wrapped.emplace_back();
     for (const auto& part : wrapped) {
-      run.charge(separator.size());
+      run.charge(separator.content_bytes());
       if (!is_first) result.append(separator);
       is_first = false;
       result.append(part);
@@ -218,12 +217,12 @@ value wrap(renderer& run, const value& input, const arguments& given) {
 }
 
 constexpr std::array<std::pair<std::string_view, filter>, 6> layout_filters{{
-    {"center", center},
-    {"filesizeformat", file_size},
-    {"indent", indent},
-    {"truncate", truncate},
-    {"wordcount", word_count},
-    {"wordwrap", wrap},
+    {"center", reading<center>},
+    {"filesizeformat", reading<file_size>},
+    {"indent", reading<indent>},
+    {"truncate", reading<truncate>},
+    {"wordcount", reading<word_count>},
+    {"wordwrap", reading<wrap>},
 }};
 
 }  // namespace

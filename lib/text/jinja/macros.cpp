@@ -2,6 +2,7 @@
 #include "text/jinja/callables.hpp"
 #include "text/jinja/conversions.hpp"
 #include "text/jinja/statements.hpp"
+#include "text/jinja/walks.hpp"
 
 #include <algorithm>
 
@@ -24,7 +25,7 @@ class further_arguments {
   void bind_rest() {
     if (called_.takes_caller && !has_parameter("caller")) {
       auto* caller = take("caller");
-      run_.variables()->set("caller", caller ? *caller : value());
+      run_.set("caller", caller ? *caller : value());
     }
     bind_named();
     bind_positional();
@@ -32,10 +33,12 @@ class further_arguments {
 
  private:
   bool has_parameter(std::string_view name) const {
+    run_.visit(called_.parameters.size());
     return std::ranges::any_of(called_.parameters, [&](const auto& one) { return one.name == name; });
   }
 
   const value* take(std::string_view name) {
+    run_.visit(given_.named.size());
     auto found = std::ranges::find_if(given_.named, [&](const auto& one) { return one.first == name; });
     if (found == given_.named.end()) return nullptr;
     taken_.push_back(name);
@@ -45,11 +48,11 @@ class further_arguments {
   void bind_named() {
     dictionary rest;
     for (const auto& [name, what] : given_.named) {
-      if (std::ranges::find(taken_, name) == taken_.end()) rest.insert(trusted_text(name), what);
+      run_.visit(taken_.size());
+      if (std::ranges::find(taken_, name) == taken_.end()) insert(run_, rest, trusted_text(name), what);
     }
     if (called_.takes_kwargs && !has_parameter("kwargs")) {
-      run_.charge(rest.size() * sizeof(dictionary::item));
-      run_.variables()->set("kwargs", run_.checked(std::move(rest)));
+      run_.set("kwargs", run_.checked(std::move(rest)));
     } else if (rest.size() > 0) {
       run_.fail("macro '" + called_.name + "' has no parameter '" + rest.items()[0].first.text()->bytes() + "'");
     }
@@ -60,7 +63,7 @@ class further_arguments {
     auto count = std::min(given.size(), called_.parameters.size());
     if (called_.takes_varargs && !has_parameter("varargs")) {
       std::vector<value> rest(given.begin() + static_cast<std::ptrdiff_t>(count), given.end());
-      run_.variables()->set("varargs", run_.make_list(std::move(rest), true));
+      run_.set("varargs", run_.make_list(std::move(rest), true));
     } else if (given.size() > count) {
       run_.fail("macro '" + called_.name + "' takes " + std::to_string(count) + " arguments, not " +
                 std::to_string(given.size()));
@@ -83,14 +86,14 @@ void bind_parameters(renderer& run, const macro_statement::parts& called, const 
     auto missing = [&, &own = name, &substitute = otherwise] {
       return substitute ? substitute->evaluate(run) : value(undefined{&own});
     };
-    run.variables()->set(name, found[i] ? *found[i] : missing());
+    run.set(name, found[i] ? *found[i] : missing());
   }
 }
 
 }  // namespace
 
 flow macro_statement::perform(renderer& run) const {
-  run.variables()->set(parts_.name, std::make_shared<const macro>(macro{this, run.kept_variables()}));
+  run.set(parts_.name, std::make_shared<const macro>(macro{this, run.kept_variables()}));
   return flow::on;
 }
 

@@ -13,8 +13,7 @@ namespace {
 
 traced_text escaped_unless_markup(renderer& run, const value& what) {
   auto text = as_text(run, what);
-  run.charge(text.size());
-  return text.is_markup() ? text : escaped(text).as_markup();
+  return text.is_markup() ? text : escaped(run, text).as_markup();
 }
 
 value escape(renderer& run, const value& input, const arguments& given) {
@@ -24,7 +23,7 @@ value escape(renderer& run, const value& input, const arguments& given) {
 
 value escape_again(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "forceescape", {});
-  return run.make_text(escaped(as_text(run, input)).as_markup());
+  return run.make_text(escaped(run, as_text(run, input)).as_markup());
 }
 
 value as_markup(renderer& run, const value& input, const arguments& given) {
@@ -38,6 +37,7 @@ value attributes(renderer& run, const value& input, const arguments& given) {
   if (!members) run.fail("'xmlattr' needs a dictionary, not " + kind_of(input));
   traced_text result;
   for (const auto& [key, what] : members->items()) {
+    run.visit(1);
     if (what.is_none() || what.is_undefined()) continue;
     auto* name = key.text();
     if (!name || name->bytes().find_first_of(" \t\n\r\f\v/>=") != std::string::npos) {
@@ -75,7 +75,7 @@ value address(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "urlencode", {});
   bool has_items = input.items() || input.members() || input.viewed() || input.generated() || input.is_undefined();
   if (!has_items) return run.make_text(in_address(run, input, false));
-  auto items = items_of(run, input.members() ? call_method(run, input, "items", {}) : input);
+  auto items = visited_items(run, input.members() ? call_method(run, input, "items", {}) : input);
   traced_text result;
   for (const auto& item : items->items) {
     auto pair = items_of(run, item);
@@ -93,13 +93,13 @@ value refuse_random(renderer& run, const value&, const arguments&) {
 }
 
 constexpr std::array<std::pair<std::string_view, filter>, 7> markup_filters{{
-    {"e", escape},
-    {"escape", escape},
-    {"forceescape", escape_again},
+    {"e", reading<escape>},
+    {"escape", reading<escape>},
+    {"forceescape", reading<escape_again>},
     {"random", refuse_random},
-    {"safe", as_markup},
-    {"urlencode", address},
-    {"xmlattr", attributes},
+    {"safe", reading<as_markup>},
+    {"urlencode", reading<address>},
+    {"xmlattr", reading<attributes>},
 }};
 
 }  // namespace

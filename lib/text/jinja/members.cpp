@@ -2,9 +2,11 @@
 #include "text/jinja/callables.hpp"
 #include "text/jinja/conversions.hpp"
 #include "text/jinja/statements.hpp"
+#include "text/jinja/walks.hpp"
 #include "text/utf8.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 namespace cogen::text::jinja {
@@ -83,6 +85,7 @@ shared_list rest_of(renderer& run, generator& from) {
     from.next = from.items->items.size();
     return from.items;
   }
+  run.charge((from.items->items.size() - from.next) * sizeof(value));
   std::vector<value> rest(from.items->items.begin() + static_cast<std::ptrdiff_t>(from.next), from.items->items.end());
   from.next = from.items->items.size();
   return run.share_list(std::move(rest));
@@ -91,6 +94,7 @@ shared_list rest_of(renderer& run, generator& from) {
 }  // namespace
 
 std::vector<value> characters_of(renderer& run, const traced_text& text) {
+  run.look_at(text.size());
   std::vector<value> characters;
   for (std::size_t at = 0; at < text.size();) {
     auto end = at + first_character(std::string_view(text.bytes()).substr(at)).length;
@@ -113,6 +117,7 @@ shared_list items_of(renderer& run, const value& what) {
   if (what.is_undefined()) return run.share_list({});
   if (auto* text = what.text()) return run.share_list(characters_of(run, *text));
   if (auto* members = what.members()) {
+    run.charge(members->size() * sizeof(value));
     std::vector<value> keys;
     for (const auto& item : members->items()) keys.push_back(item.first);
     return run.share_list(std::move(keys));
@@ -120,16 +125,16 @@ shared_list items_of(renderer& run, const value& what) {
   run.fail(kind_of(what) + " has no items to visit");
 }
 
-void require_key(renderer& run, const value& key) {
-  run.charge(nodes_of(key));
-  if (!is_key(key)) run.fail(kind_of(key) + " cannot be the key of a dictionary");
+shared_list visited_items(renderer& run, const value& what) {
+  auto items = items_of(run, what);
+  run.visit(items->items.size());
+  return items;
 }
 
 value member_of(renderer& run, const value& object, const value& key) {
   if (object.is_undefined()) run.fail(kind_of(object) + ", has no members");
   if (auto* members = object.members()) {
-    run.charge(nodes_of(key));
-    auto* found = members->find(key);
+    auto* found = find(run, *members, key);
     return found ? *found : value();
   }
   if (auto index = key.integer()) {
@@ -137,11 +142,13 @@ value member_of(renderer& run, const value& object, const value& key) {
     if (auto* view = object.viewed(); view && view->type == view::kind::range)
       return at_index(view->items->items, *index);
     if (auto* text = object.text()) {
-      run.charge(text->size() / 16);
+      const auto characters = static_cast<std::uint64_t>(*index);  // huge if it counts from the end
+      run.look_at(characters < text->size() / 4 ? 4 * (characters + 1) : text->size());
       return character_at(*text, *index);
     }
   }
   auto* name = key.text();
+  run.look_at(key);
   return name ? named_member(run, object, name->bytes()) : value();
 }
 
@@ -163,7 +170,7 @@ value call_value(renderer& run, const value& callee, std::string_view name, cons
   if (auto* function = std::get_if<const named_function*>(&callee.variant())) return (*function)->call(run, given);
   if (auto* separator = std::get_if<joiner*>(&callee.variant())) {
     bound_arguments none(run, given, "joiner", {});
-    return std::exchange((*separator)->was_called, true) ? value((*separator)->separator) : trusted_text("");
+    return std::exchange((*separator)->was_called, true) ? run.make_text((*separator)->separator) : trusted_text("");
   }
   if (callee.is_undefined() && !name.empty()) run.fail("'" + std::string(name) + "' is undefined and cannot be called");
   auto subject = name.empty() ? kind_of(callee) : "'" + std::string(name) + "' is " + kind_of(callee);

@@ -2,6 +2,7 @@
 #include "text/jinja/callables.hpp"
 #include "text/jinja/conversions.hpp"
 #include "text/jinja/operators.hpp"
+#include "text/jinja/walks.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,8 +19,7 @@ shared_list shared(renderer& run, std::vector<value> items) { return run.make_li
 value get(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "get", {"key", "default"});
   refuse_named(run, given, "get");
-  require_key(run, bound.at(0));
-  if (auto* found = self.members()->find(bound.at(0))) return *found;
+  if (auto* found = self.members()->find_spelled(required_key(run, bound.at(0)))) return *found;
   return bound.find(1) ? bound.at(1) : value(none{});
 }
 
@@ -55,7 +55,6 @@ value index_of(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "index", {"value", "start", "stop"});
   refuse_named(run, given, "index");
   const auto& items = items_in(self);
-  run.charge(items.size());
   auto size = static_cast<std::int64_t>(items.size());
   auto placed = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size); };
   for (auto i = placed(bound.integer(1, 0)), end = placed(bound.integer(2, size)); i < end; ++i) {
@@ -69,7 +68,6 @@ value count_items(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "count", {"value"});
   refuse_named(run, given, "count");
   std::int64_t count = 0;
-  run.charge(items_in(self).size());
   for (const auto& item : items_in(self)) count += equal(run, item, bound.at(0));
   bound.at(0);
   return count;

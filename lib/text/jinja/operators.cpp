@@ -3,6 +3,7 @@
 #include "text/jinja/callables.hpp"
 #include "text/jinja/conversions.hpp"
 #include "text/jinja/text_operations.hpp"
+#include "text/jinja/walks.hpp"
 #include "text/utf8.hpp"
 
 #include <algorithm>
@@ -116,12 +117,17 @@ value calculate_real(renderer& run, arithmetic operation, double left, double ri
 
 value joined(renderer& run, const traced_text& left, const traced_text& right) {
   bool is_markup = left.is_markup() || right.is_markup();
-  auto result = is_markup && !left.is_markup() ? escaped(left).as_markup() : left;
-  result.append(is_markup && !right.is_markup() ? escaped(right) : right);
-  return run.make_text(std::move(result));
+  auto part = [&](const traced_text& text) {
+    return is_markup && !text.is_markup() ? escaped(run, text).as_markup() : text;
+  };
+  run.charge(left.footprint() + right.footprint());
+  auto result = part(left);
+  result.append(part(right));
+  return result;
 }
 
 value joined(renderer& run, const list& left, const list& right) {
+  run.charge((left.items.size() + right.items.size()) * sizeof(value));
   auto items = left.items;
   items.insert(items.end(), right.items.begin(), right.items.end());
   return run.make_list(std::move(items), left.is_tuple);
@@ -134,7 +140,7 @@ std::size_t times(std::size_t size, std::int64_t count) {
 }
 
 value repeated(renderer& run, const traced_text& text, std::int64_t count) {
-  run.charge(times(text.size(), count));
+  run.charge(times(text.content_bytes(), count));
   traced_text result;
   for (std::int64_t i = 0; i < count && !text.empty(); ++i) result.append(text);
   return result;
@@ -149,16 +155,6 @@ value repeated(renderer& run, const list& what, std::int64_t count) {
   return run.make_list(std::move(items), what.is_tuple);
 }
 
-int sign(auto left, auto right) { return left < right ? -1 : left > right ? 1 : 0; }
-
-int order_lists(renderer& run, const list& left, const list& right) {
-  auto shared = std::min(left.items.size(), right.items.size());
-  for (std::size_t i = 0; i < shared; ++i) {
-    if (!equal(run, left.items[i], right.items[i])) return order(run, left.items[i], right.items[i]);
-  }
-  return sign(left.items.size(), right.items.size());
-}
-
 /// Visits items until one is equal.
 bool is_generated(renderer& run, generator& from, const value& what) {
   while (from.next < from.items->items.size()) {
@@ -171,16 +167,12 @@ bool contains(renderer& run, const value& container, const value& what) {
   if (auto* text = container.text()) {
     auto* part = what.text();
     if (!part) run.fail("only a text can be in a text, not " + kind_of(what));
-    run.charge(text->size() / 16);
+    run.look_at(text->size() + part->size());
     return first_place(text->bytes(), part->bytes()) != std::string::npos;
   }
-  if (auto* members = container.members()) {
-    require_key(run, what);
-    return members->find(what) != nullptr;
-  }
+  if (auto* members = container.members()) return members->find_spelled(required_key(run, what)) != nullptr;
   if (auto* from = container.generated()) return is_generated(run, *from, what);
   auto items = items_of(run, container);
-  run.charge(items->items.size());
   return std::any_of(items->items.begin(), items->items.end(),
                      [&](const auto& item) { return equal(run, item, what); });
 }
@@ -211,10 +203,11 @@ slice_bounds bounds_of(renderer& run, std::int64_t size, const value& begin, con
           end.is_none() ? -1 : clamped(bound(run, end, -1), size, -1, size - 1), stride};
 }
 
-std::vector<value> sliced(const std::vector<value>& items, slice_bounds bounds) {
+std::vector<value> sliced(renderer& run, const std::vector<value>& items, slice_bounds bounds) {
   std::vector<value> result;
   auto [at, end, step] = bounds;
   while (step > 0 ? at < end : at > end) {
+    run.visit(1);
     result.push_back(items[static_cast<std::size_t>(at)]);
     if (__builtin_add_overflow(at, step, &at)) break;
   }
@@ -222,20 +215,20 @@ std::vector<value> sliced(const std::vector<value>& items, slice_bounds bounds) 
 }
 
 value slice_of_text(renderer& run, const traced_text& text, const value& begin, const value& end, const value& step) {
-  run.charge(text.size() / 16);
+  run.look_at(text.size());
   auto bounds = bounds_of(run, static_cast<std::int64_t>(character_count(text.bytes())), begin, end, step);
   if (bounds.step == 1) {
     auto last = std::max(bounds.begin, bounds.end);
     return run.make_text(text.part(offset_of(text.bytes(), bounds.begin), offset_of(text.bytes(), last)));
   }
   traced_text result;
-  for (const auto& character : sliced(characters_of(run, text), bounds)) result.append(*character.text());
+  for (const auto& character : sliced(run, characters_of(run, text), bounds)) result.append(*character.text());
   return run.make_text(std::move(result));
 }
 
 value slice_of_range(renderer& run, const view& range, const value& begin, const value& end, const value& step) {
   auto bounds = bounds_of(run, static_cast<std::int64_t>(range.items->items.size()), begin, end, step);
-  auto items = run.make_list(sliced(range.items->items, bounds)).shared_items();
+  auto items = run.make_list(sliced(run, range.items->items, bounds)).shared_items();
   return view{.items = std::move(items),
               .begin = range.begin + bounds.begin * range.step,
               .end = range.begin + bounds.end * range.step,
@@ -321,7 +314,8 @@ template <std::string (*Change)(std::string_view), std::string (*Other)(std::str
 bool is_in_case(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "letter case", {});
   auto text = as_text(run, input);
-  run.charge(text.size());
+  run.look_at(2 * text.size());
+  run.charge(2 * text.size());
   return Change(text.bytes()) == text.bytes() && Other(text.bytes()) != text.bytes();
 }
 
@@ -394,22 +388,6 @@ value negated(renderer& run, const value& number) {
   run.fail("'-' does not apply to " + kind_of(number));
 }
 
-int order(renderer& run, const value& left, const value& right) {
-  if (auto a = left.integer(), b = right.integer(); a && b) return sign(*a, *b);
-  if (auto a = left.number(), b = right.number(); a && b) return sign(*a, *b);
-  if (auto *a = left.text(), *b = right.text(); a && b) {
-    run.charge(std::min(nodes_of(left), nodes_of(right)));
-    return a->bytes().compare(b->bytes());
-  }
-  if (auto *a = left.items(), *b = right.items(); a && b && a->is_tuple == b->is_tuple) return order_lists(run, *a, *b);
-  run.fail(kind_of(left) + " and " + kind_of(right) + " have no order");
-}
-
-bool equal(renderer& run, const value& left, const value& right) {
-  run.charge(std::min(nodes_of(left), nodes_of(right)));
-  return are_equal(left, right);
-}
-
 bool compare(renderer& run, comparison operation, const value& left, const value& right) {
   switch (operation) {
     case comparison::equal:
@@ -436,7 +414,7 @@ value slice_of(renderer& run, const value& object, const value& begin, const val
   if (auto* text = object.text()) return slice_of_text(run, *text, begin, end, step);
   if (auto* items = object.items()) {
     auto bounds = bounds_of(run, static_cast<std::int64_t>(items->items.size()), begin, end, step);
-    return run.make_list(sliced(items->items, bounds), items->is_tuple);
+    return run.make_list(sliced(run, items->items, bounds), items->is_tuple);
   }
   if (is_range(object)) return slice_of_range(run, *object.viewed(), begin, end, step);
   run.fail(kind_of(object) + " cannot be sliced");

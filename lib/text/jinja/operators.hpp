@@ -12,11 +12,7 @@ enum class comparison { equal, unequal, less, less_or_equal, greater, greater_or
 
 value calculate(renderer& run, arithmetic operation, const value& left, const value& right);
 value negated(renderer& run, const value& number);
-bool equal(renderer& run, const value& left, const value& right);
 bool compare(renderer& run, comparison operation, const value& left, const value& right);
-
-/// Below, at or above 0 as left is before, equal to or after right.
-int order(renderer& run, const value& left, const value& right);
 
 /// Python's object[begin:end:step], each bound perhaps none.
 value slice_of(renderer& run, const value& object, const value& begin, const value& end, const value& step);

@@ -1,9 +1,16 @@
 #include "text/jinja/renderer.hpp"
 
+#include "text/utf8.hpp"
+
 namespace cogen::text::jinja {
 namespace {
 
 constexpr std::size_t deepest_container = 100;
+constexpr std::size_t longest_message = 2000;
+
+/// What a variable takes beside its name, and what it takes to look for one in a block.
+constexpr std::size_t variable_bytes = 112;
+constexpr std::size_t block_bytes = 32;
 
 }  // namespace
 
@@ -28,6 +35,38 @@ void renderer::write(std::string_view text) {
 void renderer::charge(std::size_t bytes) {
   if (bytes > limits_.max_bytes - bytes_) fail("exceeds the limit of " + std::to_string(limits_.max_bytes) + " bytes");
   bytes_ += bytes;
+}
+
+void renderer::look_at(std::size_t bytes) {
+  if (bytes > limits_.max_bytes_read - bytes_read_) {
+    fail("exceeds the limit of " + std::to_string(limits_.max_bytes_read) + " bytes that operations look at");
+  }
+  bytes_read_ += bytes;
+}
+
+void renderer::look_at(const value& text) {
+  if (auto* given = text.text()) look_at(given->size());
+}
+
+const value* renderer::find(std::string_view name) {
+  for (auto* block = variables_.get(); block; block = block->outer().get()) {
+    look_at(block_bytes + name.size());
+    if (auto* found = block->find(name)) return found;
+  }
+  return nullptr;
+}
+
+void renderer::set(std::string_view name, value what) {
+  charge(variable_bytes + name.size());
+  variables_->set(name, std::move(what));
+}
+
+void renderer::fail(std::string what) const {
+  if (what.size() > longest_message) {
+    what.resize(complete_length(std::string_view(what).substr(0, longest_message)));
+    what += " ...";
+  }
+  throw template_error(what, line_);
 }
 
 name_space* renderer::make_namespace() {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cogen::text::jinja {
@@ -25,12 +26,10 @@ class scope {
   void keep() noexcept { is_kept_ = true; }
   void set(std::string_view name, value what) { variables_.insert_or_assign(std::string(name), std::move(what)); }
 
-  /// nullptr if neither this block nor one around it has the variable.
+  /// nullptr if this block alone has no such variable.
   const value* find(std::string_view name) const {
-    for (auto* block = this; block; block = block->outer_.get()) {
-      if (auto found = block->variables_.find(name); found != block->variables_.end()) return &found->second;
-    }
-    return nullptr;
+    auto found = variables_.find(name);
+    return found == variables_.end() ? nullptr : &found->second;
   }
 
  private:
@@ -97,6 +96,15 @@ class renderer {
   /// Accounts for memory that is about to be used. Throws template_error at the limit.
   void charge(std::size_t bytes);
 
+  /// Accounts for bytes that an operation is about to look at. Throws template_error at the limit.
+  void look_at(std::size_t bytes);
+  void look_at(const value& text);  ///< or nothing, if it is another kind of value
+  void visit(std::size_t values) { look_at(values * sizeof(value)); }
+
+  /// The variable of that name; nullptr where there is none.
+  const value* find(std::string_view name);
+  void set(std::string_view name, value what);
+
   name_space* make_namespace();
   cycler* make_cycler(std::vector<value> items);
   joiner* make_joiner(traced_text separator);
@@ -115,7 +123,8 @@ class renderer {
   /// Containers must stay within the nesting that can be walked. Returns its argument.
   value checked(value container);
 
-  [[noreturn]] void fail(const std::string& what) const { throw template_error(what, line_); }
+  /// Throws template_error, of a message that is cut where it is too long to be read.
+  [[noreturn]] void fail(std::string what) const;
 
  private:
   template_limits limits_;
@@ -123,6 +132,7 @@ class renderer {
   std::size_t line_ = 0;
   std::size_t steps_ = 0;
   std::size_t bytes_ = 0;
+  std::size_t bytes_read_ = 0;
   std::size_t depth_ = 0;
   std::size_t loops_ = 0;
   std::deque<name_space> namespaces_;
@@ -133,6 +143,26 @@ class renderer {
   std::shared_ptr<scope> variables_;
   traced_text ignored_;
   traced_text* output_ = &ignored_;
+};
+
+/// A text that an operation writes, accounted for as it grows.
+class growing_text {
+ public:
+  explicit growing_text(renderer& run) : run_(run) {}
+
+  growing_text& operator+=(std::string_view more) {
+    run_.charge(more.size());
+    text_ += more;
+    return *this;
+  }
+  growing_text& operator+=(char more) { return *this += std::string_view(&more, 1); }
+
+  bool empty() const noexcept { return text_.empty(); }
+  std::string take() { return std::move(text_); }
+
+ private:
+  renderer& run_;
+  std::string text_;
 };
 
 }  // namespace cogen::text::jinja

@@ -3,6 +3,7 @@
 #include "text/jinja/conversions.hpp"
 #include "text/jinja/operators.hpp"
 #include "text/jinja/text_operations.hpp"
+#include "text/jinja/walks.hpp"
 #include "text/utf8.hpp"
 
 #include <algorithm>
@@ -21,7 +22,6 @@ void require_list(renderer& run, const value& input, const char* callee) {
 
 value length(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "length", {});
-  run.charge(input.text() ? nodes_of(input) : 0);
   if (auto* text = input.text()) return static_cast<std::int64_t>(character_count(text->bytes()));
   if (auto* members = input.members()) return static_cast<std::int64_t>(members->size());
   require_list(run, input, "length");
@@ -66,7 +66,9 @@ value pairs_of(renderer& run, const value& input, const arguments& given) {
 
 value reverse(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "reverse", {});
-  auto reversed = items_of(run, input)->items;
+  auto items = visited_items(run, input);
+  run.charge(items->items.size() * sizeof(value));
+  auto reversed = items->items;
   std::reverse(reversed.begin(), reversed.end());
   if (input.generated()) return run.make_list(std::move(reversed));
   if (!input.text()) return generated(run, std::move(reversed));
@@ -121,7 +123,7 @@ std::vector<value> second_of(std::vector<keyed> items) {
 value sort(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "sort", {"reverse", "case_sensitive", "attribute"});
   std::vector<keyed> items;
-  for (auto all = items_of(run, input); const auto& item : all->items) {
+  for (auto all = visited_items(run, input); const auto& item : all->items) {
     run.charge(sizeof(keyed));
     items.emplace_back(items_at_paths(run, item, bound.find(2), bound.flag(1, false)), item);
   }
@@ -145,9 +147,8 @@ value unique(renderer& run, const value& input, const arguments& given) {
   dictionary seen;
   std::vector<value> result;
   for (auto& [key, item] : with_keys(run, *items_of(run, input), bound.find(1), bound.flag(0, false))) {
-    require_key(run, key);
-    if (seen.find(key)) continue;
-    seen.insert(key, true);
+    if (seen.find_spelled(required_key(run, key))) continue;
+    insert(run, seen, key, true);
     result.push_back(item);
   }
   return generated(run, std::move(result));
@@ -175,13 +176,14 @@ value sum(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "sum", {"attribute", "start"});
   auto total = bound.find(1) ? bound.at(1) : value(std::int64_t{0});
   if (total.text()) run.fail("'sum' adds numbers: 'join' joins texts");
-  for (auto items = items_of(run, input); const auto& item : items->items) {
+  for (auto items = visited_items(run, input); const auto& item : items->items) {
     total = calculate(run, arithmetic::add, total, item_at_path(run, item, bound.find(0)));
   }
   return total;
 }
 
-arguments without_first(const arguments& given, std::size_t count) {
+arguments without_first(renderer& run, const arguments& given, std::size_t count) {
+  run.charge((given.positional.size() + given.named.size()) * sizeof(value));
   arguments rest{given.positional, given.named};
   rest.positional.erase(rest.positional.begin(), rest.positional.begin() + static_cast<std::ptrdiff_t>(count));
   return rest;
@@ -212,9 +214,9 @@ value choose(renderer& run, const value& input, const arguments& given, choice h
   const value* attribute = how.by_attribute ? &given.positional[0] : nullptr;
   bool has_test = given.positional.size() > used;
   auto test = has_test ? known_test(run, name_in(run, given.positional[used], how.name).bytes()) : nullptr;
-  auto rest = without_first(given, has_test ? used + 1 : used);
+  auto rest = without_first(run, given, has_test ? used + 1 : used);
   std::vector<value> chosen;
-  for (auto items = items_of(run, input); const auto& item : items->items) {
+  for (auto items = visited_items(run, input); const auto& item : items->items) {
     auto level = run.enter_here();
     auto what = item_at_path(run, item, attribute);
     if ((test ? test(run, what, rest) : is_true(what)) == how.keeps) chosen.push_back(item);
@@ -238,7 +240,7 @@ value rejectattr(renderer& run, const value& input, const arguments& given) {
 value map_attribute(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "map", {"attribute", "default"});
   std::vector<value> mapped;
-  for (auto items = items_of(run, input); const auto& item : items->items) {
+  for (auto items = visited_items(run, input); const auto& item : items->items) {
     auto level = run.enter_here();
     auto what = item_at_path(run, item, &bound.at(0));
     bool is_missing = what.is_undefined() && bound.find(1) && !bound.at(1).is_none();
@@ -253,9 +255,9 @@ value map(renderer& run, const value& input, const arguments& given) {
   const auto& name = name_in(run, given.positional[0], "map").bytes();
   auto apply = find_filter(name);
   if (!apply) run.fail("the filter '" + name + "' is unknown");
-  auto rest = without_first(given, 1);
+  auto rest = without_first(run, given, 1);
   std::vector<value> mapped;
-  for (auto items = items_of(run, input); const auto& item : items->items) {
+  for (auto items = visited_items(run, input); const auto& item : items->items) {
     auto level = run.enter_here();
     mapped.push_back(apply(run, item, rest));
   }
@@ -263,13 +265,26 @@ value map(renderer& run, const value& input, const arguments& given) {
 }
 
 constexpr std::array<std::pair<std::string_view, filter>, 20> sequence_filters{{
-    {"count", length},      {"d", default_value},       {"default", default_value},
-    {"dictsort", dictsort}, {"first", first},           {"items", pairs_of},
-    {"last", last},         {"length", length},         {"list", to_list},
-    {"map", map},           {"max", largest},           {"min", smallest},
-    {"reject", reject},     {"rejectattr", rejectattr}, {"reverse", reverse},
-    {"select", select},     {"selectattr", selectattr}, {"sort", sort},
-    {"sum", sum},           {"unique", unique},
+    {"count", reading<length>},
+    {"d", default_value},
+    {"default", default_value},
+    {"dictsort", reading<dictsort>},
+    {"first", reading<first>},
+    {"items", reading<pairs_of>},
+    {"last", reading<last>},
+    {"length", reading<length>},
+    {"list", reading<to_list>},
+    {"map", reading<map>},
+    {"max", reading<largest>},
+    {"min", reading<smallest>},
+    {"reject", reading<reject>},
+    {"rejectattr", reading<rejectattr>},
+    {"reverse", reading<reverse>},
+    {"select", reading<select>},
+    {"selectattr", reading<selectattr>},
+    {"sort", reading<sort>},
+    {"sum", reading<sum>},
+    {"unique", reading<unique>},
 }};
 
 }  // namespace
@@ -281,6 +296,8 @@ value item_at_path(renderer& run, const value& object, const value* path) {
   std::string_view rest = path->text()->bytes();
   while (true) {
     auto name = rest.substr(0, rest.find('.'));
+    run.visit(5);
+    run.look_at(name.size());
     std::int64_t index = 0;
     auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
     bool is_index = !name.empty() && name[0] != '-' && error == std::errc{} && end == name.data() + name.size();

@@ -10,7 +10,7 @@ struct assignment {
   renderer& run;
   const value& source;
 
-  void operator()(const std::string& name) const { run.variables()->set(name, source); }
+  void operator()(const std::string& name) const { run.set(name, source); }
 
   void operator()(const std::vector<target>& all) const {
     auto items = items_of(run, source);
@@ -22,7 +22,7 @@ struct assignment {
   }
 
   void operator()(const member_name& to) const {
-    auto* found = run.variables()->find(to.space);
+    auto* found = run.find(to.space);
     auto* space = found ? found->space() : nullptr;
     if (!space) run.fail("'" + to.space + "' is no namespace, so its members cannot be set");
     set_member(run, *space, to.member, source);
@@ -90,7 +90,7 @@ void for_statement::repeat(renderer& run, const value& items, std::size_t depth)
   for (auto& i = loop->index; i < loop->items->items.size(); ++i) {
     auto level = run.enter_here();
     renderer::block variables(run);
-    run.variables()->set("loop", std::shared_ptr<const loop_state>(loop));
+    run.set("loop", std::shared_ptr<const loop_state>(loop));
     parts_.each.assign(run, loop->items->items[i]);
     if (execute_all(run, parts_.body) == flow::out_of_loop) break;
   }

@@ -3,6 +3,7 @@
 #include "text/jinja/conversions.hpp"
 #include "text/jinja/format_spec.hpp"
 #include "text/jinja/text_operations.hpp"
+#include "text/jinja/walks.hpp"
 
 #include <array>
 #include <cctype>
@@ -18,13 +19,13 @@ template <std::string (*Change)(std::string_view), bool KeepsMarkup = true>
 value in_other_case(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "letter case", {});
   auto text = as_text(run, input);
+  run.charge(2 * text.size());
   traced_text changed(Change(text.bytes()), text.is_trusted());
   return run.make_text(text.is_markup() && KeepsMarkup ? changed.as_markup() : std::move(changed));
 }
 
 value trim(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "trim", {"chars"});
-  run.charge(bound.find(0) ? nodes_of(bound.at(0)) : 0);
   return run.make_text(stripped(as_text(run, input), bound.optional_text(0)));
 }
 
@@ -179,18 +180,18 @@ value to_json(renderer& run, const value& input, const arguments& given) {
     style.item_separator = pair->items[0].text()->bytes();
     style.key_separator = pair->items[1].text()->bytes();
   }
-  return run.make_text(as_json(run, input, style), is_trusted(input));
+  return run.make_text(as_json(run, input, style), is_trusted(run, input));
 }
 
 value joined(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "join", {"d", "attribute"});
   auto separator = bound.find(0) ? as_text(run, bound.at(0)) : traced_text();
-  auto items = items_of(run, input);
+  auto items = visited_items(run, input);
   traced_text result;
   for (std::size_t i = 0; i < items->items.size(); ++i) {
     auto what = bound.find(1) ? member_of(run, items->items[i], bound.at(1)) : items->items[i];
     auto text = as_text(run, what);
-    run.charge(separator.size() + text.size());
+    run.charge(separator.content_bytes() + text.content_bytes());
     if (i > 0) result.append(separator);
     result.append(text);
   }
@@ -204,25 +205,25 @@ value format_with(renderer& run, const value& input, const arguments& given) {
   auto text = as_text(run, input);
   if (given.named.empty()) return percent_format(run, text, run.make_list(given.positional, true));
   dictionary named;
-  for (const auto& [name, what] : given.named) named.insert(trusted_text(name), what);
+  for (const auto& [name, what] : given.named) insert(run, named, trusted_text(name), what);
   return percent_format(run, text, run.checked(std::move(named)));
 }
 
 constexpr std::array<std::pair<std::string_view, filter>, 14> text_filters{{
-    {"abs", absolute},
-    {"capitalize", in_other_case<capitalize>},
-    {"float", to_number},
-    {"format", format_with},
-    {"int", to_integer},
-    {"join", joined},
-    {"lower", in_other_case<lower>},
-    {"replace", with_replaced},
-    {"round", round_number},
-    {"string", to_text},
-    {"title", in_other_case<title_words, false>},
-    {"tojson", to_json},
-    {"trim", trim},
-    {"upper", in_other_case<upper>},
+    {"abs", reading<absolute>},
+    {"capitalize", reading<in_other_case<capitalize>>},
+    {"float", reading<to_number>},
+    {"format", reading<format_with>},
+    {"int", reading<to_integer>},
+    {"join", reading<joined>},
+    {"lower", reading<in_other_case<lower>>},
+    {"replace", reading<with_replaced>},
+    {"round", reading<round_number>},
+    {"string", reading<to_text>},
+    {"title", reading<in_other_case<title_words, false>>},
+    {"tojson", reading<to_json>},
+    {"trim", reading<trim>},
+    {"upper", reading<in_other_case<upper>>},
 }};
 
 }  // namespace

@@ -24,7 +24,7 @@ struct text_bounds {
 text_bounds bounds_in(renderer& run, std::string_view text, const bound_arguments& bound) {
   auto is_given = [&](std::size_t parameter) { return bound.find(parameter) && !bound.find(parameter)->is_none(); };
   if (!is_given(1) && !is_given(2)) return {0, text.size()};
-  run.charge(text.size() / 16);
+  run.look_at(text.size());
   auto size = static_cast<std::int64_t>(character_count(text));
   auto placed = [&](std::int64_t at) { return std::max<std::int64_t>(at < 0 ? at + size : at, 0); };
   auto begin = is_given(1) ? placed(bound.integer(1, 0)) : 0;
@@ -42,6 +42,7 @@ value like(renderer& run, const traced_text& text, std::string changed) {
 template <std::string (*Change)(std::string_view)>
 value change_case(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "letter case", {});
+  run.charge(2 * self.text()->size());
   return like(run, *self.text(), Change(self.text()->bytes()));
 }
 
@@ -49,7 +50,6 @@ template <bool Left, bool Right>
 value strip(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "strip", {"chars"});
   refuse_named(run, given, "strip");
-  run.charge(bound.find(0) ? nodes_of(bound.at(0)) : 0);
   return run.make_text(stripped(*self.text(), bound.optional_text(0), {Left, Right}));
 }
 
@@ -65,7 +65,8 @@ value splitlines(renderer& run, const value& self, const arguments& given) {
 }
 
 template <bool AtBegin>
-bool matches(std::string_view text, std::string_view part) {
+bool matches(renderer& run, std::string_view text, std::string_view part) {
+  run.look_at(part.size() <= text.size() ? part.size() : 0);
   return AtBegin ? text.starts_with(part) : text.ends_with(part);
 }
 
@@ -74,18 +75,18 @@ value begins_or_ends(renderer& run, const value& self, const arguments& given) {
   constexpr auto name = AtBegin ? "startswith" : "endswith";
   bound_arguments bound(run, given, name, {"prefix", "start", "end"});
   refuse_named(run, given, name);
-  run.charge(nodes_of(bound.at(0)));
   auto [begin, end, is_outside] = bounds_in(run, self.text()->bytes(), bound);
   auto text = std::string_view(self.text()->bytes()).substr(begin, end - begin);
   auto* choices = bound.at(0).items();
   if (!choices) {
     auto part = bound.text(0);
-    return !is_outside && matches<AtBegin>(text, part);
+    return !is_outside && matches<AtBegin>(run, text, part);
   }
   if (!choices->is_tuple) bound.text(0);
   for (const auto& choice : choices->items) {
+    run.visit(1);
     if (!choice.text()) run.fail("a text can only begin or end with a text, not with " + kind_of(choice));
-    if (!is_outside && matches<AtBegin>(text, choice.text()->bytes())) return true;
+    if (!is_outside && matches<AtBegin>(run, text, choice.text()->bytes())) return true;
   }
   return false;
 }
@@ -94,10 +95,9 @@ template <bool Prefix>
 value remove_part(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, Prefix ? "removeprefix" : "removesuffix", {"part"});
   refuse_named(run, given, "removeprefix");
-  run.charge(nodes_of(bound.at(0)));
   const auto& text = *self.text();
   auto part = bound.text(0);
-  if (!matches<Prefix>(text.bytes(), part)) return self;
+  if (!matches<Prefix>(run, text.bytes(), part)) return self;
   return run.make_text(Prefix ? text.part(part.size(), text.size()) : text.part(0, text.size() - part.size()));
 }
 
@@ -114,9 +114,9 @@ value join(renderer& run, const value& self, const arguments& given) {
   refuse_named(run, given, "join");
   traced_text result;
   bool is_first = true;
-  for (auto items = items_of(run, bound.at(0)); const auto& item : items->items) {
+  for (auto items = visited_items(run, bound.at(0)); const auto& item : items->items) {
     if (!item.text()) run.fail("'join' joins texts, not " + kind_of(item));
-    run.charge(item.text()->size() + self.text()->size());
+    run.charge(item.text()->content_bytes() + self.text()->content_bytes());
     if (!is_first) result.append(*self.text());
     is_first = false;
     result.append(*item.text());
@@ -130,7 +130,6 @@ value find_part(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, name, {"sub", "start", "end"});
   refuse_named(run, given, name);
   std::string_view text = self.text()->bytes();
-  run.charge(text.size() / 16);
   auto part = bound.text(0);
   auto [begin, end, is_outside] = bounds_in(run, text, bound);
   auto within = text.substr(begin, end - begin);
@@ -153,7 +152,6 @@ std::int64_t count_of(std::string_view text, std::string_view part) {
 value count_part(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "count", {"sub", "start", "end"});
   refuse_named(run, given, "count");
-  run.charge(self.text()->size() / 16);
   auto part = bound.text(0);
   auto [begin, end, is_outside] = bounds_in(run, self.text()->bytes(), bound);
   return is_outside ? std::int64_t{0}
@@ -163,7 +161,6 @@ value count_part(renderer& run, const value& self, const arguments& given) {
 template <bool (*Belongs)(char32_t)>
 value consists_of(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "this method", {});
-  run.charge(nodes_of(self));
   std::string_view rest = self.text()->bytes();
   bool any = !rest.empty();
   while (!rest.empty()) {
@@ -207,7 +204,6 @@ bool is_ascii(char32_t c) { return c < 0x80; }
 
 value is_identifier(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "isidentifier", {});
-  run.charge(nodes_of(self));
   std::string_view rest = self.text()->bytes();
   bool is_first = true;
   for (; !rest.empty(); is_first = false) {
@@ -224,6 +220,7 @@ value is_identifier(renderer& run, const value& self, const arguments& given) {
 value is_title(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "istitle", {});
   const auto& text = self.text()->bytes();
+  run.look_at(2 * text.size());
   run.charge(3 * text.size());
   return title(text) == text && (lower(text) != text || upper(text) != text);
 }
@@ -232,6 +229,7 @@ template <std::string (*Change)(std::string_view), std::string (*Other)(std::str
 value is_in_case(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "this method", {});
   const auto& text = self.text()->bytes();
+  run.look_at(text.size());
   run.charge(2 * text.size());
   return Change(text) == text && Other(text) != text;
 }
@@ -246,7 +244,6 @@ value justify(renderer& run, const value& self, const arguments& given) {
   bound.at(0);
   if (bound.find(1) && character_count(bound.text(1)) != 1) run.fail("'fillchar' must be one character");
   auto fill = bound.find(1) ? *bound.at(1).text() : traced_text(" ", true);
-  run.charge(nodes_of(self));
   auto size = static_cast<std::int64_t>(character_count(self.text()->bytes()));
   auto missing = std::max<std::int64_t>(bound.integer(0, 0) - size, 0);
   auto half = missing / 2 + (missing & bound.integer(0, 0) & 1);
@@ -269,7 +266,6 @@ value fill_with_zeros(renderer& run, const value& self, const arguments& given) 
   refuse_named(run, given, "zfill");
   bound.at(0);
   const auto& text = *self.text();
-  run.charge(nodes_of(self));
   auto missing = bound.integer(0, 0) - static_cast<std::int64_t>(character_count(text.bytes()));
   if (missing <= 0) return self;
   run.charge(static_cast<std::size_t>(missing));
@@ -286,7 +282,6 @@ value partition(renderer& run, const value& self, const arguments& given) {
   refuse_named(run, given, "partition");
   auto separator = bound.text(0);
   if (separator.empty()) run.fail("a text cannot be split at an empty text");
-  run.charge(nodes_of(self));
   const auto& text = *self.text();
   auto at = FromRight ? last_place(text.bytes(), separator) : first_place(text.bytes(), separator);
   std::vector<value> parts(3, trusted_text(""));
@@ -322,50 +317,50 @@ value expand_tabs(renderer& run, const value& self, const arguments& given) {
 }
 
 constexpr std::array<named_method, 44> text_methods{{
-    {"capitalize", change_case<capitalize>},
-    {"casefold", change_case<case_folded>},
-    {"center", justify<side::middle>},
-    {"count", count_part},
+    {"capitalize", reading<change_case<capitalize>>},
+    {"casefold", reading<change_case<case_folded>>},
+    {"center", reading<justify<side::middle>>},
+    {"count", reading<count_part>},
     {"endswith", begins_or_ends<false>},
-    {"expandtabs", expand_tabs},
-    {"find", find_part<false, false>},
-    {"format", format},
-    {"format_map", format_map},
-    {"index", find_part<false, true>},
-    {"isalnum", consists_of<is_letter_or_digit>},
-    {"isalpha", consists_of<is_letter>},
-    {"isascii", is_empty_or_consists_of<is_ascii>},
-    {"isdecimal", consists_of<is_decimal>},
-    {"isdigit", consists_of<is_digit>},
-    {"isidentifier", is_identifier},
-    {"islower", is_in_case<lower, upper>},
-    {"isnumeric", consists_of<is_number>},
-    {"isprintable", is_empty_or_consists_of<is_printable>},
-    {"isspace", consists_of<is_python_space>},
-    {"istitle", is_title},
-    {"isupper", is_in_case<upper, lower>},
-    {"join", join},
-    {"ljust", justify<side::left>},
-    {"lower", change_case<lower>},
-    {"lstrip", strip<true, false>},
-    {"partition", partition<false>},
+    {"expandtabs", reading<expand_tabs>},
+    {"find", reading<find_part<false, false>>},
+    {"format", reading<format>},
+    {"format_map", reading<format_map>},
+    {"index", reading<find_part<false, true>>},
+    {"isalnum", reading<consists_of<is_letter_or_digit>>},
+    {"isalpha", reading<consists_of<is_letter>>},
+    {"isascii", reading<is_empty_or_consists_of<is_ascii>>},
+    {"isdecimal", reading<consists_of<is_decimal>>},
+    {"isdigit", reading<consists_of<is_digit>>},
+    {"isidentifier", reading<is_identifier>},
+    {"islower", reading<is_in_case<lower, upper>>},
+    {"isnumeric", reading<consists_of<is_number>>},
+    {"isprintable", reading<is_empty_or_consists_of<is_printable>>},
+    {"isspace", reading<consists_of<is_python_space>>},
+    {"istitle", reading<is_title>},
+    {"isupper", reading<is_in_case<upper, lower>>},
+    {"join", reading<join>},
+    {"ljust", reading<justify<side::left>>},
+    {"lower", reading<change_case<lower>>},
+    {"lstrip", reading<strip<true, false>>},
+    {"partition", reading<partition<false>>},
     {"removeprefix", remove_part<true>},
     {"removesuffix", remove_part<false>},
-    {"replace", replace},
-    {"rfind", find_part<true, false>},
-    {"rindex", find_part<true, true>},
-    {"rjust", justify<side::right>},
-    {"rpartition", partition<true>},
-    {"rsplit", split_text<true>},
-    {"rstrip", strip<false, true>},
-    {"split", split_text<false>},
-    {"splitlines", splitlines},
+    {"replace", reading<replace>},
+    {"rfind", reading<find_part<true, false>>},
+    {"rindex", reading<find_part<true, true>>},
+    {"rjust", reading<justify<side::right>>},
+    {"rpartition", reading<partition<true>>},
+    {"rsplit", reading<split_text<true>>},
+    {"rstrip", reading<strip<false, true>>},
+    {"split", reading<split_text<false>>},
+    {"splitlines", reading<splitlines>},
     {"startswith", begins_or_ends<true>},
-    {"strip", strip<true, true>},
-    {"swapcase", change_case<swapped_case>},
-    {"title", change_case<title>},
-    {"upper", change_case<upper>},
-    {"zfill", fill_with_zeros},
+    {"strip", reading<strip<true, true>>},
+    {"swapcase", reading<change_case<swapped_case>>},
+    {"title", reading<change_case<title>>},
+    {"upper", reading<change_case<upper>>},
+    {"zfill", reading<fill_with_zeros>},
 }};
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <set>
+#include <unordered_set>
 
 namespace cogen::text::jinja {
 namespace {
@@ -53,7 +53,7 @@ std::string with_each(std::string_view text, Append&& append) {
   return result;
 }
 
-using character_set = std::set<char32_t>;
+using character_set = std::unordered_set<char32_t>;
 
 character_set set_of(std::string_view characters) {
   character_set set;
@@ -136,17 +136,12 @@ std::vector<bounds> separated(std::string_view text, std::string_view separator,
   return found;
 }
 
+/// As from the left in the text that is read backward: so its time grows as the text, however long the separator is.
 std::vector<bounds> separated_from_right(std::string_view text, std::string_view separator, std::int64_t limit) {
-  std::vector<bounds> found;
-  auto end = text.size();
-  while (limit-- != 0) {
-    auto at = last_place(text.substr(0, end), separator);
-    if (at == std::string_view::npos) break;
-    found.push_back({at + separator.size(), end});
-    end = at;
-  }
-  found.push_back({0, end});
+  const std::string backward(text.rbegin(), text.rend());
+  auto found = separated(backward, std::string(separator.rbegin(), separator.rend()), limit);
   std::reverse(found.begin(), found.end());
+  for (auto& part : found) part = {text.size() - part.end, text.size() - part.begin};
   return found;
 }
 
@@ -252,6 +247,7 @@ std::vector<value> split(renderer& run, const traced_text& text, std::optional<s
   } else {
     found = from_right ? words_from_right(text.bytes(), limit) : words(text.bytes(), limit);
   }
+  run.charge(found.size() * sizeof(value));
   std::vector<value> parts;
   for (auto [begin, end] : found) parts.push_back(run.make_text(text.part(begin, end)));
   return parts;
@@ -265,8 +261,9 @@ value replaced(renderer& run, const traced_text& text, const traced_text& old, c
   for (; limit != 0 && at <= text.size(); --limit) {
     at = first_place(text.bytes(), old.bytes(), at);
     if (at == std::string::npos) break;
+    run.charge(at - begin + by.content_bytes());
+    run.visit(1);
     result.append(text.part(begin, at));
-    run.charge(by.size() + sizeof(value));
     result.append(by);
     begin = at + old.size();
     if (!old.empty()) {
@@ -279,13 +276,15 @@ value replaced(renderer& run, const traced_text& text, const traced_text& old, c
   return run.make_text(std::move(result));
 }
 
-traced_text escaped(const traced_text& text) {
+traced_text escaped(renderer& run, const traced_text& text) {
   constexpr std::string_view special = "&<>'\"";
   constexpr std::array<std::string_view, special.size()> entities{"&amp;", "&lt;", "&gt;", "&#39;", "&#34;"};
+  run.look_at(text.size());
   traced_text result;
   std::size_t begin = 0;
   for (auto at = text.bytes().find_first_of(special); at != std::string::npos;
        at = text.bytes().find_first_of(special, begin)) {
+    run.charge(at - begin + entities.back().size());
     result.append(text.part(begin, at));
     result.append(entities[special.find(text.bytes()[at])], text.part(at, at + 1).is_trusted());
     begin = at + 1;

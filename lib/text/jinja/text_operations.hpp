@@ -82,7 +82,7 @@ value replaced(renderer& run, const traced_text& text, const traced_text& old, c
                std::int64_t limit);
 
 /// HTML's special characters as entities.
-traced_text escaped(const traced_text& text);
+traced_text escaped(renderer& run, const traced_text& text);
 
 /// Python's str.splitlines.
 std::vector<value> lines_of(renderer& run, const traced_text& text, bool keep_ends);

@@ -24,6 +24,9 @@ class traced_text {
   const std::string& bytes() const noexcept { return bytes_; }
   std::size_t size() const noexcept { return bytes_.size(); }
   bool empty() const noexcept { return bytes_.empty(); }
+  /// What it adds to a text that it is appended to, and what it takes in memory by itself.
+  std::size_t content_bytes() const noexcept { return bytes_.size() + switches_.size() * sizeof(std::size_t); }
+  std::size_t footprint() const noexcept { return sizeof *this + content_bytes(); }
 
   /// Whether every byte is trusted; so it is in an empty text.
   bool is_trusted() const noexcept { return bytes_.empty() || (switches_.empty() && first_is_trusted_); }
@@ -65,7 +68,6 @@ struct list {
   bool is_tuple = false;
   bool is_group = false;  ///< a tuple of `groupby`, whose items are also called grouper and list
   std::size_t depth = 1;
-  std::size_t nodes = 1;  ///< of the tree that it is: what is in it twice counts twice
 };
 
 class dictionary {
@@ -75,18 +77,17 @@ class dictionary {
   const std::vector<item>& items() const noexcept { return items_; }
   std::size_t size() const noexcept;
   std::size_t depth() const noexcept { return depth_; }
-  std::size_t nodes() const noexcept { return nodes_; }
-  const value* find(const value& key) const;
-  const value* find(std::string_view key) const;
+  const value* find(std::string_view text) const;
+  /// By what key_of() gives.
+  const value* find_spelled(const std::string& key) const;
 
-  /// A key given again takes the later value. The key must be a text, a number, a truth value or none.
-  void insert(value key, value what);
+  /// A key given again takes the later value. `spelled` is what key_of() gives for the key.
+  void insert(std::string spelled, value key, value what);
 
  private:
   std::vector<item> items_;
   std::map<std::string, std::size_t, std::less<>> places_;
   std::size_t depth_ = 1;
-  std::size_t nodes_ = 1;
 };
 
 /// What `namespace()` makes: the only thing that a template can change. Owned by the rendering, not by values.
@@ -211,25 +212,16 @@ bool is_true(const value& what) noexcept;
 
 bool is_range(const value& what) noexcept;
 
-/// Whether it can be the key of a dictionary: a text, a number, none, undefined, or a tuple of such.
-bool is_key(const value& what);
-
 /// How deep containers nest: 0 for anything else.
 std::size_t depth_of(const value& what) noexcept;
-
-/// How many values a walk through the value meets, of a text one more for 16 bytes each. At most 2^62.
-std::size_t nodes_of(const value& what) noexcept;
 
 /// The name of the kind for messages, such as "a text".
 std::string kind_of(const value& what);
 
-/// Walks through both: see nodes_of().
-bool are_equal(const value& left, const value& right);
-
-/// Whether no text inside came from outside of the template.
-bool is_trusted(const value& what);
-
 list make_list(std::vector<value> items, bool is_tuple = false);
 value trusted_text(std::string bytes);
+
+/// How a text is spelled as the key of a dictionary.
+std::string key_of_text(std::string_view text);
 
 }  // namespace cogen::text::jinja

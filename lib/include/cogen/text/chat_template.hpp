@@ -40,9 +40,10 @@ struct template_options {
 
 /// What rendering a template may consume, so that it always ends.
 struct template_limits {
-  std::size_t max_steps = 10'000'000;              ///< evaluated expressions and statements
-  std::size_t max_bytes = std::size_t{256} << 20;  ///< of the text and of all intermediate strings
-  std::size_t max_depth = 200;                     ///< of nested expressions, statements and macro calls
+  std::size_t max_steps = 10'000'000;                 ///< evaluated expressions and statements
+  std::size_t max_bytes = std::size_t{256} << 20;     ///< of the text and of all intermediate strings
+  std::size_t max_bytes_read = std::size_t{1} << 30;  ///< by operations on texts and values, again each time
+  std::size_t max_depth = 200;                        ///< of nested expressions, statements and macro calls
 };
 
 /// A template that cannot be parsed or rendered. The message names the construct and its line.

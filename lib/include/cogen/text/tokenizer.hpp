@@ -64,7 +64,8 @@ class tokenizer {
   tokenizer& operator=(tokenizer&&) noexcept;
   ~tokenizer();
   /// The tokens of a text, in O(n log n) of its length. Throws std::length_error above 2^31 - 1 bytes or tokens, and
-  /// std::runtime_error if a pre-tokenizer pattern from the model's own file exceeds its matching limits on this text.
+  /// std::runtime_error where the steps of the model's own file make more than 64 bytes of each byte and 4096 more, or
+  /// take more than 64 steps for each byte and 2^26 more, or where one match of a pattern exceeds its limits.
   std::vector<token> encode(std::string_view text, encode_options options = {}) const;
   /// The tokens of the joined segments. A control token counts only where every byte of it is trusted.
   std::vector<token> encode(std::span<const text_segment> segments, encode_options options = {}) const;

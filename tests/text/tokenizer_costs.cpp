@@ -1,0 +1,227 @@
+// Tokenizers that are small and would make much of a text, or take long for it.
+#include "cogen/text/tokenizer.hpp"
+#include "mentions.hpp"
+#include "small_tokenizer.hpp"
+#include "text/pattern.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+BOOST_AUTO_TEST_SUITE(tokenizer_costs)
+
+namespace {
+
+using namespace cogen;
+using namespace cogen::text;
+using spoiling = std::function<void(tokenizer_spec&)>;
+
+std::string refusal(const std::function<void()>& action) {
+  try {
+    action();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+tokenizer made(const spoiling& spoil) {
+  auto spec = small_spec({{"a", "b"}});
+  spoil(spec);
+  return tokenizer(spec);
+}
+
+std::string refusal_of_text(const spoiling& spoil, const std::string& text) {
+  const auto tokens = made(spoil);
+  return refusal([&] { tokens.encode(text); });
+}
+
+std::string refusal_of_file(const spoiling& spoil) {
+  return refusal([&] { made(spoil); });
+}
+
+/// A table whose only path is an endless row of the same byte, none of which is replaced.
+std::string endless_charsmap(unsigned char byte) {
+  std::string table(4 + 4 * 256, '\0');
+  const auto put = [&](std::size_t at, std::uint32_t unit) {
+    for (int i = 0; i < 4; ++i) table[at + static_cast<std::size_t>(i)] = static_cast<char>(unit >> (8 * i) & 0xFF);
+  };
+  put(0, 4 * 256);
+  put(4 + 4 * std::size_t{byte}, std::uint32_t{byte} << 10 | byte);
+  return table;
+}
+
+constexpr auto too_many_bytes = "than its limit of ";
+constexpr auto too_many_steps = " steps";
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(what_steps_make_of_a_text_is_bounded) {
+  const replace_step doubling{.pattern = "a", .is_regex = false, .content = "aa"};
+  const replace_step doubling_by_pattern{.pattern = "a|b", .is_regex = true, .content = "aa"};
+  const replace_step long_content{.pattern = "a", .is_regex = false, .content = std::string(1'000'000, 'b')};
+  const std::string text(100'000, 'a');
+  const std::vector<std::pair<const char*, spoiling>> growing{
+      {"replaced", [&](auto& spec) { spec.normalizer.assign(64, doubling); }},
+      {"replaced by pattern", [&](auto& spec) { spec.normalizer.assign(64, doubling_by_pattern); }},
+      {"long content", [&](auto& spec) { spec.normalizer = {long_content}; }},
+      {"prepended", [&](auto& spec) { spec.normalizer = {prepend_step{std::string(10'000'000, 'b')}}; }},
+      {"spaces",
+       [&](auto& spec) {
+         spec.normalizer = {replace_step{"a", false, " "}};
+         spec.pre_tokenizer = {metaspace_step{.replacement = std::string(1000, 'b')}};
+       }},
+      {"prefix spaces", [&](auto& spec) {
+         spec.pre_tokenizer.assign(40, byte_level_step{true, false});
+         spec.pre_tokenizer.insert(spec.pre_tokenizer.begin(), split_step{"a", true});
+       }}};
+  for (const auto& [name, spoil] : growing) {
+    BOOST_TEST(refusal_of_text(spoil, text) ==
+                   "the tokenizer makes more of a text of 100000 bytes than its limit of 6404096 bytes",
+               name);
+  }
+  BOOST_TEST(mentions(refusal_of_text(growing[0].second, "a"), too_many_bytes));
+}
+
+BOOST_AUTO_TEST_CASE(parts_between_added_tokens_share_a_limit) {
+  const std::string content(1500, 'b');
+  const auto spoil = [&](auto& spec) {
+    spec.added = {{.id = static_cast<token>(spec.vocabulary.size()), .content = "|"}};
+    spec.normalizer = {prepend_step{content}};
+  };
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) text += "a|";
+  BOOST_TEST(mentions(refusal_of_text(spoil, text), too_many_bytes));
+  BOOST_TEST(made(spoil).encode("a").size() == 1501u);
+}
+
+BOOST_AUTO_TEST_CASE(ordinary_growth_is_within_the_limit) {
+  const auto tokens = made([](auto& spec) {
+    spec.normalizer = {unicode_form::nfkd, character_filter::space_ideographs};
+    spec.pre_tokenizer = {metaspace_step{}, byte_level_step{true, true}};
+  });
+  std::string ligatures;
+  for (int i = 0; i < 2000; ++i) ligatures += "\uFDFA";  // 3 bytes that become 33
+  BOOST_TEST(tokens.encode(ligatures).size() > 60'000u);
+}
+
+BOOST_AUTO_TEST_CASE(time_grows_as_the_text) {
+  const std::string text(200'000, 'a');
+  const std::string deep = std::string(2000, 'a') + "b";
+  const auto with_deep_token = [&](auto& spec) { spec.vocabulary.push_back(deep); };
+  const std::vector<std::pair<const char*, spoiling>> slow{
+      {"added token",
+       [&](auto& spec) { spec.added = {{.id = static_cast<token>(spec.vocabulary.size()), .content = deep}}; }},
+      {"unigram",
+       [&](auto& spec) {
+         with_deep_token(spec);
+         spec.model = encoding_model::unigram;
+         spec.scores.assign(spec.vocabulary.size(), -1);
+       }},
+      {"word piece",
+       [&](auto& spec) {
+         with_deep_token(spec);
+         spec.model = encoding_model::word_piece;
+         spec.continuing_prefix = "";
+         spec.max_word_characters = ~std::size_t{0};
+       }},
+      {"charsmap",
+       [&](auto& spec) {
+         spec.normalizer = {charsmap_step{endless_charsmap('a'), charsmap_step::matching::longest_prefix}};
+       }},
+      {"pattern",
+       [&](auto& spec) {
+         spec.pre_tokenizer = {split_step{"[a-z]+\\d", true}};
+       }},
+      {"look ahead", [&](auto& spec) {
+         spec.normalizer = {replace_step{"(?=a*b)", true, ""}};
+       }}};
+  for (const auto& [name, spoil] : slow) BOOST_TEST(mentions(refusal_of_text(spoil, text), too_many_steps), name);
+}
+
+BOOST_AUTO_TEST_CASE(pieces_share_the_steps_of_a_text) {
+  std::string text;
+  for (int i = 0; i < 100'000; ++i) text += "aaaaaaaaaaaaaaaaaaaaaaa ";
+  const auto spoil = [](auto& spec) { spec.pre_tokenizer = {split_step{" ", true}, split_step{"(?:a|a)+[cd]", true}}; };
+  BOOST_TEST(mentions(refusal_of_text(spoil, text), too_many_steps));
+}
+
+BOOST_AUTO_TEST_CASE(tokens_that_claim_the_spaces_around_them_visit_each_once) {
+  const std::string spaces(300'000, ' ');
+  for (const bool from_left : {true, false}) {
+    const auto tokens = made([&](auto& spec) {
+      spec.added = {{.id = static_cast<token>(spec.vocabulary.size()),
+                     .content = " ",
+                     .lstrip = from_left,
+                     .rstrip = !from_left}};
+    });
+    BOOST_TEST(tokens.encode(spaces).size() == spaces.size());
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_match_may_be_as_long_as_the_text) {
+  const std::string letters(1'000'000, 'a');
+  BOOST_TEST(pattern("\\p{L}+").matches(letters + " b").size() == 2u);
+  BOOST_TEST(pattern("a+(?! )|.").matches(letters).size() == 1u);
+  BOOST_TEST(pattern("\\p{L}+").matches(std::string(1000, '.') + letters).size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(where_a_view_of_the_text_ends_is_no_end_of_the_text) {
+  for (std::size_t before = 240; before < 260; ++before) {
+    const std::string dots(before, '.');
+    const auto places = [&](std::string_view source, std::string_view text) {
+      std::string found;
+      for (auto match : pattern(source).matches(dots + std::string(text))) {
+        const auto from_dots = [&](std::size_t at) {
+          return std::to_string(static_cast<int>(at) - static_cast<int>(before));
+        };
+        found += from_dots(match.begin) + "-" + from_dots(match.end) + " ";
+      }
+      return found;
+    };
+    BOOST_TEST(places("a+", "aa.a") == "0-2 3-4 ");
+    BOOST_TEST(places("a\\z", "aa") == "1-2 ");
+    BOOST_TEST(places("a$", "a\na") == "0-1 2-3 ");
+    BOOST_TEST(places("\\.a|a(?!b)", "abaa") == "-1-1 2-3 3-4 ");
+    BOOST_TEST(places("(?<=\\.)a", "aa") == "0-1 ");
+    BOOST_TEST(places("\\ba", "aa a") == "0-1 3-4 ");
+    BOOST_TEST(places("(?<=a)", "a.a") == "1-1 3-3 ");
+    BOOST_TEST(places("\u00E9+", "\u00E9\u00E9.\u00E9") == "0-4 5-7 ");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(files_of_too_much_are_refused_by_name) {
+  BOOST_TEST(mentions(refusal_of_file([](auto& spec) { spec.normalizer.assign(65, unicode_form::nfc); }),
+                      "the tokenizer has 65 normalizers, but the limit is 64"));
+  BOOST_TEST(mentions(refusal_of_file([](auto& spec) { spec.pre_tokenizer.assign(65, digits_step{}); }),
+                      "65 pre-tokenizers, but the limit is 64"));
+  BOOST_TEST(mentions(refusal_of_file([](auto& spec) { spec.decoder.assign(65, byte_fallback_decoding{}); }),
+                      "65 decoders, but the limit is 64"));
+  BOOST_TEST(mentions(refusal_of_file([](auto& spec) { spec.prefix.assign(257, 0); }),
+                      "257 tokens before the text, but the limit is 256"));
+  BOOST_TEST(mentions(refusal_of_file([](auto& spec) { spec.suffix.assign(257, 0); }), "257 tokens after the text"));
+  BOOST_TEST(mentions(refusal_of_file([](auto& spec) { spec.between_pair = {100'000}; }), "100000"));
+  BOOST_TEST(mentions(refusal_of_file([](auto& spec) { spec.vocabulary[7] = std::string(2049, 'a'); }),
+                      "token 7 has 2049 bytes, but the limit is 2048"));
+  BOOST_TEST(mentions(refusal_of_file([](auto& spec) { spec.added = {{.id = 9, .content = std::string(2049, 'a')}}; }),
+                      "token 9 has 2049 bytes"));
+  const replace_step long_content{.pattern = "a", .is_regex = false, .content = std::string(1'000'000, 'b')};
+  BOOST_TEST(mentions(refusal_of_file([&](auto& spec) { spec.decoder = {long_content}; }), too_many_bytes));
+  BOOST_TEST(mentions(refusal_of_file([&](auto& spec) {
+                        spec.normalizer = {long_content};
+                        spec.added = {{.id = 9, .content = "aa", .normalized = true}};
+                      }),
+                      too_many_bytes));
+}
+
+BOOST_AUTO_TEST_CASE(messages_do_not_repeat_long_patterns) {
+  const auto message = refusal([] { pattern wrong(std::string(10'000, '(')); });
+  BOOST_TEST(mentions(message, "malformed"));
+  BOOST_TEST(message.size() < 500u);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
