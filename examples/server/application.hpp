@@ -49,7 +49,8 @@ struct call {
   api::usage_sum usage = {};                           ///< for the log
   std::vector<cogen::loosened_keyword> loosened = {};  ///< for the log
 
-  http::body body = {};  ///< of a route that does not read it itself
+  http::body body = {};   ///< of a route that does not read it itself
+  bool is_large = false;  ///< whether its body was
 
   const http::request& request() const { return client.request(); }
 

@@ -127,6 +127,21 @@ def check_long_texts(server):
         assert refused.status == 400 and re.search("at most 4194304|more than 1048576", refused.text), refused.text
 
 
+def check_memory(server):
+    """What a large body took is given back."""
+    def ask():
+        kwargs = json.dumps({"a": [[0]] * 300000})
+        answer = server.post("/v1/chat/completions", '{"messages": [{"role": "user", "content": "x"}], "max_tokens": 1, "chat_template_kwargs": %s}' % kwargs)
+        assert answer.status in (200, 400), answer.text
+
+    ask()
+    before = server.memory()
+    for _ in range(4):
+        ask()
+    asked = (server.post("/tokenize", {"content": "x" * 40000}) for _ in range(200))
+    assert any(answer.status == 200 and server.memory() - before < 64 for answer in asked), (before, server.memory())
+
+
 def check_leaving(server):
     """Clients that go away leave; those that stay get what they would have got alone."""
     alone = server.chat().text.split('"choices"')[1].split('"usage"')[0]
@@ -249,5 +264,5 @@ def check_signals():
         assert server.exit_code() == 0
 
 
-check_all(shared=[check_errors, check_connections, check_raw_requests, check_origins, check_long_texts, check_leaving],
+check_all(shared=[check_errors, check_connections, check_raw_requests, check_origins, check_long_texts, check_memory, check_leaving],
           own=[check_bodies, check_many_connections, check_pings, check_tls, check_draining, check_signals])

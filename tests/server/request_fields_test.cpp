@@ -16,6 +16,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 namespace api = server::api;
 namespace json = boost::json;
@@ -489,6 +490,60 @@ BOOST_AUTO_TEST_CASE(prompts_are_texts_or_tokens_or_several) {
   for (const auto* text : {R"({})", R"({"prompt": []})", R"({"prompt": [[]]})", R"({"prompt": 5})",
                            R"({"prompt": [-1]})", R"({"prompt": [1.5]})"})
     BOOST_TEST(holds(refusal_of(prompts, text), "prompt"), text);
+}
+
+BOOST_AUTO_TEST_CASE(bodies_have_a_bounded_number_of_values) {
+  const auto list = [](std::size_t count) {
+    std::string text = R"({"a":[0)";
+    for (std::size_t i = 1; i < count; ++i) text += ",0";
+    return text + R"(],"b":",[{\",[{\\"})";
+  };
+  BOOST_TEST(api::parse_body(list(api::max_json_values - 4)).size() == 2U);
+  for (const auto count : {api::max_json_values, 4 * api::max_json_values})
+    BOOST_CHECK_EXCEPTION(api::parse_body(list(count)), api::error, [](const api::error& why) {
+      return why.status() == 400 && std::string(why.what()).find("1048576") != std::string::npos;
+    });
+}
+
+BOOST_AUTO_TEST_CASE(what_each_generation_copies_is_bounded_for_all) {
+  const auto refused = [](const json::object& source, std::size_t prompts, int n) {
+    try {
+      api::check_generations(api::field_reader(source), prompts, n);
+    } catch (const api::error& why) {
+      BOOST_TEST(why.status() == 400);
+      return true;
+    }
+    return false;
+  };
+  const json::object biases{{"logit_bias", json::array(50000, 0.5)}};
+  BOOST_TEST(!refused(biases, 1, 20));
+  BOOST_TEST(refused(biases, 1, 21));
+  BOOST_TEST(refused(biases, 21, 1));
+  const json::object nested{{"chat_template_kwargs", {{"a", json::array(10000, json::array(100, nullptr))}}}};
+  BOOST_TEST(!refused(nested, 1, 1));
+  BOOST_TEST(refused(nested, 2, 1));
+  const json::object long_text{{"x", std::string(1 << 20, 'x')}}, prompts{{"prompt", json::array(50000, 1)}};
+  BOOST_TEST(!refused(long_text, 4, 8));
+  BOOST_TEST(refused(long_text, 4, 9));
+  BOOST_TEST(!refused(prompts, 1024, 1));
+  BOOST_TEST(refused(prompts, 1025, 1));
+}
+
+BOOST_AUTO_TEST_CASE(log_probabilities_of_prompts_are_bounded) {
+  const json::object source;
+  const auto refused = [&](std::size_t prompts, std::size_t tokens, int top) {
+    try {
+      const std::vector<cogen::prompt> list(prompts, cogen::token_ids(tokens, 1));
+      api::check_prompt_logprobs(api::field_reader(source), list, {.prompt_logprobs = top});
+    } catch (const api::error&) {
+      return true;
+    }
+    return false;
+  };
+  BOOST_TEST(!refused(1, api::max_logprobs_of_answer, 1));
+  BOOST_TEST(refused(2, api::max_logprobs_of_answer, 1));
+  BOOST_TEST(refused(1, api::max_logprobs_of_answer, 2));
+  BOOST_TEST(!refused(2, api::max_logprobs_of_answer, 0));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

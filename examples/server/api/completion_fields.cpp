@@ -19,6 +19,24 @@ bool is_id(const json::value& value) {
   return id && *id >= 0 && *id <= std::numeric_limits<cogen::token>::max();
 }
 
+constexpr std::size_t max_generations = 1024;
+constexpr std::size_t max_copied_bytes = 32 << 20;  // of what each generation of a request has for itself
+
+struct json_size {
+  std::size_t values = 0, bytes = 0;
+  friend json_size operator+(json_size a, json_size b) noexcept { return {a.values + b.values, a.bytes + b.bytes}; }
+};
+
+/// Of a body's value, whose depth is limited.
+json_size size_of(const json::value& value) {
+  json_size size{1, value.is_string() ? value.get_string().size() : 0};
+  if (const auto* array = value.if_array())
+    for (const auto& element : *array) size = size + size_of(element);
+  if (const auto* object = value.if_object())
+    for (const auto& [name, member] : *object) size = size + json_size{0, name.size()} + size_of(member);
+  return size;
+}
+
 constexpr auto a_prompt = "a string, an array of token ids, an object with a prompt_string, or an array of prompts";
 
 /// One prompt of an array: its texts become tokens, beside those that are ids already.
@@ -91,12 +109,20 @@ int read_completion(const field_reader& body, generation& into) {
 }
 
 void check_generations(const field_reader& body, std::size_t prompts, int each) {
-  constexpr std::size_t most = 1024;
-  if (prompts * static_cast<std::size_t>(each) > most)
+  const auto count = prompts * static_cast<std::size_t>(each);
+  if (count > max_generations)
     throw invalid(body.path_of("prompt"),
                   fmt::format("{} prompts with {} answers each are {} generations; a request may "
                               "have at most {}",
-                              prompts, each, prompts * static_cast<std::size_t>(each), most));
+                              prompts, each, count, max_generations));
+  json_size copied;
+  for (const auto& [name, value] : body.source())
+    if (name != "prompt") copied = copied + size_of(value);
+  if (count > 1 && (copied.values > max_json_values / count || copied.bytes > max_copied_bytes / count))
+    throw invalid(
+        body.path_of("n"),
+        fmt::format("{} generations with {} JSON values of {} bytes each have more than {} values or {} bytes", count,
+                    copied.values, copied.bytes, max_json_values, max_copied_bytes));
 }
 
 void check_prompt_logprobs(const field_reader& body, std::span<const cogen::prompt> prompts,

@@ -94,6 +94,7 @@ api::generation read(const call& client, const api::field_reader& body, const se
   const auto defaults = api::route_defaults().with(model.generation);
   api::read_generation(body, api::sender_of(client.request(), client.tenant), defaults, &model.tokenizer(), wanted);
   api::read_chat(body, wanted);
+  api::check_generations(body, 1, wanted.n);
   return wanted;
 }
 

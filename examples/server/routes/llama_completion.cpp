@@ -62,6 +62,7 @@ wanted_completion read(const call& client, const api::field_reader& body, const 
 
 wanted_completion read_infill(const call& client, const api::field_reader& body, const served_model& model) {
   auto wanted = read_settings(client, body, model);
+  api::check_generations(body, 1, wanted.each.n);
   wanted.prompts = {api::read_infill(body, model.tokenizer(), model.max_length, wanted.each.request)};
   return wanted;
 }

@@ -6,11 +6,12 @@
 #include "request_origin.hpp"
 #include "routes/routes.hpp"
 
-#include <boost/asio/this_coro.hpp>
+#include <boost/asio/post.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <exception>
+#include <malloc.h>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,8 @@ namespace server {
 namespace {
 
 using plain_route = http::response (*)(call&);
+
+constexpr std::size_t large_body = 1 << 20;  // from which on memory is given back to the system
 
 /// A route that answers without waiting.
 auto plain(plain_route answer) {
@@ -126,6 +129,7 @@ net::awaitable<void> answer(call& one) {
   if (found.who == access::with_key) one.tenant = tenant_of(one.request(), one.app.settings.api_keys);
   if (one.app.draining && found.method != "GET") throw api::draining();
   if (!found.reads_body) one.body = co_await one.client.read_whole_body();
+  one.is_large = one.body.size() >= large_body;
   co_await found.answer(one);
 }
 
@@ -147,6 +151,7 @@ net::awaitable<void> dispatch(application& app, http::exchange& client) {
   } catch (...) {
     failed = std::current_exception();
   }
+  if (one.is_large) net::post(app.workers, [] { ::malloc_trim(0); });  // all of it is freed by now
   if (failed && client.status() == 0) co_await client.respond(api::response_of(api::error_of(failed), one.errors));
 }
 
