@@ -50,7 +50,7 @@ struct call {
   std::vector<cogen::loosened_keyword> loosened = {};  ///< for the log
 
   http::body body = {};   ///< of a route that does not read it itself
-  bool is_large = false;  ///< whether its body was
+  bool is_large = false;  ///< whether it took much memory, to be given back to the system
 
   const http::request& request() const { return client.request(); }
 

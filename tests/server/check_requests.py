@@ -225,12 +225,27 @@ def check_requests(server):
     assert not failures, "\n".join([f"{len(failures)} failed, the first of them:", *failures[:20]])
 
 
+def check_bounds(server):
+    """What a route would make a multiple of is bounded, whatever fits into a body."""
+    for path, body, word in [("/v1/rerank", {"model": "scores", "query": "x" * 20000, "documents": ["y"] * 1000}, "query"),
+                             ("/v1/rerank", {"model": "scores", "query": "x", "documents": ["y"] * 2049}, "documents"),
+                             ("/v1/embeddings", {"model": "embeds", "input": ["y"] * 2049}, "input"),
+                             ("/v1/completions", {"model": "x" * 257, "prompt": "x"}, "model"),
+                             ("/v1/completions", {"model": "chats", "prompt": [[1] * 200] * 12, "echo": True, "logprobs": 128, "max_tokens": 0}, "logprobs"),
+                             ("/v1/completions", {"model": "chats", "prompt": ["x"] * 200, "logit_bias": [[1, 0.5]] * 2000}, "n")]:
+        answer = server.post(path, body)
+        assert answer.status == 400 and word in message_of(answer.json), (path, answer.text)
+    vectors = server.ask("/v1/embeddings", model="embeds", input=["y"] * 2048)["data"]
+    assert [each["index"] for each in vectors] == list(range(2048)) and all(each["embedding"] == vectors[0]["embedding"] for each in vectors)
+
+
 tiny_model.CONFIG["max_position_embeddings"] = 256
 with tempfile.TemporaryDirectory() as temporary:
     models = write_models(pathlib.Path(temporary))
     flags = [flag for name, folder in models.items() for flag in ("--model", f"{name}={folder}")]
     with CogenServer(sys.argv[1], flags[1], *flags[2:], "--slot-save-path", temporary, "--queue", "100000") as program:
         check_requests(program)
+        check_bounds(program)
         for name in models:
             assert not any(slot["is_processing"] for slot in program.get(f"/slots?model={name}").json), name
         program.terminate()

@@ -131,10 +131,11 @@ void check_prompt_logprobs(const field_reader& body, std::span<const cogen::prom
   std::size_t tokens = 0;
   for (const auto& prompt : prompts)
     if (const auto* ids = std::get_if<cogen::token_ids>(&prompt)) tokens += ids->size();
+  const std::string_view name = body.has("prompt_logprobs") ? "prompt_logprobs" : "logprobs";
   if (top > 0 && tokens > max_logprobs_of_answer / top)
-    throw invalid(body.path_of(body.has("prompt_logprobs") ? "prompt_logprobs" : "logprobs"),
-                  fmt::format("prompts of {} tokens with {} log-probabilities each have more than {} of them", tokens,
-                              top, max_logprobs_of_answer));
+    throw invalid(body.path_of(name),
+                  fmt::format("{} is {}, for prompts of {} tokens; a request has at most {} of them", name, top, tokens,
+                              max_logprobs_of_answer));
 }
 
 }  // namespace server::api

@@ -83,7 +83,7 @@ net::awaitable<void> send_chat(call& client, api::merged_streams& streams, const
                                const cogen::text::tokenizer& vocabulary, const cogen::request& asked) {
   const auto answers = co_await collect(client, streams);
   const auto of_prompt = logprobs_of_prompt(streams.streams().front(), asked);
-  auto text = co_await off_loop(client.app, weight_of(answers) + 64 * of_prompt, [&] {
+  auto text = co_await off_loop(client, weight_of(answers) + 64 * of_prompt, [&] {
     return chat_answer(client, streams, answers, head, vocabulary, asked.sampling.logprobs.has_value());
   });
   co_await client.client.respond({.body = std::move(text)});

@@ -139,7 +139,7 @@ std::string text_answer(call& client, const api::merged_streams& streams, std::v
 net::awaitable<void> send_texts(call& client, api::merged_streams& streams, const api::answer_head& head,
                                 const cogen::text::tokenizer& vocabulary, const completion_request& wanted) {
   auto answers = co_await collect(client, streams);
-  auto text = co_await off_loop(client.app, weight_of(answers),
+  auto text = co_await off_loop(client, weight_of(answers),
                                 [&] { return text_answer(client, streams, answers, head, vocabulary, wanted); });
   co_await client.client.respond({.body = std::move(text)});
 }

@@ -36,13 +36,13 @@ net::awaitable<void> send_all(call& client, http::event_stream& events, api::mer
     const auto next = co_await streams.next(client.app.settings.ping);
     if (client.client.status() == 0) tell_loosened(client, streams);
     if (next)
-      co_await send(events, co_await off_loop(client.app, event_bytes(*next, writer), [&] {
+      co_await send(events, co_await off_loop(client, event_bytes(*next, writer), [&] {
                       return next->progress ? writer.on_progress(*next) : writer.on(*next);
                     }));
     else
       co_await events.ping();
   }
-  co_await send(events, co_await off_loop(client.app, writer.repeated_bytes(false), [&] { return writer.last(); }));
+  co_await send(events, co_await off_loop(client, writer.repeated_bytes(false), [&] { return writer.last(); }));
 }
 
 /// Throws api::error for more answers than slots and queue hold.

@@ -20,11 +20,12 @@ namespace server {
 
 /// Calls `work` on the thread of a worker where it concerns so many bytes that other clients would notice.
 template <class Work>
-net::awaitable<std::invoke_result_t<Work>> off_loop(application& app, std::size_t bytes, Work work) {
-  constexpr std::size_t many = 32 << 10;
+net::awaitable<std::invoke_result_t<Work>> off_loop(call& client, std::size_t bytes, Work work) {
+  constexpr std::size_t many = 32 << 10, large = 1 << 20;
+  if (bytes >= large) client.is_large = true;
   if (bytes < many) co_return work();
   auto apart = [](Work job) -> net::awaitable<std::invoke_result_t<Work>> { co_return job(); };
-  co_return co_await net::co_spawn(app.workers, apart(std::move(work)), net::use_awaitable);
+  co_return co_await net::co_spawn(client.app.workers, apart(std::move(work)), net::use_awaitable);
 }
 
 /// The fields of a body, with the server's defaults for what it does not say. Sets the model that the
@@ -36,7 +37,7 @@ template <class Read>
 auto read_fields(call& client, Read read)
     -> net::awaitable<std::invoke_result_t<Read, const call&, const api::field_reader&, const served_model&>> {
   client.app.models.require_ready();
-  co_return co_await off_loop(client.app, client.body.size(), [&client, read] {
+  co_return co_await off_loop(client, client.body.size(), [&client, read] {
     const auto body = std::move(client.body);
     const auto fields = parse_fields(client, body.text());
     return read(client, api::field_reader(fields), *client.model);

@@ -235,7 +235,7 @@ net::awaitable<void> send_whole(call& client, api::merged_streams& streams, comp
   if (several) answer.text() = "[";
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (i > 0) answer.text() += ',';
-    answer.text() += co_await off_loop(client.app, weight, [&] { return text_of(i); });
+    answer.text() += co_await off_loop(client, weight, [&] { return text_of(i); });
     if (answer.is_full()) co_await answer.flush();
   }
   if (several) answer.text() += ']';

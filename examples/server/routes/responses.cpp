@@ -218,7 +218,7 @@ net::awaitable<void> send_response(call& client, api::merged_streams& streams, c
   const auto answers = co_await collect(client, streams);
   const auto& answer = answers.front();
   client.usage.add_prompt(answer.usage);
-  auto text = co_await off_loop(client.app, head.asked_bytes, [&] {
+  auto text = co_await off_loop(client, head.asked_bytes, [&] {
     return api::json_text(head.ended(api::blocks_of(answer), answer.reason, answer.usage));
   });
   co_await client.client.respond({.body = std::move(text)});

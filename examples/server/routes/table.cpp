@@ -20,8 +20,6 @@ namespace {
 
 using plain_route = http::response (*)(call&);
 
-constexpr std::size_t large_body = 1 << 20;  // from which on memory is given back to the system
-
 /// A route that answers without waiting.
 auto plain(plain_route answer) {
   return [answer](call& client) -> net::awaitable<void> { co_await client.client.respond(answer(client)); };
@@ -129,7 +127,6 @@ net::awaitable<void> answer(call& one) {
   if (found.who == access::with_key) one.tenant = tenant_of(one.request(), one.app.settings.api_keys);
   if (one.app.draining && found.method != "GET") throw api::draining();
   if (!found.reads_body) one.body = co_await one.client.read_whole_body();
-  one.is_large = one.body.size() >= large_body;
   co_await found.answer(one);
 }
 
