@@ -12,6 +12,7 @@ namespace cogen::detail {
 namespace {
 
 constexpr std::size_t largest_piece = std::size_t{1} << 20;
+constexpr std::uint64_t most_reserved = std::uint64_t{64} << 20;
 constexpr std::size_t checksum_bytes = sizeof(std::uint64_t);
 
 constexpr std::uint32_t inexact_sequence = 1;
@@ -235,7 +236,8 @@ void session_reader::begin(part next, std::uint64_t bytes) {
   expected_ = bytes;
   filled_ = 0;
   held_ = {};
-  held_.reserve(static_cast<std::size_t>(bytes));  // address space; memory is taken as bytes come
+  // Address space; memory is taken as bytes come. A size that nothing but the session claims gets no more at first.
+  held_.reserve(static_cast<std::size_t>(size_ ? bytes : std::min(bytes, most_reserved)));
   sum_ = {};
 }
 

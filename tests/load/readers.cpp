@@ -3,6 +3,8 @@
 #include "load/gguf.hpp"
 #include "load/read_model_config.hpp"
 #include "load/safetensors.hpp"
+#include "load/sentence_modules.hpp"
+#include "load/sentence_text.hpp"
 #include "memory_file.hpp"
 #include "shards.hpp"
 #include "split_model.hpp"
@@ -113,4 +115,40 @@ void read_as_config(std::string_view bytes) {
     auto config = read_model_config(fields);
     read_generation_config(fields, config);
   });
+}
+
+void read_as_folder(std::string_view bytes) {
+  constexpr const char* names[] = {"config.json",
+                                   "generation_config.json",
+                                   "tokenizer.json",
+                                   "tokenizer_config.json",
+                                   "chat_template.jinja",
+                                   "modules.json",
+                                   "1_Pooling/config.json",
+                                   "2_Dense/config.json",
+                                   "sentence_bert_config.json",
+                                   "config_sentence_transformers.json"};
+  static const temporary_folder folder;
+  static const bool made = [] {
+    write_shards(folder);
+    std::filesystem::create_directory(folder.path() / "1_Pooling");
+    return std::filesystem::create_directory(folder.path() / "2_Dense");
+  }();
+  if (!made) return;
+  for (const auto* name : names) std::filesystem::remove(folder.path() / name);
+  while (!bytes.empty()) {
+    const auto file = bytes.substr(0, bytes.find('\0'));
+    bytes.remove_prefix(std::min(file.size() + 1, bytes.size()));
+    if (file.empty() || file[0] < '0' || file[0] > '9') continue;
+    folder.write(names[file[0] - '0'], file.substr(1));
+  }
+  swallowing_refusals([] {
+    const checkpoint files(folder.path());
+    swallowing_refusals([&] { files.config(); });
+    swallowing_refusals([&] { files.tokenizer(); });
+  });
+  swallowing_refusals([] { read_sentence_modules(folder.path()); });
+  swallowing_refusals([] { check_scoring_modules(folder.path()); });
+  swallowing_refusals([] { read_sentence_text(folder.path(), R"({"model_max_length": 9})", 8); });
+  swallowing_refusals([] { read_default_prompt(folder.path()); });
 }

@@ -41,6 +41,9 @@ BOOST_AUTO_TEST_CASE(templates_replay) { replay("templates", use_as_template); }
 BOOST_AUTO_TEST_CASE(patterns_replay) { replay("corpus/pattern", use_as_pattern); }
 BOOST_AUTO_TEST_CASE(stop_strings_replay) { replay("corpus/stop_strings", use_as_stop_strings); }
 
+BOOST_AUTO_TEST_CASE(steps_replay) { replay("corpus/steps", use_as_steps); }
+BOOST_AUTO_TEST_CASE(gguf_vocabularies_replay) { replay("corpus/gguf_vocabulary", use_as_gguf_vocabulary); }
+
 BOOST_AUTO_TEST_CASE(spoiled_tokenizers_are_refused_or_consistent) {
   std::mt19937 draw(11);
   for (const auto& entry : std::filesystem::directory_iterator(COGEN_TEST_DATA "/text/tokenizers")) {

@@ -14,7 +14,13 @@ void use_as_charsmap(std::string_view bytes);
 /// The bytes are a text for a small tokenizer with added tokens of every kind.
 void use_as_text(std::string_view bytes);
 
-/// The bytes are a chat template, rendered for a short chat with tools.
+/// The bytes choose the steps of a tokenizer and what they work with; the rest, after a zero, is its text.
+void use_as_steps(std::string_view bytes);
+
+/// The bytes are the vocabulary of a GGUF file, in lines of one field each.
+void use_as_gguf_vocabulary(std::string_view bytes);
+
+/// The bytes are a chat template, and after a zero the object of its variables, rendered for a short chat with tools.
 void use_as_template(std::string_view bytes);
 
 /// The first line is a pattern, the rest the text it is matched in.

@@ -1,0 +1,125 @@
+// A session from bytes: as they are, and with the sizes and checksums that they need to be read to the end.
+#include "load/checksum.hpp"
+#include "snapshot/session_format.hpp"
+
+#include <cogen/error.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace {
+
+using namespace cogen;
+using namespace cogen::detail;
+using bytes = std::span<const std::byte>;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+const session_limits& limits() {
+  static const session_limits made{.model = "m", .cache = "c", .vocabulary = 100, .max_sequence_length = 64};
+  return made;
+}
+
+/// How far the bytes made a session.
+struct outcome {
+  bool has_head = false;
+  std::optional<read_session> whole;
+};
+
+outcome read(bytes from, std::size_t step, const std::optional<session_limits>& within,
+             std::optional<std::uint64_t> size) {
+  session_reader reader("a session", within, size);
+  outcome found;
+  try {
+    for (auto into = reader.prepare(); !into.empty(); into = reader.prepare()) {
+      const auto count = std::min({into.size(), from.size(), step});
+      if (count == 0) reader.refuse_end();
+      std::copy_n(from.begin(), count, into.begin());
+      from = from.subspan(count);
+      reader.commit(count);
+      found.has_head = reader.has_head();
+    }
+    found.whole = reader.release();
+  } catch (const generation_error&) {
+  }
+  return found;
+}
+
+void check(const read_session& what, bool is_within) {
+  const auto& saved = what.saved;
+  require(saved.generated.size() == saved.tokens.size());
+  if (saved.snapshot) {
+    require(saved.snapshot->cached >= 1 && saved.snapshot->length <= saved.snapshot->reach);
+    require(static_cast<std::size_t>(saved.snapshot->cached) <= saved.tokens.size());
+  }
+  if (!is_within) return;
+  require(saved.tokens.size() <= static_cast<std::size_t>(limits().max_sequence_length));
+  require(std::ranges::all_of(saved.tokens, [](token id) { return id >= 0 && id < limits().vocabulary; }));
+}
+
+/// The same session, written again, without its snapshot.
+void check_again(const read_session& what) {
+  auto saved = what.saved;
+  saved.snapshot.reset();
+  session_writer writer("a session", saved, nullptr);
+  std::vector<std::byte> written;
+  for (auto piece = writer.next(); !piece.empty(); piece = writer.next())
+    written.insert(written.end(), piece.begin(), piece.end());
+  const auto again = read(written, written.size(), {}, written.size());
+  require(again.whole && again.whole->saved.tokens == saved.tokens && again.whole->saved.model == saved.model);
+}
+
+template <class Number>
+void append(std::vector<std::byte>& to, const Number& what) {
+  const auto more = std::as_bytes(std::span(&what, 1));
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+/// The first byte has the marks, the second the size of the head.
+std::vector<std::byte> forced(bytes from) {
+  if (from.size() < 2) return {};
+  session_preamble first;
+  first.marks = static_cast<std::uint32_t>(from[0]) % 5;
+  const auto head = from.subspan(2, std::min<std::size_t>(static_cast<std::size_t>(from[1]), from.size() - 2));
+  const auto body = from.subspan(2 + head.size());
+  first.head_bytes = head.size();
+  first.head_sum = load::checksum_of(head);
+  first.body_bytes = body.size();
+  first.sum = load::checksum_of(std::as_bytes(std::span(&first, 1)).first(offsetof(session_preamble, sum)));
+  std::vector<std::byte> made;
+  append(made, first);
+  made.insert(made.end(), head.begin(), head.end());
+  made.insert(made.end(), body.begin(), body.end());
+  append(made, load::checksum_of(body));
+  return made;
+}
+
+void use(bytes from) {
+  for (const bool is_within : {false, true}) {
+    const auto within = is_within ? std::optional(limits()) : std::nullopt;
+    const auto whole = read(from, from.size(), within, from.size());
+    const auto cut = read(from, 7, within, std::nullopt);
+    if (!whole.whole) continue;
+    require(cut.whole && cut.whole->bytes == whole.whole->bytes &&
+            cut.whole->saved.tokens == whole.whole->saved.tokens);
+    check(*whole.whole, is_within);
+    check_again(*whole.whole);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto given = std::as_bytes(std::span(data, size));
+  use(given);
+  use(forced(given));
+  return 0;
+}

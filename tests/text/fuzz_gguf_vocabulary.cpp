@@ -1,0 +1,9 @@
+#include "untrusted.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  use_as_gguf_vocabulary({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

@@ -1,0 +1,255 @@
+// Tokenizers whose steps and vocabularies are chosen by bytes from anywhere.
+#include "cogen/text/tokenizer.hpp"
+#include "small_tokenizer.hpp"
+#include "text/text_budget.hpp"
+#include "text/utf8.hpp"
+#include "untrusted.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace cogen;
+using namespace cogen::text;
+
+/// Takes choices and short texts from the front of the bytes.
+class choices {
+ public:
+  explicit choices(std::string_view bytes) : rest_(bytes) {}
+
+  std::size_t number(std::size_t count) { return static_cast<unsigned char>(next()) % count; }
+  bool flag() { return number(2) == 1; }
+  std::string text() {
+    const auto size = std::min(number(32), rest_.size());
+    const auto taken = repaired_utf8(rest_.substr(0, size));
+    rest_.remove_prefix(size);
+    return taken;
+  }
+  std::string_view rest() const { return rest_; }
+
+ private:
+  char next() {
+    if (rest_.empty()) return 0;
+    const char first = rest_[0];
+    rest_.remove_prefix(1);
+    return first;
+  }
+
+  std::string_view rest_;
+};
+
+replace_step replacing(choices& from) {
+  const bool is_regex = from.flag();
+  auto pattern = from.text();
+  return {.pattern = std::move(pattern), .is_regex = is_regex, .content = from.text()};
+}
+
+normalizer_step normalizing(choices& from) {
+  constexpr unicode_form forms[] = {unicode_form::nfc, unicode_form::nfd, unicode_form::nfkc, unicode_form::nfkd,
+                                    unicode_form::lowercase};
+  constexpr character_filter filters[] = {character_filter::clean, character_filter::space_ideographs,
+                                          character_filter::remove_nonspacing_marks, character_filter::remove_marks};
+  switch (from.number(5)) {
+    case 0:
+      return forms[from.number(std::size(forms))];
+    case 1:
+      return filters[from.number(std::size(filters))];
+    case 2:
+      return replacing(from);
+    case 3:
+      return prepend_step{from.text()};
+    default:
+      return strip_step{from.flag(), from.flag()};
+  }
+}
+
+pre_tokenizer_step splitting(choices& from) {
+  using enum split_behavior;
+  using of = digit_groups_step::of;
+  constexpr split_behavior behaviors[] = {removed, isolated, merged_with_previous, merged_with_next, contiguous};
+  constexpr of numbers[] = {of::any_digits, of::decimals, of::whole_words};
+  using enum metaspace_step::prepend_scheme;
+  constexpr metaspace_step::prepend_scheme schemes[] = {always, first, never};
+  switch (from.number(5)) {
+    case 0: {
+      const bool is_regex = from.flag();
+      const auto behavior = behaviors[from.number(std::size(behaviors))];
+      return split_step{from.text(), is_regex, behavior, from.flag()};
+    }
+    case 1:
+      return digits_step{from.flag()};
+    case 2:
+      return digit_groups_step{numbers[from.number(std::size(numbers))]};
+    case 3:
+      return byte_level_step{from.flag(), from.flag()};
+    default: {
+      const auto scheme = schemes[from.number(std::size(schemes))];
+      auto spelled = from.text();
+      return metaspace_step{spelled.empty() ? " " : spelled, scheme, from.flag()};
+    }
+  }
+}
+
+decoder_step decoding(choices& from) {
+  switch (from.number(5)) {
+    case 0:
+      return byte_level_decoding{};
+    case 1:
+      return byte_fallback_decoding{};
+    case 2:
+      return metaspace_decoding{"_", from.flag()};
+    case 3:
+      return word_piece_decoding{from.text(), from.flag()};
+    default:
+      return replacing(from);
+  }
+}
+
+template <typename Step, typename Make>
+std::vector<Step> steps_of(choices& from, Make make) {
+  std::vector<Step> steps;
+  for (auto count = from.number(6); count > 0; --count) steps.push_back(make(from));
+  return steps;
+}
+
+tokenizer_spec spec_of(choices& from) {
+  constexpr encoding_model models[] = {encoding_model::byte_pair, encoding_model::byte_pair_by_score,
+                                       encoding_model::unigram, encoding_model::word_piece};
+  auto spec = small_spec({{"a", "b"}, {"ab", "a"}});
+  spec.model = models[from.number(std::size(models))];
+  for (auto count = from.number(4); count > 0; --count) spec.vocabulary.push_back(from.text());
+  for (std::size_t id = 0; id < spec.vocabulary.size(); ++id) spec.scores.push_back(-static_cast<double>(id % 7));
+  for (auto count = from.number(4); count > 0; --count) {
+    spec.added.push_back({.id = static_cast<token>(spec.vocabulary.size() + count),
+                          .content = from.text(),
+                          .special = from.flag(),
+                          .lstrip = from.flag(),
+                          .rstrip = from.flag(),
+                          .normalized = from.flag(),
+                          .single_word = from.flag()});
+  }
+  if (from.flag()) spec.unknown = 0;
+  spec.byte_fallback = from.flag();
+  spec.normalizer = steps_of<normalizer_step>(from, normalizing);
+  spec.pre_tokenizer = steps_of<pre_tokenizer_step>(from, splitting);
+  spec.decoder = steps_of<decoder_step>(from, decoding);
+  return spec;
+}
+
+void expect(bool holds, const char* what) {
+  if (!holds) throw std::logic_error(what);
+}
+
+void use(const tokenizer& tokens, std::string_view text) {
+  const auto ids = tokens.encode(text, {.add_special = true, .parse_special = true});
+  const auto repaired = repaired_utf8(text);
+  expect(ids.size() <= text_budget::bytes_for_each * repaired.size() + text_budget::free_bytes, "too many tokens");
+  expect(is_utf8(tokens.decode(ids)), "a decoded text is not valid UTF-8");
+}
+
+template <typename Action>
+void swallowing_refusals(Action action) {
+  try {
+    action();
+  } catch (const std::invalid_argument&) {
+  } catch (const std::runtime_error&) {
+  }
+}
+
+/// The lines of a text, without its end.
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const auto line = text.substr(0, text.find('\n'));
+    lines.emplace_back(line);
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  return lines;
+}
+
+/// What a line says after its first letter, by that letter.
+struct vocabulary_lines {
+  explicit vocabulary_lines(std::string_view bytes) {
+    for (auto& line : lines_of(bytes)) add(line.substr(0, 1), line.substr(std::min<std::size_t>(line.size(), 1)));
+  }
+
+  void add(const std::string& field, std::string what) {
+    if (field == "m")
+      model = std::move(what);
+    else if (field == "p")
+      pre = std::move(what);
+    else if (field == "g")
+      merges.push_back(std::move(what));
+    else if (field == "c")
+      charsmap = std::move(what);
+    else if (field == "j")
+      chat_template = std::move(what);
+    else if (field == "y")
+      types.push_back(std::atoi(what.c_str()));
+    else if (field == "s")
+      scores.push_back(std::strtof(what.c_str(), nullptr));
+    else if (field == "b")
+      bos = std::atoi(what.c_str());
+    else if (field == "e")
+      eos = std::atoi(what.c_str());
+    else if (field == "u")
+      unknown = std::atoi(what.c_str());
+    else if (field == "f")
+      flags = std::atoi(what.c_str());
+    else
+      tokens.push_back(std::move(what));
+  }
+
+  gguf_vocabulary view() const {
+    gguf_vocabulary seen;
+    seen.model = model;
+    seen.pre = pre;
+    seen.tokens = tokens;
+    seen.token_types = types;
+    seen.merges = merges;
+    seen.scores = scores;
+    seen.bos = bos;
+    seen.eos = eos;
+    seen.unknown = unknown;
+    if (flags > 0) {
+      seen.add_bos = (flags & 1) != 0;
+      seen.add_space_prefix = (flags & 2) != 0;
+      seen.remove_extra_whitespaces = (flags & 4) != 0;
+      seen.lowercase = (flags & 8) != 0;
+    }
+    seen.precompiled_charsmap = charsmap;
+    seen.chat_template = chat_template;
+    return seen;
+  }
+
+  std::string model = "gpt2", pre = "default", charsmap, chat_template;
+  std::vector<std::string> tokens, merges;
+  std::vector<std::int32_t> types;
+  std::vector<float> scores;
+  std::optional<token> bos, eos, unknown;
+  int flags = 0;
+};
+
+}  // namespace
+
+void use_as_steps(std::string_view bytes) {
+  choices from(bytes);
+  swallowing_refusals([&] {
+    const tokenizer tokens(spec_of(from));
+    use(tokens, from.rest());
+  });
+}
+
+void use_as_gguf_vocabulary(std::string_view bytes) {
+  const vocabulary_lines given(bytes);
+  swallowing_refusals([&] {
+    const auto tokens = tokenizer::from_gguf(given.view());
+    for (auto text : {"a b  c\n123 \u00E9", "<s>\xFF\xC3</s>", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"})
+      use(tokens, text);
+  });
+}
