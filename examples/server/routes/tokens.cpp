@@ -13,6 +13,7 @@
 #include <boost/json/value.hpp>
 #include <fmt/format.h>
 
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -57,8 +58,14 @@ cogen::token_ids tokens_of_text(const served_model& model, const api::field_read
   const auto text = body.required_text(name);
   check_length(name, text.size());
   const auto special = body.flag("add_special_tokens").value_or(body.flag("add_special").value_or(body.has("prompt")));
-  return model.tokenizer().encode(text,
-                                  {.add_special = special, .parse_special = body.flag("parse_special").value_or(true)});
+  const auto options =
+      cogen::text::encode_options{.add_special = special, .parse_special = body.flag("parse_special").value_or(true)};
+  const auto& tokens = model.tokenizer();
+  try {
+    return tokens.encode(text, options);
+  } catch (const std::runtime_error& e) {  // it takes more than the tokenizer's limits
+    throw api::invalid(name, e.what());
+  }
 }
 
 /// What /tokenize is asked for.
