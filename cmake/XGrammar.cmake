@@ -30,11 +30,13 @@ add_library(cogen_xgrammar OBJECT ${sources})
 set_target_properties(cogen_xgrammar PROPERTIES CXX_STANDARD 17)
 target_include_directories(cogen_xgrammar SYSTEM PUBLIC
   ${COGEN_XGRAMMAR_ROOT}/include ${COGEN_XGRAMMAR_ROOT}/3rdparty/dlpack/include)
-target_include_directories(cogen_xgrammar SYSTEM PRIVATE ${COGEN_XGRAMMAR_ROOT}/3rdparty/picojson)
+target_include_directories(cogen_xgrammar SYSTEM PRIVATE
+  ${COGEN_XGRAMMAR_ROOT}/3rdparty/picojson ${COGEN_XGRAMMAR_ROOT}/cpp)
+target_include_directories(cogen_xgrammar PRIVATE ${PROJECT_SOURCE_DIR}/lib)
 # Its messages go to what lib/grammar defines, instead of the standard error stream.
 target_compile_definitions(cogen_xgrammar PRIVATE
   XGRAMMAR_ENABLE_CPPTRACE=0 XGRAMMAR_ENABLE_INTERNAL_CHECK=0 XGRAMMAR_LOG_CUSTOMIZE=1)
-target_compile_options(cogen_xgrammar PRIVATE -w)
+target_compile_options(cogen_xgrammar PRIVATE -w "SHELL:-include grammar/xgrammar_steps.hpp")
 if(COGEN_SANITIZE MATCHES "undefined")
   target_compile_options(cogen_xgrammar PRIVATE -fno-sanitize=undefined)
 endif()

@@ -1,12 +1,12 @@
 #include "grammar/compiler.hpp"
 
+#include "grammar/bounded_work.hpp"
 #include "grammar/ebnf.hpp"
 #include "grammar/ebnf_check.hpp"
 #include "grammar/grammar_error.hpp"
 #include "grammar/regex_ebnf.hpp"
 #include "text/utf8.hpp"
 
-#include <time.h>
 #include <utility>
 #include <vector>
 
@@ -14,14 +14,9 @@ namespace cogen::grammar {
 namespace {
 
 using format_kind = response_format::kind;
-using std::chrono::milliseconds;
 
-/// Processor time of this thread: other work of the machine does not count.
-milliseconds thread_time() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return milliseconds(now.tv_sec * 1000 + now.tv_nsec / 1'000'000);
-}
+/// By which the memory of the process may grow while a format is compiled.
+constexpr std::size_t max_growth = std::size_t{1} << 30;
 
 /// Tells any two formats apart.
 std::string key_of(const response_format& format) {
@@ -78,9 +73,23 @@ schema_grammar ebnf_of(const response_format& format, const compile_limits& limi
 compiler::compiler(std::shared_ptr<const text::tokenizer> tokens, structured_output_options options)
     : tokens_(std::move(tokens)), options_(options) {}
 
+template <typename Call>
+auto compiler::bounded(const Call& call) const {
+  const bounded_work work({.work = "compiling the response format", .time = options_.limits.time, .bytes = max_growth});
+  try {
+    return call();
+  } catch (const work_error& error) {
+    throw grammar_error(error.what());
+  }
+}
+
 std::shared_ptr<const compiled_grammar> compiler::compile(const response_format& format) {
   return find_or_compile(
       key_of(format), [&] { return ebnf_of(format, options_.limits); }, format.type != format_kind::grammar);
+}
+
+std::shared_ptr<const compiled_grammar> compiler::compile_rules(const writer& write) {
+  return compile_rules(bounded(write));
 }
 
 std::shared_ptr<const compiled_grammar> compiler::compile_rules(const schema_grammar& rules) {
@@ -98,19 +107,16 @@ std::shared_ptr<const compiled_grammar> compiler::find_or_compile(std::string ke
 std::shared_ptr<const compiled_grammar> compiler::compile_new(const writer& write, bool patterns) {
   const auto& limits = options_.limits;
   auto& backend = backend_of_vocabulary();
-  const auto start = thread_time();
-  auto rules = write();
-  check_ebnf(rules.ebnf, {.states = limits.states, .patterns = patterns});
-  auto grammar = backend.compile(rules.ebnf, std::move(rules.distinct));
-  grammar->set_loosened(std::move(rules.loosened));
-  if (grammar->bytes() > limits.bytes)
-    throw grammar_error("the compiled grammar takes " + std::to_string(grammar->bytes()) + " bytes; the limit is " +
-                        std::to_string(limits.bytes));
-  const auto took = thread_time() - start;
-  if (took > limits.time)
-    throw grammar_error("the grammar took " + std::to_string(took.count()) + " ms to compile; the limit is " +
-                        std::to_string(limits.time.count()));
-  return grammar;
+  return bounded([&] {
+    auto rules = write();
+    check_ebnf(rules.ebnf, {.states = limits.states, .patterns = patterns});
+    auto grammar = backend.compile(rules.ebnf, std::move(rules.distinct));
+    grammar->set_loosened(std::move(rules.loosened));
+    if (grammar->bytes() > limits.bytes)
+      throw grammar_error("the compiled grammar takes " + std::to_string(grammar->bytes()) + " bytes; the limit is " +
+                          std::to_string(limits.bytes));
+    return std::shared_ptr<const compiled_grammar>(std::move(grammar));
+  });
 }
 
 backend& compiler::backend_of_vocabulary() {

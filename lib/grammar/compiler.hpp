@@ -27,8 +27,11 @@ class compiler {
   /// not supported, or beyond a limit.
   std::shared_ptr<const compiled_grammar> compile(const response_format& format);
 
-  /// The same for a grammar of ours, as check_ebnf() takes it with patterns.
+  using writer = std::function<schema_grammar()>;
+
+  /// The same for a grammar of ours, as check_ebnf() takes it with patterns; to write it counts as compiling it.
   std::shared_ptr<const compiled_grammar> compile_rules(const schema_grammar& rules);
+  std::shared_ptr<const compiled_grammar> compile_rules(const writer& write);
 
   std::size_t cached_bytes() const;
 
@@ -40,7 +43,8 @@ class compiler {
 
   std::shared_ptr<const compiled_grammar> find(const std::string& key);
   void keep(std::string key, const std::shared_ptr<const compiled_grammar>& grammar);
-  using writer = std::function<schema_grammar()>;
+  template <typename Call>
+  auto bounded(const Call& call) const;
   std::shared_ptr<const compiled_grammar> compile_new(const writer& write, bool patterns);
   std::shared_ptr<const compiled_grammar> find_or_compile(std::string key, const writer& write, bool patterns);
 

@@ -1,5 +1,6 @@
 #include "grammar/ebnf.hpp"
 
+#include "grammar/steps.hpp"
 #include "text/utf8.hpp"
 
 #include <cstdio>
@@ -46,6 +47,7 @@ std::string bounds_of(repetition times) {
 
 std::string literal(std::string_view utf8) {
   std::string spelled = "\"";
+  count_steps(utf8.size());
   while (!utf8.empty()) {
     const auto next = text::first_character(utf8);
     spelled += code_point(next.code_point);
@@ -106,6 +108,7 @@ std::string rule_list::new_name(std::string_view beginning) {
 }
 
 void rule_list::add(std::string_view name, std::string_view expression) {
+  count_steps(expression.size());
   text_ += name;
   text_ += " ::= ";
   text_ += expression;

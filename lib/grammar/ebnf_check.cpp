@@ -2,13 +2,14 @@
 
 #include "grammar/ebnf.hpp"
 #include "grammar/grammar_error.hpp"
+#include "grammar/steps.hpp"
 #include "json/printable.hpp"
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,12 @@ namespace cogen::grammar {
 namespace {
 
 constexpr std::uint64_t max_repetitions = 100'000;
+
+/// A guide takes a byte for each state at each rule that it comes through.
+constexpr std::uint64_t max_rule_states = std::uint64_t{1} << 28;
+
+/// XGrammar follows rules of nothing but a repetition of another one by recursion.
+constexpr std::size_t max_chain = 256;
 
 /// A part of a rule: what has to come to an end for it to end.
 struct expression {
@@ -47,6 +54,9 @@ class ebnf_parser {
     }
     return rules;
   }
+
+  /// Rules that parentheses and repetitions become.
+  std::uint64_t made_rules() const noexcept { return made_rules_; }
 
  private:
   [[noreturn]] void refuse(const std::string& what) const {
@@ -88,6 +98,7 @@ class ebnf_parser {
   }
 
   expression alternatives() {
+    count_step();
     expression all{.type = part_kind::alternatives};
     do {
       add(all, sequence());
@@ -114,6 +125,7 @@ class ebnf_parser {
 
   /// None at the end of a sequence, or where another rule begins.
   std::optional<expression> element() {
+    count_step();
     skip_space();
     if (rest_.empty() || rest_.front() == '|' || rest_.front() == ')') return std::nullopt;
     if (take("\"")) return repeat_of({.type = part_kind::text, .states = quoted('"')});
@@ -161,6 +173,7 @@ class ebnf_parser {
     if (++depth_ > limits_.depth)
       throw grammar_error("the grammar nests more than " + std::to_string(limits_.depth) + " parentheses");
     auto inner = alternatives();
+    ++made_rules_;
     --depth_;
     if (!take(")")) throw grammar_error("the grammar has a ( without its )");
     return inner;
@@ -168,11 +181,14 @@ class ebnf_parser {
 
   expression repeat_of(expression part) {
     skip_space();
+    made_rules_ +=
+        static_cast<std::uint64_t>(rest_.starts_with('+') || rest_.starts_with('?') || rest_.starts_with('*'));
     if (take("+")) return part;
     if (take("?") || take("*")) return optional(std::move(part));
     if (!take("{")) return part;
     const auto least = number();
     const auto most = take(",") ? std::max(least, number()) : least;
+    made_rules_ += most - least + 1;
     if (!take("}")) throw grammar_error("the grammar has a { without its }");
     check_states(part.states * std::max<std::uint64_t>(1, most));
     part.states *= std::max<std::uint64_t>(1, most);
@@ -199,25 +215,8 @@ class ebnf_parser {
   std::string_view rest_;
   const ebnf_limits& limits_;
   int depth_ = 0;
+  std::uint64_t made_rules_ = 0;
 };
-
-using names = std::set<std::string_view>;
-
-bool ends(const expression& part, const names& ending) {
-  const auto part_ends = [&](const expression& each) { return ends(each, ending); };
-  switch (part.type) {
-    case part_kind::text:
-    case part_kind::optional:
-      return true;
-    case part_kind::name:
-      return ending.contains(part.name);
-    case part_kind::sequence:
-      return std::ranges::all_of(part.parts, part_ends);
-    case part_kind::alternatives:
-      return std::ranges::any_of(part.parts, part_ends);
-  }
-  return true;
-}
 
 void check_names(const expression& part, const rule_map& rules) {
   if (part.type == part_kind::name && !rules.contains(part.name))
@@ -225,18 +224,100 @@ void check_names(const expression& part, const rule_map& rules) {
   for (const auto& each : part.parts) check_names(each, rules);
 }
 
-/// Each pass finds the rules that end by way of those already found.
-void check_ends(const rule_map& rules) {
-  names ending;
-  for (std::size_t before = ~std::size_t{0}; before != ending.size();) {
-    before = ending.size();
-    for (const auto& [name, rule] : rules)
-      if (ends(rule, ending)) ending.insert(name);
+/// Finds the rules that come to an end, from the texts upwards.
+class end_finder {
+ public:
+  explicit end_finder(const rule_map& rules) {
+    for (const auto& [name, rule] : rules) {
+      names_.push_back(name);
+      add(rule, {.rule = static_cast<std::int64_t>(names_.size()) - 1});
+    }
   }
+
+  /// The first rule without an end; none if each has one.
+  std::optional<std::string_view> run() {
+    std::vector<bool> ends(names_.size());
+    while (!ended_.empty()) {
+      const auto at = ended_.back();
+      ended_.pop_back();
+      if (at.node >= 0) {
+        finish_part_of(static_cast<std::size_t>(at.node));
+      } else if (!ends[static_cast<std::size_t>(at.rule)]) {
+        ends[static_cast<std::size_t>(at.rule)] = true;
+        const auto waiting = waiting_.find(names_[static_cast<std::size_t>(at.rule)]);
+        if (waiting != waiting_.end()) ended_.insert(ended_.end(), waiting->second.begin(), waiting->second.end());
+      }
+    }
+    const auto found = std::ranges::find(ends, false);
+    if (found == ends.end()) return std::nullopt;
+    return names_[static_cast<std::size_t>(found - ends.begin())];
+  }
+
+ private:
+  /// What a part belongs to: a whole rule, or a node.
+  struct whole {
+    std::int64_t rule = -1;
+    std::int64_t node = -1;
+  };
+
+  struct node {
+    std::size_t missing;  ///< parts that have to end for it to end
+    whole of;
+  };
+
+  void add(const expression& part, whole of) {
+    count_step();
+    if (part.type == part_kind::name) {
+      waiting_[part.name].push_back(of);
+    } else if (part.type == part_kind::text || part.type == part_kind::optional || part.parts.empty()) {
+      ended_.push_back(of);
+    } else {
+      nodes_.push_back({part.type == part_kind::alternatives ? 1 : part.parts.size(), of});
+      const whole here{.node = static_cast<std::int64_t>(nodes_.size()) - 1};
+      for (const auto& each : part.parts) add(each, here);
+    }
+  }
+
+  void finish_part_of(std::size_t at) {
+    auto& [missing, of] = nodes_[at];
+    if (missing > 0 && --missing == 0) ended_.push_back(of);
+  }
+
+  std::vector<std::string_view> names_;
+  std::vector<node> nodes_;
+  std::vector<whole> ended_;  // of which a part has ended
+  std::map<std::string_view, std::vector<whole>> waiting_;
+};
+
+void check_ends(const rule_map& rules) {
+  if (const auto endless = end_finder(rules).run())
+    throw grammar_error("the rule " + cogen::json::in_quotes(*endless) +
+                        " of the grammar has no end, and allows nothing");
+}
+
+/// The rule that is all there is in a part; none if there is more.
+std::string_view only_name(const expression& part) {
+  if (part.type == part_kind::name) return part.name;
+  return part.parts.size() == 1 ? only_name(part.parts.front()) : std::string_view();
+}
+
+void check_chains(const rule_map& rules) {
+  std::map<std::string_view, std::string_view> only;
   for (const auto& [name, rule] : rules)
-    if (!ending.contains(name))
-      throw grammar_error("the rule " + cogen::json::in_quotes(name) +
-                          " of the grammar has no end, and allows nothing");
+    if (const auto next = only_name(rule); !next.empty()) only.emplace(name, next);
+  std::map<std::string_view, std::size_t> lengths;  // of the chains that begin there
+  for (const auto& each : only) {
+    std::vector<std::string_view> chain;
+    auto at = only.find(each.first);
+    for (; at != only.end() && !lengths.contains(at->first) && chain.size() <= max_chain; at = only.find(at->second))
+      chain.push_back(at->first);
+    auto length = at != only.end() && lengths.contains(at->first) ? lengths[at->first] : 0;
+    if (chain.size() + length > max_chain)
+      throw grammar_error("the rule " + cogen::json::in_quotes(each.first) +
+                          " of the grammar leads through more than " + std::to_string(max_chain) +
+                          " rules of a single part");
+    for (auto name = chain.rbegin(); name != chain.rend(); ++name) lengths[*name] = ++length;
+  }
 }
 
 }  // namespace
@@ -245,7 +326,8 @@ void check_ebnf(std::string_view text, const ebnf_limits& limits) {
   if (text.size() > limits.bytes)
     throw grammar_error("a grammar of " + std::to_string(text.size()) + " bytes exceeds the limit of " +
                         std::to_string(limits.bytes));
-  const auto rules = ebnf_parser(text, limits).run();
+  ebnf_parser parser(text, limits);
+  const auto rules = parser.run();
   if (!rules.contains("root")) throw grammar_error("the grammar has no rule \"root\"");
   std::uint64_t states = 0;
   for (const auto& [name, rule] : rules) {
@@ -255,6 +337,11 @@ void check_ebnf(std::string_view text, const ebnf_limits& limits) {
       throw grammar_error("the grammar expands to more than " + std::to_string(limits.states) + " states");
   }
   check_ends(rules);
+  check_chains(rules);
+  const auto all_rules = rules.size() + parser.made_rules();
+  if (all_rules * states > max_rule_states)
+    throw grammar_error("the grammar has " + std::to_string(all_rules) + " rules and " + std::to_string(states) +
+                        " states; their product exceeds the limit of " + std::to_string(max_rule_states));
 }
 
 }  // namespace cogen::grammar

@@ -2,6 +2,7 @@
 
 #include "grammar/counted_repetition.hpp"
 #include "grammar/grammar_error.hpp"
+#include "grammar/steps.hpp"
 #include "text/utf8.hpp"
 
 #include <algorithm>
@@ -78,6 +79,7 @@ std::uint64_t repeated_at_once(std::uint64_t states) {
 }  // namespace
 
 std::uint64_t states_of(const regex_node& node) {
+  count_step();
   if (node.type == kind::set) return 1;
   std::uint64_t states = 0;
   for (const auto& part : node.parts) states = plus_at_most(states, states_of(part));

@@ -2,6 +2,7 @@
 
 #include "grammar/grammar_error.hpp"
 #include "grammar/regex_ebnf.hpp"
+#include "grammar/steps.hpp"
 
 #include <algorithm>
 #include <map>
@@ -40,6 +41,7 @@ class alphabet {
       return;
     std::vector<character_set> split;
     for (const auto& each : classes_) {
+      count_step();
       auto outside = each;
       outside.remove(set);
       auto inside = each;
@@ -66,8 +68,10 @@ class branching_machine {
   states step(const states& at, char32_t character) const {
     states next;
     for (const auto each : at)
-      for (const auto& [set, target] : moves_[static_cast<std::size_t>(each)])
+      for (const auto& [set, target] : moves_[static_cast<std::size_t>(each)]) {
+        count_step();
         if (set->contains(character)) next.insert(target);
+      }
     return closure(std::move(next));
   }
 
@@ -193,6 +197,7 @@ machine minimized(const machine& from) {
     std::map<std::vector<int>, int> known;
     std::vector<int> refined(from.size());
     for (std::size_t state = 0; state < from.size(); ++state) {
+      count_steps(from.next[state].size());
       std::vector<int> key = {group[state]};
       for (const auto to : from.next[state]) key.push_back(to < 0 ? -1 : group[static_cast<std::size_t>(to)]);
       refined[state] = known.try_emplace(std::move(key), static_cast<int>(known.size())).first->second;
@@ -245,6 +250,7 @@ class elimination {
 
  private:
   std::size_t ways(std::size_t state) const {
+    count_step();
     const auto of = [&](const auto& map) {
       const auto found = map.find(state);
       return found == map.end() ? std::size_t{0} : found->second.size();

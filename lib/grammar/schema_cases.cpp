@@ -2,6 +2,7 @@
 
 #include "grammar/grammar_error.hpp"
 #include "grammar/schema_validity.hpp"
+#include "grammar/steps.hpp"
 #include "grammar/string_formats.hpp"
 #include "json/printable.hpp"
 
@@ -110,6 +111,7 @@ void schema_budget::spend() {
   if (left_ == 0)
     throw schema_size_error("JSON schema: it expands to more than " + std::to_string(steps_) + " schemas");
   --left_;
+  count_step();
 }
 
 std::vector<schema_case> schema_cases::expand(const schema_set& schemas) {
@@ -398,10 +400,11 @@ repetition schema_cases::count_of(const schema_case& applied, const char* least,
 
 std::vector<std::string> schema_cases::required_of(const schema_case& applied) const {
   std::vector<std::string> names;
+  std::set<std::string> known;
   for (const auto& each : applied)
     if (const auto* required = member(*each.schema, "required"))
       for (const auto& name : texts_of(*required))
-        if (!contains(names, name)) names.push_back(name);
+        if (known.insert(name).second) names.push_back(name);
   return names;
 }
 
@@ -427,6 +430,7 @@ std::size_t schema_cases::prefix_of(const schema_case& applied) const {
 schema_set schema_cases::property_of(const schema_case& applied, const std::string& name) const {
   schema_set schemas;
   for (const auto& each : applied) {
+    count_step();
     for (const auto* one : property_schemas(document_, *each.schema, name)) schemas.insert(one);
     if (const auto* names = member(*each.schema, "propertyNames"))
       if (!is_valid(document_, *names, json::value(name))) schemas.insert(&never);

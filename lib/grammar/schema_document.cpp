@@ -4,6 +4,7 @@
 #include "grammar/regex_syntax.hpp"
 #include "grammar/schema_keywords.hpp"
 #include "grammar/schema_references.hpp"
+#include "grammar/steps.hpp"
 #include "json/parse.hpp"
 #include "json/printable.hpp"
 
@@ -20,6 +21,7 @@ namespace json = boost::json;
 
 /// The JSON pointer from one value to another inside it.
 std::optional<std::string> path_to(const json::value& from, const json::value& wanted, const std::string& path) {
+  count_step();
   if (&from == &wanted) return path;
   if (const auto* members = from.if_object())
     for (const auto& each : *members)
@@ -96,6 +98,7 @@ void schema_document::check(const json::value& schema) const {
 void schema_document::count_comparisons(std::size_t more) const {
   constexpr auto most = std::size_t{1} << 28;
   comparisons_ += more;
+  count_steps(more);
   if (comparisons_ > most)
     throw schema_size_error("JSON schema: its values and keywords take more than " + std::to_string(most) +
                             " comparisons");

@@ -1,6 +1,7 @@
 // The members of objects.
 #include "grammar/regex_intersection.hpp"
 #include "grammar/schema_writer.hpp"
+#include "grammar/steps.hpp"
 #include "json/printable.hpp"
 
 #include <algorithm>
@@ -11,6 +12,7 @@ namespace json = boost::json;
 
 namespace {
 
+constexpr std::size_t max_required = 4000;
 constexpr std::uint64_t max_counts = 5000;
 
 /// Which optional members were written is told apart by rules as long as these are few.
@@ -40,6 +42,7 @@ std::optional<std::string> schema_writer::object(const schema_case& applied) {
   if (!list_properties(applied, all, excluded)) return std::nullopt;
   add_others(applied, all, excluded);
   if (!limit_count(applied, all)) return std::nullopt;
+  write_tails(all);
   const auto content = members_at(all, {});
   if (!content) return std::nullopt;
   if (!all.are_distinct) return sequence({literal("{"), "ws", *content, literal("}")});
@@ -87,12 +90,14 @@ bool schema_writer::is_any_object(const schema_case& applied) {
 
 bool schema_writer::list_properties(const schema_case& applied, members& all, std::vector<std::string>& excluded) {
   const auto required = cases_.required_of(applied);
+  const std::set<std::string_view> all_required(required.begin(), required.end());
   auto names = names_of(applied);
+  const std::set<std::string> listed(names.begin(), names.end());
   for (const auto& name : required)
-    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+    if (!listed.contains(name)) names.push_back(name);
   for (auto& name : names) {
     auto schemas = cases_.property_of(applied, name);
-    const bool needed = std::ranges::find(required, name) != required.end();
+    const bool needed = all_required.contains(name);
     const bool is_empty = cases_.is_empty(schemas);
     if (is_empty && needed) return false;
     excluded.push_back(name);
@@ -103,10 +108,11 @@ bool schema_writer::list_properties(const schema_case& applied, members& all, st
 
 std::vector<std::string> schema_writer::names_of(const schema_case& applied) {
   std::vector<std::string> names;
+  std::set<std::string_view> known;
   for (const auto& each : applied)
     if (const auto* properties = member(*each.schema, "properties"))
       for (const auto& one : properties->get_object())
-        if (std::ranges::find(names, std::string_view(one.key())) == names.end()) names.emplace_back(one.key());
+        if (known.insert(one.key()).second) names.emplace_back(one.key());
   return names;
 }
 
@@ -212,6 +218,10 @@ bool schema_writer::limit_count(const schema_case& applied, members& all) {
   const auto listed = all.listed();
   if (least > most || all.required.size() > most) return false;
   if (!all.other && least > listed) return false;
+  if (all.required.size() > max_required)
+    cases_.refuse(applied, {"required"},
+                  std::to_string(all.required.size()) + " required properties exceed the limit of " +
+                      std::to_string(max_required));
   if (least > listed + 1 && !all.others_are_endless)
     cases_.refuse(
         applied, {"minProperties"},
@@ -245,28 +255,36 @@ std::string schema_writer::any_optional_of(members& all) {
   return all.any_optional;
 }
 
-std::optional<std::string> schema_writer::members_at(members& all, const member_place& at) {
+std::vector<schema_writer::member_step> schema_writer::steps_at(members& all, const member_place& at) {
   const auto& [done, required, written] = at;
   const auto left = less(all.count.most, done);
-  if (all.required.size() - required > left) return std::nullopt;
-  std::vector<std::string> again, further;
+  std::vector<member_step> steps;
+  if (left == 0 || all.required.size() - required > left) return steps;
   const auto go_on = [&](const std::string& part, std::size_t next_required, std::uint32_t next_written) {
     const member_place next{std::min(done + 1, all.counted), next_required, next_written};
-    const auto whole = done > 0 ? sequence({R"("," ws)", part}) : part;
-    if (next == at) return again.push_back(whole);
-    if (const auto rest = tail(all, next)) add(further, sequence({whole, *rest}));
+    steps.push_back({done > 0 ? sequence({R"("," ws)", part}) : part, next});
   };
-  if (left > 0) {
-    if (all.are_distinct && !all.optional.empty()) {
-      go_on(any_optional_of(all), required, written);
-    } else {
-      for (std::size_t i = 0; i < all.optional.size(); ++i)
-        if ((written >> i & 1) == 0) go_on(member_of(all.optional[i]), required, written | std::uint32_t{1} << i);
-    }
-    if (all.other) go_on(*all.other, required, written);
-    if (required < all.required.size()) go_on(member_of(all.required[required]), required + 1, written);
+  if (all.are_distinct && !all.optional.empty()) {
+    go_on(any_optional_of(all), required, written);
+  } else {
+    for (std::size_t i = 0; i < all.optional.size(); ++i)
+      if ((written >> i & 1) == 0) go_on(member_of(all.optional[i]), required, written | std::uint32_t{1} << i);
   }
-  if (required == all.required.size() && done >= all.count.least) further.push_back(members_behind(all, done));
+  if (all.other) go_on(*all.other, required, written);
+  if (required < all.required.size()) go_on(member_of(all.required[required]), required + 1, written);
+  return steps;
+}
+
+std::optional<std::string> schema_writer::members_at(members& all, const member_place& at) {
+  if (all.required.size() - at.required > less(all.count.most, at.done)) return std::nullopt;
+  std::vector<std::string> again, further;
+  for (const auto& [part, next] : steps_at(all, at)) {
+    if (next == at)
+      again.push_back(part);
+    else if (const auto& rest = all.tails.at(next))
+      add(further, sequence({part, *rest}));
+  }
+  if (at.required == all.required.size() && at.done >= all.count.least) further.push_back(members_behind(all, at.done));
   if (further.empty()) return std::nullopt;
   if (again.empty()) return alternatives(further);
   return sequence({repeated(alternatives(again), {}), alternatives(further)});
@@ -278,14 +296,31 @@ std::string schema_writer::members_behind(const members& all, std::uint64_t done
   return done > 0 ? more : optional(sequence({*all.behind, more}));
 }
 
-std::optional<std::string> schema_writer::tail(members& all, const member_place& at) {
-  const auto [known, is_new] = all.tails.try_emplace(at);
-  if (!is_new) return known->second;
+void schema_writer::add_unwritten(members& all, const member_place& at, std::vector<member_place>& places) {
+  auto steps = steps_at(all, at);
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step)
+    if (step->next != at && !all.tails.contains(step->next)) places.push_back(step->next);
+}
+
+/// From the last place to the first one: there may be thousands, one behind the other.
+void schema_writer::write_tails(members& all) {
+  std::vector<member_place> places;
+  add_unwritten(all, {}, places);
+  while (!places.empty()) {
+    count_step();
+    const auto at = places.back();
+    const auto before = places.size();
+    if (!all.tails.contains(at)) add_unwritten(all, at, places);
+    if (places.size() > before) continue;
+    places.pop_back();
+    if (!all.tails.contains(at)) write_tail(all, at);
+  }
+}
+
+void schema_writer::write_tail(members& all, const member_place& at) {
+  auto& name = all.tails[at];
   const auto expression = members_at(all, at);
-  if (!expression) return std::nullopt;
-  auto name = rules_.new_name("members");
-  rules_.add(name, *expression);
-  return all.tails[at] = std::move(name);
+  if (expression) rules_.add(*(name = rules_.new_name("members")), *expression);
 }
 
 }  // namespace cogen::grammar

@@ -3,6 +3,7 @@
 #include "grammar/regex_ebnf.hpp"
 #include "grammar/regex_intersection.hpp"
 #include "grammar/schema_keywords.hpp"
+#include "grammar/steps.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -62,12 +63,15 @@ void schema_writer::write(const std::string& name, const schema_set& schemas) {
 }
 
 void schema_writer::add(std::vector<std::string>& parts, std::optional<std::string> part) {
+  count_steps(parts.size());
   if (part && std::ranges::find(parts, *part) == parts.end()) parts.push_back(std::move(*part));
 }
 
 void schema_writer::write_case(const schema_case& applied, std::vector<std::string>& parts) {
   if (const auto values = cases_.values_of(applied)) {
-    for (const auto& each : *values) add(parts, ebnf_of_value(each));
+    std::set<std::string> known(parts.begin(), parts.end());
+    for (const auto& each : *values)
+      if (auto part = ebnf_of_value(each); known.insert(part).second) parts.push_back(std::move(part));
     return;
   }
   if (cases_.allows(applied, value_type::null)) add(parts, literal("null"));
@@ -81,6 +85,7 @@ void schema_writer::write_case(const schema_case& applied, std::vector<std::stri
 }
 
 std::string schema_writer::ebnf_of_value(const json::value& value) {
+  count_step();
   if (value.is_string()) return literal(json_spelling(std::string_view(value.get_string())));
   if (value.is_number()) return literal(number_text(value));
   if (value.is_null()) return literal("null");

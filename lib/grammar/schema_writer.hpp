@@ -129,10 +129,18 @@ class schema_writer {
   std::string member_of(listed_property& property);
   std::string any_optional_of(members& all);
   static std::string members_behind(const members& all, std::uint64_t done);
-  /// What follows at a place; none if no object gets there.
+  /// What may come at a place, and the place behind it.
+  struct member_step {
+    std::string part;
+    member_place next;
+  };
+  std::vector<member_step> steps_at(members& all, const member_place& at);
+  /// What follows at a place, behind which all tails are written; none if no object gets there.
   std::optional<std::string> members_at(members& all, const member_place& at);
-  /// The same as a rule, which is written once.
-  std::optional<std::string> tail(members& all, const member_place& at);
+  /// The same as rules, for all places behind the first one.
+  void write_tails(members& all);
+  void write_tail(members& all, const member_place& at);
+  void add_unwritten(members& all, const member_place& at, std::vector<member_place>& places);
 
   schema_document document_;
   schema_budget budget_;

@@ -33,7 +33,7 @@ class xgrammar_grammar : public compiled_grammar {
       : grammar_(std::move(grammar)), parts_(std::move(parts)), bytes_(grammar_.MemorySizeBytes()) {}
 
   std::unique_ptr<guide> start(std::string_view begun) const override {
-    return std::make_unique<xgrammar_guide>(xgrammar::GrammarMatcher(grammar_), parts_, begun);
+    return std::make_unique<xgrammar_guide>(grammar_, parts_, begun);
   }
 
   std::size_t bytes() const noexcept override { return bytes_; }

@@ -1,5 +1,7 @@
 #include "grammar/xgrammar_guide.hpp"
 
+#include "grammar/steps.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -14,9 +16,26 @@ constexpr std::size_t word_bits = 64;
 constexpr int max_masks = 64;
 constexpr int max_depth = 32;
 
+/// For a mask, 10 ms of a processor or so; for all masks; and for those of each further token. Schemas of tools take a
+/// hundredth of that.
+constexpr std::int64_t max_mask_steps = 2'000'000, max_masks_steps = 20'000'000, masks_steps_of_token = 400'000;
+/// For the states of the text so far, which are kept: some tens of megabytes, and 20 kB for each further token.
+constexpr std::int64_t max_text_steps = 4'000'000, steps_of_token = 2'000;
+/// For what is forced, which is better not known than late.
+constexpr std::int64_t max_forced_steps = 200'000;
+
+constexpr const char* unmatched = "the grammar failed to match a text";
+
+const std::string mask_refusal = "the response format is too ambiguous: to find out what may follow takes more than " +
+                                 std::to_string(max_mask_steps) + " steps for a token, or " +
+                                 std::to_string(masks_steps_of_token) + " for each of many";
+const std::string text_refusal = "the response format is too ambiguous: to follow its text takes more than " +
+                                 std::to_string(max_text_steps) + " steps, and " + std::to_string(steps_of_token) +
+                                 " for each token";
+
 template <typename Call>
 auto matched(const Call& call) {
-  return guarded<std::runtime_error>("the grammar failed to match a text", call);
+  return guarded<std::runtime_error>(unmatched, call);
 }
 
 bool is_set(std::span<const std::uint64_t> tokens, token id) {
@@ -33,8 +52,10 @@ void clear(std::span<std::uint64_t> tokens, token id) {
 template <typename Visit>
 void for_each_token(std::span<const std::uint64_t> tokens, const Visit& visit) {
   for (std::size_t i = 0; i < tokens.size(); ++i)
-    for (auto word = tokens[i]; word != 0; word &= word - 1)
+    for (auto word = tokens[i]; word != 0; word &= word - 1) {
+      count_step();
       if (!visit(static_cast<token>(i * word_bits + static_cast<std::size_t>(std::countr_zero(word))))) return;
+    }
 }
 
 using prospect = distinct_reader::prospect;
@@ -57,22 +78,49 @@ bool is_bracket(char byte) { return byte == '[' || byte == '{'; }
 
 }  // namespace
 
-xgrammar_guide::xgrammar_guide(xgrammar::GrammarMatcher matcher, std::shared_ptr<const guide_parts> parts,
-                               std::string_view begun)
-    : matcher_(std::move(matcher)), parts_(std::move(parts)) {
-  const auto refuse = [] { throw std::invalid_argument("the grammar has no text that begins like this"); };
-  if (begun.empty()) return;
-  if (!parts_->distinct.empty()) {
-    const auto brackets = accept_bytes(begun, captures_);
-    if (!brackets) refuse();
-    append(begun, *brackets);
-  } else if (!matched([&] { return matcher_.AcceptString(std::string(begun)); })) {
-    refuse();
+template <typename Call>
+auto xgrammar_guide::bounded(std::int64_t steps, const std::string& refusal, const Call& call) {
+  if (!failure_.empty()) throw work_error(failure_);
+  const bounded_work work({.work = "a token", .steps = steps});
+  try {
+    const auto result = call();
+    spent_ = work.steps();
+    return result;
+  } catch (const std::invalid_argument&) {
+    throw;
+  } catch (const work_error&) {
+    failure_ = refusal;
+    throw work_error(failure_);
+  } catch (...) {
+    failure_ = unmatched;
+    throw;
   }
 }
 
+xgrammar_guide::xgrammar_guide(xgrammar::CompiledGrammar grammar, std::shared_ptr<const guide_parts> parts,
+                               std::string_view begun)
+    : grammar_(std::move(grammar)),
+      matcher_(grammar_),
+      parts_(std::move(parts)),
+      begun_(begun),
+      steps_left_(max_text_steps),
+      mask_steps_left_(max_masks_steps) {
+  if (!bounded(max_text_steps, text_refusal, [&] { return begin(begun); }))
+    throw std::invalid_argument("the grammar has no text that begins like this");
+}
+
+/// Says whether the grammar has a text that begins so.
+bool xgrammar_guide::begin(std::string_view begun) {
+  if (begun.empty()) return true;
+  if (parts_->distinct.empty()) return matched([&] { return matcher_.AcceptString(std::string(begun)); });
+  const auto brackets = accept_bytes(begun, captures_);
+  if (brackets) append(begun, *brackets);
+  return brackets.has_value();
+}
+
 xgrammar_guide::xgrammar_guide(const xgrammar_guide& other)
-    : matcher_(other.matcher_.Fork()),
+    : grammar_(other.grammar_),
+      matcher_(other.matcher_.Fork()),
       parts_(other.parts_),
       text_(other.text_),
       brackets_(other.brackets_),
@@ -80,7 +128,12 @@ xgrammar_guide::xgrammar_guide(const xgrammar_guide& other)
       steps_(other.steps_),
       reader_(other.reader_.clone()),
       captures_(other.captures_),
-      accepted_(other.accepted_) {
+      begun_(other.begun_),
+      accepted_(other.accepted_),
+      steps_left_(other.steps_left_),
+      mask_steps_left_(other.mask_steps_left_),
+      failure_(other.failure_),
+      looks_ahead_(other.looks_ahead_) {
   if (reader_.is_open()) reader_.settle(std::string_view(text_).substr(roots_.back()));
 }
 
@@ -101,13 +154,12 @@ bool xgrammar_guide::allow(std::span<std::uint64_t> tokens) {
                                 " tokens is too small for a vocabulary of " + std::to_string(size));
   std::ranges::fill(tokens, 0);
   if (matcher_.IsTerminated()) return true;
-  fill(tokens);
-  if (!reader_.is_open()) return true;
-  if (reader_.in_free_string()) {
-    keep_distinct_behind_strings(tokens);
-  } else {
-    keep_distinct(tokens);
-  }
+  bounded(std::min(max_mask_steps, mask_steps_left_), mask_refusal, [&] {
+    fill(tokens);
+    if (reader_.is_open()) reader_.in_free_string() ? keep_distinct_behind_strings(tokens) : keep_distinct(tokens);
+    return true;
+  });
+  mask_steps_left_ -= spent_;
   return true;
 }
 
@@ -282,28 +334,40 @@ void xgrammar_guide::accept(token next) {
     throw std::invalid_argument("token " + std::to_string(next) + " is not allowed by the grammar");
   };
   std::map<std::string, bool> known;
-  if (matcher_.IsTerminated() || (reader_.is_open() && !may_follow(next, known))) refuse();
-  if (!matched([&] { return matcher_.AcceptToken(next); })) refuse();
-  ++accepted_;
-  if (parts_->distinct.empty()) return;
-  steps_.push_back({text_.size(), captures_});
-  const auto bytes = bytes_of(next);
-  append(bytes, brackets_of(bytes, next, captures_));
+  if (matcher_.IsTerminated()) refuse();
+  if (reader_.is_open() && !bounded(max_mask_steps, mask_refusal, [&] { return may_follow(next, known); })) refuse();
+  if (!bounded(steps_left_, text_refusal, [&] { return accept_token(next); })) refuse();
+  steps_left_ = std::min(max_text_steps, steps_left_ - spent_ + steps_of_token);
+  mask_steps_left_ = std::min(max_masks_steps, mask_steps_left_ + masks_steps_of_token);
   if (!reader_.repeats()) return;
   roll_back(1);
   refuse();
 }
 
+bool xgrammar_guide::accept_token(token next) {
+  if (!matched([&] { return matcher_.AcceptToken(next); })) return false;
+  if (!parts_->distinct.empty()) {
+    steps_.push_back({text_.size(), captures_});
+    const auto bytes = bytes_of(next);
+    append(bytes, brackets_of(bytes, next, captures_));
+  }
+  accepted_.push_back({next, steps_left_});
+  return true;
+}
+
 void xgrammar_guide::roll_back(int tokens) {
-  if (tokens < 0 || tokens > accepted_)
-    throw std::invalid_argument("a guide that has accepted " + std::to_string(accepted_) + " tokens cannot roll back " +
-                                std::to_string(tokens));
+  if (tokens < 0 || static_cast<std::size_t>(tokens) > accepted_.size())
+    throw std::invalid_argument("a guide that has accepted " + std::to_string(accepted_.size()) +
+                                " tokens cannot roll back " + std::to_string(tokens));
   if (tokens == 0) return;
+  if (!failure_.empty()) throw work_error(failure_);
   matcher_.Rollback(tokens);
-  accepted_ -= tokens;
+  const auto kept = accepted_.size() - static_cast<std::size_t>(tokens);
+  steps_left_ = accepted_[kept].steps_left;
+  accepted_.resize(kept);
   if (parts_->distinct.empty()) return;
-  const auto [length, captures] = steps_[steps_.size() - static_cast<std::size_t>(tokens)];
-  steps_.resize(steps_.size() - static_cast<std::size_t>(tokens));
+  const auto [length, captures] = steps_[kept];
+  steps_.resize(kept);
   captures_ = captures;
   if (length < text_.size()) read_again(length);
 }
@@ -337,12 +401,27 @@ bool xgrammar_guide::spell_prefix(const std::vector<token>& tokens, std::string_
 }
 
 std::vector<token> xgrammar_guide::forced() {
-  if (matcher_.IsTerminated()) return {};
-  const auto text = matched([&] { return matcher_.FindJumpForwardString(); });
+  if (matcher_.IsTerminated() || !looks_ahead_) return {};
+  std::string text;
+  try {
+    text =
+        bounded(max_forced_steps, unmatched, [&] { return matched([&] { return matcher_.FindJumpForwardString(); }); });
+  } catch (const work_error&) {
+    restart();
+    return {};
+  }
   if (text.empty()) return {};
   auto tokens = parts_->tokens->encode(text);
   tokens.pop_back();  // with what follows it may be another token
   return spell_prefix(tokens, text) ? tokens : std::vector<token>();
+}
+
+void xgrammar_guide::restart() {
+  looks_ahead_ = false;
+  failure_.clear();
+  matcher_ = xgrammar::GrammarMatcher(grammar_);
+  if (!begun_.empty()) matched([&] { return matcher_.AcceptString(begun_); });
+  for (const auto& each : accepted_) matched([&] { return matcher_.AcceptToken(each.id); });
 }
 
 }  // namespace cogen::grammar

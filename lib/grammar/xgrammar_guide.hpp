@@ -2,6 +2,7 @@
 
 #include "cogen/guide.hpp"
 #include "cogen/text/tokenizer.hpp"
+#include "grammar/bounded_work.hpp"
 #include "grammar/distinct_reader.hpp"
 #include "grammar/distinct_rule.hpp"
 #include "grammar/token_table.hpp"
@@ -22,12 +23,16 @@
 
 namespace cogen::grammar {
 
-/// What XGrammar says of itself is for nobody who sends a request.
+/// What XGrammar says of itself is for nobody who sends a request; what stops it is.
 template <typename Error, typename Call>
 auto guarded(const char* message, const Call& call) {
   try {
     return call();
   } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const work_error&) {
+    throw;
+  } catch (const work_cancelled&) {
     throw;
   } catch (const std::exception&) {
     throw Error(message);
@@ -41,12 +46,12 @@ struct guide_parts {
   std::vector<distinct_rule> distinct;  ///< what no grammar says: items and names that have to differ
 };
 
-/// A place in a grammar of XGrammar.
+/// A place in a grammar of XGrammar. What a token may cost is bounded: beyond that, members throw work_error.
 class xgrammar_guide : public guide {
  public:
   /// `begun` is the text so far, which the matcher has not seen. Throws std::invalid_argument where the grammar has no
   /// such text.
-  xgrammar_guide(xgrammar::GrammarMatcher matcher, std::shared_ptr<const guide_parts> parts, std::string_view begun);
+  xgrammar_guide(xgrammar::CompiledGrammar grammar, std::shared_ptr<const guide_parts> parts, std::string_view begun);
 
   bool allow(std::span<std::uint64_t> tokens) override;
   void accept(token next) override;
@@ -70,6 +75,15 @@ class xgrammar_guide : public guide {
 
   xgrammar_guide(const xgrammar_guide& other);
 
+  /// Calls what may take so many steps; `refusal` says why it may not take more. What it throws leaves the matcher in
+  /// the middle of something, so that nothing can be asked of it any more.
+  template <typename Call>
+  auto bounded(std::int64_t steps, const std::string& refusal, const Call& call);
+  bool begin(std::string_view begun);
+  bool accept_token(token next);
+  /// Takes the matcher to where it was before it was left in the middle of something.
+  void restart();
+
   std::string_view bytes_of(token id) const;
   void fill(std::span<std::uint64_t> tokens);
   void keep_distinct(std::span<std::uint64_t> tokens);
@@ -88,6 +102,7 @@ class xgrammar_guide : public guide {
   void read_again(std::size_t length);
   bool spell_prefix(const std::vector<token>& tokens, std::string_view text) const;
 
+  xgrammar::CompiledGrammar grammar_;
   xgrammar::GrammarMatcher matcher_;
   std::shared_ptr<const guide_parts> parts_;
   std::string text_;                // as far as something may have to differ in it
@@ -97,7 +112,17 @@ class xgrammar_guide : public guide {
   distinct_reader reader_;
   std::size_t captures_ = 0;
   int masks_left_ = 0;  // to be looked at for a token
-  int accepted_ = 0;
+  std::string begun_;
+  struct accepted_token {
+    token id;
+    std::int64_t steps_left;  // before it
+  };
+  std::vector<accepted_token> accepted_;
+  std::int64_t steps_left_;  // for what the matcher keeps of the text
+  std::int64_t mask_steps_left_;
+  std::int64_t spent_ = 0;   // by the last call
+  std::string failure_;      // of a call, and of all behind it
+  bool looks_ahead_ = true;  // for what is forced
 };
 
 }  // namespace cogen::grammar

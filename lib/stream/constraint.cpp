@@ -1,5 +1,7 @@
 #include "stream/constraint.hpp"
 
+#include "grammar/bounded_work.hpp"
+
 #include <cogen/error.hpp>
 
 #include <fmt/format.h>
@@ -16,12 +18,14 @@ constexpr std::size_t bits_of_word = 64;
 
 std::size_t words_of(std::size_t tokens) { return (tokens + bits_of_word - 1) / bits_of_word; }
 
-/// Calls a member of a guide. What it throws becomes the error of its row.
+/// Calls a member of a guide. What it throws becomes the error of its row; what takes too much is the request's fault.
 template <class Call>
 auto called(const Call& call) try {
   return call();
 } catch (const std::bad_alloc&) {
   throw;
+} catch (const grammar::work_error& thrown) {
+  throw generation_error({error::invalid_request, thrown.what()});
 } catch (const std::exception& thrown) {
   throw generation_error({error::callback_threw, fmt::format("the guide threw: {}", thrown.what())});
 } catch (...) {

@@ -90,7 +90,7 @@ struct compile_limits {
   std::size_t states = 200'000;            ///< of the grammar, repetitions written out
   std::size_t schemas = 20'000;            ///< that a JSON schema expands to
   std::size_t bytes = 256 << 20;           ///< of the compiled grammar
-  std::chrono::milliseconds time{10'000};  ///< of a processor; it is checked at the end, and interrupts nothing
+  std::chrono::milliseconds time{10'000};  ///< of a processor
 };
 
 /// How response formats are compiled.

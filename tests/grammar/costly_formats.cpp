@@ -1,0 +1,172 @@
+// Formats that would take all memory or time: a bound ends each of them while it is worked on.
+#include "grammar/bounded_work.hpp"
+#include "grammar/ebnf_check.hpp"
+#include "grammar/grammar_error.hpp"
+#include "grammar/steps.hpp"
+#include "grammar_testing.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <atomic>
+#include <functional>
+#include <string>
+
+using namespace cogen;
+using namespace cogen::grammar;
+
+namespace {
+
+/// Rules r0, r1, ..., and the last one.
+std::string chain(int rules, const std::function<std::string(const std::string&)>& body) {
+  std::string text = "root ::= r0\n";
+  for (int i = 0; i < rules; ++i) text += "r" + std::to_string(i) + " ::= " + body("r" + std::to_string(i + 1)) + "\n";
+  return text + "r" + std::to_string(rules) + " ::= \"a\"\n";
+}
+
+void check_refusal(const response_format& format, std::string_view named) {
+  const auto said = refusal(format);
+  BOOST_TEST(said.find(named) != std::string::npos, "\"" << said << "\" does not name " << named);
+}
+
+/// Counts steps until a bound ends them, and returns what it says.
+std::string ended(const work_bounds& bounds) {
+  try {
+    const bounded_work work(bounds);
+    for (int i = 0; i < 1'000'000; ++i) count_step();
+    return {};
+  } catch (const work_error& error) {
+    return error.what();
+  }
+}
+
+std::string objects_with_required(int names) {
+  std::string required;
+  for (int i = 0; i < names; ++i) required += (i > 0 ? ",\"p" : "\"p") + std::to_string(i) + "\"";
+  return R"({"type": "object", "required": [)" + required + "]}";
+}
+
+std::string failure(const std::function<void()>& call) {
+  try {
+    call();
+    return {};
+  } catch (const work_error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(costly_formats)
+
+BOOST_AUTO_TEST_CASE(work_ends_at_its_bounds) {
+  BOOST_TEST(ended({.work = "the work"}).empty());
+  BOOST_TEST(ended({.work = "the work", .steps = 1'000'000}).empty());
+  BOOST_TEST(ended({.work = "the work", .steps = 999'999}) == "the work takes more than 999999 steps");
+  BOOST_TEST(ended({.work = "the work", .steps = 0}) == "the work takes more than 0 steps");
+  BOOST_TEST(ended({.work = "the work", .time = std::chrono::milliseconds(-1)}) == "the work takes more than -1 ms");
+  const std::atomic<bool> cancelled = true;
+  BOOST_CHECK_THROW(ended({.work = "the work", .cancelled = &cancelled}), work_cancelled);
+}
+
+BOOST_AUTO_TEST_CASE(bounds_hold_for_their_own_work) {
+  const auto outside = steps_left;
+  {
+    const bounded_work outer({.work = "the outer work", .steps = 1000});
+    count_steps(400);
+    BOOST_TEST(ended({.work = "the inner work", .steps = 10}) == "the inner work takes more than 10 steps");
+    BOOST_TEST(outer.steps() == 400);
+    count_steps(600);
+    BOOST_CHECK_THROW(count_step(), work_error);
+    count_steps(1'000'000);  // what it throws passes destructors that count, too
+  }
+  BOOST_TEST(steps_left == outside);
+}
+
+BOOST_AUTO_TEST_CASE(what_doubles_is_followed_as_far_as_it_is_needed) {
+  const auto doubling = compiled(ebnf(chain(40, [](const auto& next) { return next + " " + next; })));
+  const auto place = doubling->start();
+  BOOST_TEST(place->forced().empty());  // a text of 2^40 characters
+  accept_bytes(*place, "aaaa");
+  BOOST_TEST(place->forced().empty());
+  BOOST_TEST(allowed(*place) == allowed_by_trying(*place), boost::test_tools::per_element());
+  place->roll_back(4);
+  accept_bytes(*place->clone(), "aaaa");
+  const auto six = compiled(ebnf("root ::= \"aaaaaa\""))->start();
+  BOOST_TEST(!six->forced().empty());
+}
+
+BOOST_AUTO_TEST_CASE(ambiguous_texts_end_with_a_sentence) {
+  const auto grammar = compiled(ebnf("root ::= ([^x]? [^y]?){2000}"));
+  const auto place = grammar->start();
+  const auto said = failure([&] {
+    for (int i = 0; i < 1000; ++i) place->accept('a');
+  });
+  BOOST_TEST(
+      said ==
+      "the response format is too ambiguous: to follow its text takes more than 4000000 steps, and 2000 for each "
+      "token");
+  BOOST_TEST(failure([&] { allowed(*place); }) == said);
+  BOOST_TEST(failure([&] { place->accept('a'); }) == said);
+  BOOST_TEST(failure([&] { place->roll_back(1); }) == said);
+  BOOST_TEST(failure([&] { allowed(*place->clone()); }) == said);
+  BOOST_CHECK_NO_THROW(grammar->start()->accept('a'));
+}
+
+BOOST_AUTO_TEST_CASE(ambiguous_masks_end_with_a_sentence) {
+  const auto place = compiled(ebnf("root ::= ([^x]? [^y]?){40} ([^x]? [^y]? \"z\"?){2000}"))->start();
+  const auto said = failure([&] {
+    for (int i = 0; i < 40; ++i) {
+      allowed(*place);
+      place->accept('a');
+    }
+  });
+  BOOST_TEST(said ==
+             "the response format is too ambiguous: to find out what may follow takes more than 2000000 steps for a "
+             "token, or 400000 for each of many");
+  BOOST_TEST(failure([&] { allowed(*place); }) == said);
+}
+
+BOOST_AUTO_TEST_CASE(chains_of_rules_are_bounded) {
+  for (const char* times : {"", "?", "*", "+", "{2}", "{0,2}", "{3,}"}) BOOST_TEST_CONTEXT(times) {
+      const auto body = [&](const auto& next) { return next + times; };
+      check_refusal(ebnf(chain(40'000, body)), "leads through more than 256 rules of a single part");
+      check_refusal(ebnf(chain(257, body)), "leads through more than 256 rules of a single part");
+      BOOST_CHECK_NO_THROW(check_ebnf(chain(250, body)));
+    }
+  check_refusal(ebnf("root ::= a{0,2}\na ::= root{0,2}"), "rules of a single part");
+  check_refusal(ebnf("root ::= (((root?)?)?){2}"), "rules of a single part");
+}
+
+BOOST_AUTO_TEST_CASE(rules_in_any_order_are_checked_at_once) {
+  std::string backwards = "root ::= r7999\nr0 ::= \"x\"\n", broad = "root ::=";
+  for (int i = 1; i < 8000; ++i) backwards += "r" + std::to_string(i) + " ::= \"a\" r" + std::to_string(i - 1) + "\n";
+  for (int i = 0; i < 8000; ++i) broad += " s" + std::to_string(i);
+  broad += "\n";
+  for (int i = 0; i < 8000; ++i) broad += "s" + std::to_string(i) + " ::= \"x\"\n";
+  for (const auto& text : {backwards, broad}) {
+    const bounded_work work({.work = "the check", .steps = 1'000'000});
+    BOOST_CHECK_NO_THROW(check_ebnf(text));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(rules_and_states_are_bounded_together) {
+  std::string broad = "root ::= \"x\"";
+  for (int i = 0; i < 20'000; ++i) broad += " | s" + std::to_string(i);
+  broad += "\n";
+  for (int i = 0; i < 20'000; ++i) broad += "s" + std::to_string(i) + " ::= \"x\" root\n";
+  check_refusal(ebnf(broad), "20001 rules and 60001 states; their product exceeds the limit of 268435456");
+}
+
+BOOST_AUTO_TEST_CASE(required_names_are_bounded) {
+  check_refusal(json_schema(objects_with_required(15'000)), "15000 required properties exceed the limit of 4000");
+  check_refusal(json_schema(objects_with_required(4'001)), "at #: 4001 required properties exceed the limit of 4000");
+  BOOST_TEST(refusal(json_schema(objects_with_required(2'000))).empty());
+}
+
+BOOST_AUTO_TEST_CASE(many_values_are_listed_in_time) {
+  std::string values, choices;
+  for (int i = 0; i < 20'000; ++i) values += (i > 0 ? ",\"v" : "\"v") + std::to_string(i) + "\"";
+  check_refusal(json_schema(R"({"enum": [)" + values + "]}"), "comparisons");
+}
+
+BOOST_AUTO_TEST_SUITE_END()
