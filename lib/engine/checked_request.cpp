@@ -65,9 +65,10 @@ std::vector<token> decoder_tokens(const request& what, const engine_parts& parts
 struct guide_finder {
   const engine_parts& parts;
   grammar::compiler& formats;
+  const std::atomic<bool>* cancelled;
 
   grammar::guided_response operator()(const response_format& format) const {
-    const auto compiled = formats.compile(format);
+    const auto compiled = formats.compile(format, cancelled);
     return {compiled->start(), {compiled->loosened().begin(), compiled->loosened().end()}};
   }
 
@@ -83,6 +84,12 @@ struct guide_finder {
     return {own, {}};
   }
 };
+
+void check_biases(const sampling_params& how, int vocabulary) {
+  const auto forbids = [](const auto& each) { return each.second == -std::numeric_limits<double>::infinity(); };
+  if (std::ranges::count_if(how.logit_bias, forbids) == vocabulary)
+    throw std::invalid_argument(fmt::format("logit_bias forbids all {} tokens of the vocabulary", vocabulary));
+}
 
 template <class... Values>
 [[noreturn]] void does_not_fit(fmt::format_string<Values...> sentence, Values&&... values) {
@@ -119,6 +126,7 @@ void check_parameters(const request& what, int vocabulary) {
   check_limit("finish_within", what.finish_within);
   if (const auto budget = what.reasoning_budget.value_or(0); budget < 0)
     throw std::invalid_argument(fmt::format("reasoning_budget is {}; it must be at least 0", budget));
+  check_biases(what.sampling, vocabulary);
   for (const token id : what.stop_token_ids)
     if (id < 0 || id >= vocabulary)
       throw std::invalid_argument(
@@ -167,12 +175,13 @@ int new_tokens_after(int prompt, const request& what, const scheduler::limits& l
 }
 
 grammar::guided_response guide_of(const request& what, const read_request& inputs, const engine_parts& parts,
-                                  grammar::compiler& formats, const grammar::model_responses& responses) {
+                                  grammar::compiler& formats, const grammar::model_responses& responses,
+                                  const std::atomic<bool>* cancelled) {
   grammar::guided_response answer;
-  if (what.response_format) answer = std::visit(guide_finder{parts, formats}, *what.response_format);
+  if (what.response_format) answer = std::visit(guide_finder{parts, formats, cancelled}, *what.response_format);
   if (!inputs.chat_ending) return answer;
   return responses.guide_of({what.tools, what.tool_choice, what.parallel_tool_calls, what.reasoning_budget,
-                             *inputs.chat_ending, std::move(answer)},
+                             *inputs.chat_ending, std::move(answer), cancelled},
                             formats);
 }
 

@@ -6,6 +6,7 @@
 #include <cogen/engine.hpp>
 #include <cogen/extend/runner.hpp>
 
+#include <atomic>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,9 +35,10 @@ read_request read(const request& what, const engine_parts& parts, const response
 int new_tokens_after(int prompt, const request& what, const scheduler::limits& limits);
 
 /// What constrains the generation. Compiles a format, and the schemas of tools. Throws std::invalid_argument for what
-/// cannot be compiled, and for what is of another model or null.
+/// cannot be compiled, and for what is of another model or null. `cancelled` is as grammar::compiler takes it.
 grammar::guided_response guide_of(const request& what, const read_request& inputs, const engine_parts& parts,
-                                  grammar::compiler& formats, const grammar::model_responses& responses);
+                                  grammar::compiler& formats, const grammar::model_responses& responses,
+                                  const std::atomic<bool>* cancelled = nullptr);
 
 /// The tokens that end the generation: the model's, unless the request ignores them, and the request's stop tokens.
 std::vector<token> end_tokens_of(const request& what, const engine_parts& parts);

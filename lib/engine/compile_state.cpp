@@ -10,11 +10,16 @@ void compile_state::start(std::shared_ptr<async::operation<compiled_format>> wai
   begin_wait(std::move(wait));
   if (const auto refused = begin_work()) return fail(*refused);
   const auto self = std::static_pointer_cast<compile_state>(shared_from_this());
-  engine_->offload([self, format = std::move(format)] { self->compile(format); });
+  engine_->compilations().put(0, [self, format = std::move(format)] { self->compile(format); });
+}
+
+void compile_state::cancel() noexcept {
+  is_unwanted_ = true;
+  lone_operation::cancel();
 }
 
 void compile_state::compile(const response_format& format) noexcept try {
-  compiled_format compiled(engine_->formats().compile(format));
+  compiled_format compiled(engine_->formats().compile(format, &is_unwanted_));
   const auto ended = engine_->error();
   complete_wait(ended, ended ? compiled_format() : std::move(compiled));
 } catch (...) {

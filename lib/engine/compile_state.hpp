@@ -4,6 +4,8 @@
 
 #include <cogen/engine.hpp>
 
+#include <atomic>
+
 namespace cogen::detail {
 
 /// A pending async_compile().
@@ -12,10 +14,13 @@ class compile_state final : public lone_operation<compile_face, async::operation
   using lone_operation::lone_operation;
 
   void start(std::shared_ptr<async::operation<compiled_format>> wait, response_format format) override;
+  void cancel() noexcept override;
   void process() override { post_again(); }
 
  private:
   void compile(const response_format& format) noexcept;
+
+  std::atomic<bool> is_unwanted_ = false;
 };
 
 }  // namespace cogen::detail

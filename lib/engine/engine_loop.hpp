@@ -3,6 +3,7 @@
 #include "async/forkable_mutex.hpp"
 #include "async/side_work.hpp"
 #include "engine/admission.hpp"
+#include "engine/compile_queue.hpp"
 #include "engine/engine_metrics.hpp"
 #include "engine/inbox.hpp"
 #include "engine/swap_completions.hpp"
@@ -50,6 +51,7 @@ class engine_loop {
   int vocabulary() const noexcept { return vocabulary_; }
   const std::string& snapshot_format() const noexcept { return snapshot_format_; }
   grammar::compiler& formats() noexcept { return formats_; }
+  compile_queue& compilations() noexcept { return compilations_; }
   const grammar::model_responses& responses() const noexcept { return responses_; }
   diagnostics error() const noexcept;
   engine_stats stats() const;
@@ -143,6 +145,7 @@ class engine_loop {
   const int vocabulary_;
   const std::string snapshot_format_;
   grammar::compiler formats_;
+  compile_queue compilations_{[this](compile_queue::job job) { offload(std::move(job)); }};
   const grammar::model_responses responses_;
   const std::shared_ptr<async::engine_queue> queue_ = std::make_shared<async::engine_queue>();
   scheduler::scheduler scheduler_;

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace cogen::detail {
@@ -44,7 +45,24 @@ bool stream_state::admit(siblings others) noexcept try {
 
 void stream_state::prepare(siblings others) noexcept try {
   auto what = read(request_, engine_->parts(), engine_->responses().syntax(), engine_->vocabulary());
-  const auto by = guide_of(request_, what, engine_->parts(), engine_->formats(), engine_->responses());
+  if (!compiles()) return begin_guided(std::move(what), others);
+  const auto self = std::static_pointer_cast<stream_state>(shared_from_this());
+  engine_->compilations().put(
+      request_.tenant, [self, what = std::move(what), others = std::vector(others.begin(), others.end())]() mutable {
+        self->begin_guided(std::move(what), others);
+      });
+} catch (...) {
+  refuse(diagnostics_of(std::current_exception()), others);
+}
+
+/// Whether its formats may have to be compiled.
+bool stream_state::compiles() const {
+  const auto* format = request_.response_format ? std::get_if<response_format>(&*request_.response_format) : nullptr;
+  return !request_.tools.empty() || (format && !engine_->formats().knows(*format));
+}
+
+void stream_state::begin_guided(read_request what, siblings others) noexcept try {
+  const auto by = guide_of(request_, what, engine_->parts(), engine_->formats(), engine_->responses(), &is_unwanted_);
   for (const auto& each : others) each->take(what, by, true);
   take(std::move(what), by, !others.empty());
   for (const auto& each : others) each->become_prepared();
@@ -143,6 +161,7 @@ void stream_state::stop() noexcept {
 }
 
 void stream_state::abort() noexcept {
+  is_unwanted_ = true;
   {
     const completion_lock lock(*this);
     wanted_end_ = wanted_end::abort;
@@ -349,10 +368,18 @@ void stream_state::deliver(const scheduler::event& event, row_output& output) {
     case scheduler::event::kind::logits:
       return;
     case scheduler::event::kind::finished:
-      if (event.reason == scheduler::finish::failed) return finish(finish_reason::failed, output.error);
+      if (event.reason == scheduler::finish::failed) return finish(finish_reason::failed, reason_of(output.error));
       if (reports_prompt_) report_prompt();  // no token was to be generated
       return finish(event.reason == scheduler::finish::end_token ? finish_reason::eos : finish_reason::length);
   }
+}
+
+/// Where nothing is left to be sampled since the request says so, that is its own fault.
+diagnostics stream_state::reason_of(const diagnostics& failure) const {
+  if (failure.code() != make_error_code(error::bad_logits) || !sampling_.constraint) return failure;
+  const auto forbids = [](const auto& each) { return each.second == -std::numeric_limits<double>::infinity(); };
+  if (std::ranges::none_of(request_.sampling.logit_bias, forbids)) return failure;
+  return {error::invalid_request, "logit_bias forbids all tokens that the response format allows"};
 }
 
 /// The piece of the prompt takes no credit, since no token was sampled for it.
@@ -444,6 +471,7 @@ void stream_state::finish(finish_reason reason, diagnostics why) {
   if (stage_ == stage::ended) return;
   if (!is_empty(next_piece_) || !next_piece_.tokens.empty()) push_piece();
   stage_ = stage::ended;
+  is_unwanted_ = true;
   reason_ = reason;
   diagnostics_ = std::move(why);
   usage_.total_time = timeline().end(engine_->now(), request_timeline::ending::finished);
@@ -455,6 +483,7 @@ void stream_state::fail(const diagnostics& why) noexcept {
   const completion_lock lock(*this);
   if (stage_ == stage::ended) return;
   stage_ = stage::ended;
+  is_unwanted_ = true;
   reason_ = finish_reason::failed;
   diagnostics_ = why;
   usage_.total_time =

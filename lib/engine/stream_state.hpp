@@ -12,6 +12,8 @@
 #include <cogen/request.hpp>
 #include <cogen/token_stream.hpp>
 
+#include <atomic>
+
 namespace cogen::detail {
 
 /// A generation: a sequence that runs at most `max_buffered_tokens` tokens ahead of its reader, on the credits of its
@@ -87,6 +89,8 @@ class stream_state : public request_state, public stream_face {
   stage stage_ = stage::preparing;  // under the lock
 
  private:
+  bool compiles() const;
+  void begin_guided(read_request what, siblings others) noexcept;
   void take(read_request what, const grammar::guided_response& by, bool shares_prompt);
   void constrain(std::unique_ptr<guide> by, std::size_t prompt_length);
   void become_prepared() noexcept;
@@ -97,6 +101,7 @@ class stream_state : public request_state, public stream_face {
   std::optional<clock::time_point> next_timer() const;
   std::string deadline_message(clock::time_point now) const;
   std::string waiting_reason() const;
+  diagnostics reason_of(const diagnostics& failure) const;
   void report_prompt();
   response_parts parts_after(std::string_view prompt_ending) const;
   void push_piece();
@@ -121,6 +126,7 @@ class stream_state : public request_state, public stream_face {
   enum class wanted_end : std::uint8_t { none, stop, abort };
 
   const deadlines deadlines_;
+  std::atomic<bool> is_unwanted_ = false;  // so that its formats need not be compiled
 
   // Set by prepare(), like those above.
   std::vector<int> checkpoints_;  // until it is submitted

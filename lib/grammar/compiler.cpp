@@ -74,8 +74,11 @@ compiler::compiler(std::shared_ptr<const text::tokenizer> tokens, structured_out
     : tokens_(std::move(tokens)), options_(options) {}
 
 template <typename Call>
-auto compiler::bounded(const Call& call) const {
-  const bounded_work work({.work = "compiling the response format", .time = options_.limits.time, .bytes = max_growth});
+auto compiler::bounded(const std::atomic<bool>* cancelled, const Call& call) const {
+  const bounded_work work({.work = "compiling the response format",
+                           .time = options_.limits.time,
+                           .bytes = max_growth,
+                           .cancelled = cancelled});
   try {
     return call();
   } catch (const work_error& error) {
@@ -83,33 +86,38 @@ auto compiler::bounded(const Call& call) const {
   }
 }
 
-std::shared_ptr<const compiled_grammar> compiler::compile(const response_format& format) {
-  return find_or_compile(
-      key_of(format), [&] { return ebnf_of(format, options_.limits); }, format.type != format_kind::grammar);
+std::shared_ptr<const compiled_grammar> compiler::compile(const response_format& format,
+                                                          const std::atomic<bool>* cancelled) {
+  return find_or_compile(key_of(format), [&] { return ebnf_of(format, options_.limits); },
+                         {.patterns = format.type != format_kind::grammar, .cancelled = cancelled});
 }
 
-std::shared_ptr<const compiled_grammar> compiler::compile_rules(const writer& write) {
-  return compile_rules(bounded(write));
+bool compiler::knows(const response_format& format) { return find(key_of(format)) != nullptr; }
+
+std::shared_ptr<const compiled_grammar> compiler::compile_rules(const writer& write,
+                                                                const std::atomic<bool>* cancelled) {
+  return compile_rules(bounded(cancelled, write), cancelled);
 }
 
-std::shared_ptr<const compiled_grammar> compiler::compile_rules(const schema_grammar& rules) {
-  return find_or_compile(
-      "rules " + rules.ebnf, [&] { return rules; }, true);
+std::shared_ptr<const compiled_grammar> compiler::compile_rules(const schema_grammar& rules,
+                                                                const std::atomic<bool>* cancelled) {
+  return find_or_compile("rules " + rules.ebnf, [&] { return rules; }, {.patterns = true, .cancelled = cancelled});
 }
 
-std::shared_ptr<const compiled_grammar> compiler::find_or_compile(std::string key, const writer& write, bool patterns) {
+std::shared_ptr<const compiled_grammar> compiler::find_or_compile(std::string key, const writer& write,
+                                                                  const way& how) {
   if (auto known = find(key)) return known;
-  auto grammar = compile_new(write, patterns);
+  auto grammar = compile_new(write, how);
   keep(std::move(key), grammar);
   return grammar;
 }
 
-std::shared_ptr<const compiled_grammar> compiler::compile_new(const writer& write, bool patterns) {
+std::shared_ptr<const compiled_grammar> compiler::compile_new(const writer& write, const way& how) {
   const auto& limits = options_.limits;
   auto& backend = backend_of_vocabulary();
-  return bounded([&] {
+  return bounded(how.cancelled, [&] {
     auto rules = write();
-    check_ebnf(rules.ebnf, {.states = limits.states, .patterns = patterns});
+    check_ebnf(rules.ebnf, {.states = limits.states, .patterns = how.patterns});
     auto grammar = backend.compile(rules.ebnf, std::move(rules.distinct));
     grammar->set_loosened(std::move(rules.loosened));
     if (grammar->bytes() > limits.bytes)

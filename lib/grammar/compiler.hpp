@@ -6,6 +6,7 @@
 #include "grammar/compiled_grammar.hpp"
 #include "grammar/json_schema.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <list>
@@ -25,13 +26,20 @@ class compiler {
 
   /// Throws std::invalid_argument, grammar_error if the format is at fault: one sentence that names what is malformed,
   /// not supported, or beyond a limit.
-  std::shared_ptr<const compiled_grammar> compile(const response_format& format);
+  /// `cancelled`, which any thread may set, has it throw work_cancelled soon.
+  std::shared_ptr<const compiled_grammar> compile(const response_format& format,
+                                                  const std::atomic<bool>* cancelled = nullptr);
+
+  /// Whether the format is compiled already.
+  bool knows(const response_format& format);
 
   using writer = std::function<schema_grammar()>;
 
   /// The same for a grammar of ours, as check_ebnf() takes it with patterns; to write it counts as compiling it.
-  std::shared_ptr<const compiled_grammar> compile_rules(const schema_grammar& rules);
-  std::shared_ptr<const compiled_grammar> compile_rules(const writer& write);
+  std::shared_ptr<const compiled_grammar> compile_rules(const schema_grammar& rules,
+                                                        const std::atomic<bool>* cancelled = nullptr);
+  std::shared_ptr<const compiled_grammar> compile_rules(const writer& write,
+                                                        const std::atomic<bool>* cancelled = nullptr);
 
   std::size_t cached_bytes() const;
 
@@ -44,9 +52,16 @@ class compiler {
   std::shared_ptr<const compiled_grammar> find(const std::string& key);
   void keep(std::string key, const std::shared_ptr<const compiled_grammar>& grammar);
   template <typename Call>
-  auto bounded(const Call& call) const;
-  std::shared_ptr<const compiled_grammar> compile_new(const writer& write, bool patterns);
-  std::shared_ptr<const compiled_grammar> find_or_compile(std::string key, const writer& write, bool patterns);
+  auto bounded(const std::atomic<bool>* cancelled, const Call& call) const;
+
+  /// How a format is compiled.
+  struct way {
+    bool patterns;
+    const std::atomic<bool>* cancelled;
+  };
+
+  std::shared_ptr<const compiled_grammar> compile_new(const writer& write, const way& how);
+  std::shared_ptr<const compiled_grammar> find_or_compile(std::string key, const writer& write, const way& how);
 
   backend& backend_of_vocabulary();
 

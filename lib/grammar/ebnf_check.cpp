@@ -129,7 +129,7 @@ class ebnf_parser {
     skip_space();
     if (rest_.empty() || rest_.front() == '|' || rest_.front() == ')') return std::nullopt;
     if (take("\"")) return repeat_of({.type = part_kind::text, .states = quoted('"')});
-    if (take("[")) return repeat_of({.type = part_kind::text, .states = std::min<std::uint64_t>(1, quoted(']'))});
+    if (take("[")) return repeat_of(character_class());
     if (take("(")) return repeat_of(group());
     const auto before = rest_;
     const auto name = take_name();
@@ -155,6 +155,12 @@ class ebnf_parser {
     if (!take(std::string_view(&end, 1)))
       throw grammar_error(std::string("the grammar has a literal or a class without its ") + end);
     return length;
+  }
+
+  /// An empty one allows no character, and never ends.
+  expression character_class() {
+    const bool has_characters = quoted(']') > 0;
+    return {.type = has_characters ? part_kind::text : part_kind::alternatives, .states = has_characters ? 1U : 0U};
   }
 
   expression pattern() {
@@ -269,7 +275,8 @@ class end_finder {
     count_step();
     if (part.type == part_kind::name) {
       waiting_[part.name].push_back(of);
-    } else if (part.type == part_kind::text || part.type == part_kind::optional || part.parts.empty()) {
+    } else if (part.type == part_kind::text || part.type == part_kind::optional ||
+               (part.type == part_kind::sequence && part.parts.empty())) {
       ended_.push_back(of);
     } else {
       nodes_.push_back({part.type == part_kind::alternatives ? 1 : part.parts.size(), of});

@@ -9,6 +9,7 @@
 
 #include <boost/json/array.hpp>
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -34,8 +35,9 @@ class model_responses {
     const tool_choice& choice;
     bool parallel_calls;
     std::optional<int> reasoning_budget;
-    std::string_view prompt_ending;  ///< what the chat template wrote after the last message
-    guided_response answer;          ///< of the answer, at its beginning
+    std::string_view prompt_ending;                ///< what the chat template wrote after the last message
+    guided_response answer;                        ///< of the answer, at its beginning
+    const std::atomic<bool>* cancelled = nullptr;  ///< as compiler::compile() takes it
   };
 
   /// Reads the tokenizer's response_template, or else its chat template. Without a tokenizer responses have no parts.

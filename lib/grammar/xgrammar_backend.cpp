@@ -3,6 +3,8 @@
 #include "grammar/token_table.hpp"
 #include "grammar/xgrammar_guide.hpp"
 
+#include <cstdint>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -61,23 +63,53 @@ class xgrammar_backend : public backend {
  public:
   explicit xgrammar_backend(std::shared_ptr<const text::tokenizer> tokens)
       : tokens_(std::move(tokens)),
-        compiler_(vocabulary_of(*tokens_), 1, true, rule_cache_bytes),
+        vocabulary_(vocabulary_of(*tokens_)),
+        compiler_(new_compiler()),
         table_(std::make_shared<const token_table>(*tokens_)) {}
 
   std::shared_ptr<compiled_grammar> compile(const std::string& ebnf, std::vector<distinct_rule> distinct) override {
-    return guarded<grammar_error>("the grammar is malformed, or cannot be compiled", [&] {
-      return std::make_shared<xgrammar_grammar>(
-          compiler_.CompileGrammar(ebnf),
-          std::make_shared<const guide_parts>(guide_parts{tokens_, table_, std::move(distinct)}));
-    });
+    auto [compiler, number] = begin_compiling();
+    try {
+      return guarded<grammar_error>("the grammar is malformed, or cannot be compiled", [&] {
+        return std::make_shared<xgrammar_grammar>(
+            compiler.CompileGrammar("# " + std::to_string(number) + "\n" + ebnf),
+            std::make_shared<const guide_parts>(guide_parts{tokens_, table_, std::move(distinct)}));
+      });
+    } catch (...) {
+      forget_failures(ebnf.size());
+      throw;
+    }
   }
 
  private:
   /// Of what grammars have in common, such as the strings of JSON.
   static constexpr std::int64_t rule_cache_bytes = 64 << 20;
+  static constexpr std::size_t max_failed_bytes = 16 << 20;
+
+  xgrammar::GrammarCompiler new_compiler() const { return {vocabulary_, 1, true, rule_cache_bytes}; }
+
+  /// XGrammar has whoever compiles a text that is being compiled wait for the first one, and share its failure, which
+  /// may be that nobody waits for it any more. A number makes each text another one.
+  std::pair<xgrammar::GrammarCompiler, std::uint64_t> begin_compiling() {
+    const std::lock_guard lock(mutex_);
+    return {compiler_, ++compiled_};
+  }
+
+  /// XGrammar keeps the text of each failure for ever.
+  void forget_failures(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    failed_bytes_ += bytes;
+    if (failed_bytes_ < max_failed_bytes) return;
+    failed_bytes_ = 0;
+    compiler_ = new_compiler();
+  }
 
   std::shared_ptr<const text::tokenizer> tokens_;
-  xgrammar::GrammarCompiler compiler_;
+  xgrammar::TokenizerInfo vocabulary_;
+  std::mutex mutex_;
+  xgrammar::GrammarCompiler compiler_;  // under the lock, like what follows
+  std::uint64_t compiled_ = 0;
+  std::size_t failed_bytes_ = 0;
   std::shared_ptr<const token_table> table_;
 };
 

@@ -16,9 +16,9 @@ constexpr std::size_t word_bits = 64;
 constexpr int max_masks = 64;
 constexpr int max_depth = 32;
 
-/// For a mask, 10 ms of a processor or so; for all masks; and for those of each further token. Schemas of tools take a
-/// hundredth of that.
-constexpr std::int64_t max_mask_steps = 2'000'000, max_masks_steps = 20'000'000, masks_steps_of_token = 400'000;
+/// For a mask, 40 ms of a processor or so; for all masks; and for those of each further token. Schemas of tools take a
+/// hundredth of that, strings with a long maximum three quarters at each 128th character.
+constexpr std::int64_t max_mask_steps = 8'000'000, max_masks_steps = 40'000'000, masks_steps_of_token = 500'000;
 /// For the states of the text so far, which are kept: some tens of megabytes, and 20 kB for each further token.
 constexpr std::int64_t max_text_steps = 4'000'000, steps_of_token = 2'000;
 /// For what is forced, which is better not known than late.

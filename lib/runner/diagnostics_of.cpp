@@ -34,6 +34,11 @@ std::string_view sentence_of(const std::exception_ptr& thrown) noexcept try {
   return "an exception of unknown type";
 }
 
-diagnostics diagnostics_of(const std::exception_ptr& thrown) noexcept { return {code_of(thrown), sentence_of(thrown)}; }
+/// What std::bad_alloc says of itself is for nobody.
+diagnostics diagnostics_of(const std::exception_ptr& thrown) noexcept {
+  const auto code = code_of(thrown);
+  if (code == make_error_code(error::out_of_memory)) return code;
+  return {code, sentence_of(thrown)};
+}
 
 }  // namespace cogen::detail

@@ -50,8 +50,9 @@ token_mask constraint::mask_after(std::span<const token> tokens, std::span<const
   for (const token id : drafts) accept(id);
   update_mask();
   if (allows_any(mask_)) return std::span(mask_).first(words_of(text_.vocabulary));
-  throw generation_error({error::bad_logits, fmt::format("the guide allows no token after the first {} of its text",
-                                                         accepted_ - text_.begin)});
+  throw generation_error(
+      {error::invalid_request,
+       fmt::format("the guide allows no token after the first {} of its text", accepted_ - text_.begin)});
 }
 
 bool constraint::is_over_after(std::span<const token> tokens) {

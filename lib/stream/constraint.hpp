@@ -31,7 +31,7 @@ class constraint {
   constraint(std::unique_ptr<guide> by, constrained_text text);
 
   /// What may follow `tokens`, those of the sequence, and then `drafts`, which the sequence does not have; valid until
-  /// the next call. Throws generation_error with error::bad_logits if nothing may.
+  /// the next call. Throws generation_error with error::invalid_request if nothing may.
   token_mask mask_after(std::span<const token> tokens, std::span<const token> drafts = {});
 
   /// Whether the text may end after `tokens`, and nothing but its end may follow.

@@ -165,11 +165,12 @@ BOOST_DATA_TEST_CASE(a_guide_that_throws_fails_its_own_request, data::make(sampl
 
 BOOST_DATA_TEST_CASE(a_guide_that_allows_nothing_fails_its_own_request, data::make(sampled_everywhere), how) {
   guided_engine toy(how, {.end_tokens = {96}});
-  check_failed(ask(toy, constrained(only({{5, 60, 96}}))), error::bad_logits,
+  check_failed(ask(toy, constrained(only({{5, 60, 96}}))), error::invalid_request,
                "the guide allows no token after the first 2 of its text");
-  check_failed(ask(toy, constrained(only({}))), error::bad_logits, "after the first 0");
+  check_failed(ask(toy, constrained(only({}))), error::invalid_request, "after the first 0");
   sampling_params contrary{.logit_bias = {{5, -std::numeric_limits<double>::infinity()}}};
-  check_failed(ask(toy, constrained(only({{5, 60}}), contrary)), error::bad_logits, "minus infinity");
+  check_failed(ask(toy, constrained(only({{5, 60}}), contrary)), error::invalid_request,
+               "logit_bias forbids all tokens that the response format allows");
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_format_here_is_refused) {
@@ -231,7 +232,7 @@ BOOST_AUTO_TEST_CASE(a_token_that_the_guide_does_not_accept_fails_the_operation_
     BOOST_TEST(sequence.tokens() == (std::vector<token>{5, 60}), boost::test_tools::per_element());
     BOOST_TEST((co_await sequence.async_decode()).id == 90);
     co_await sequence.async_decode({}, sampling_params{}, net::redirect_error(net::use_awaitable, received));
-    BOOST_CHECK_EQUAL(received, make_error_code(error::bad_logits));
+    BOOST_CHECK_EQUAL(received, make_error_code(error::invalid_request));
   });
 }
 

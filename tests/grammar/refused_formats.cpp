@@ -164,6 +164,8 @@ BOOST_AUTO_TEST_CASE(grammars_that_are_malformed_or_explode) {
   check_refusal(ebnf("root[max_tokens=3] ::= \"a\""), "::=");
   check_refusal(ebnf("root ::= root"), "nothing");
   check_refusal(ebnf("root ::= \"a\" root"), "nothing");
+  check_refusal(ebnf("root ::= []"), "the rule 'root' of the grammar has no end, and allows nothing");
+  check_refusal(ebnf("root ::= \"a\" []+ | []"), "allows nothing");
   check_refusal(ebnf("root ::= \"a\" | more\nmore ::= \"b\" more"), "the rule 'more' of the grammar has no end");
 }
 

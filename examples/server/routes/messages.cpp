@@ -158,8 +158,12 @@ api::generation read(const call& client, const api::field_reader& body, const se
                                    defaults.with(model.generation), &model.tokenizer(), true);
 }
 
+/// Neither a format nor calls are compiled to count.
 cogen::request_estimate count(const call&, const api::field_reader& body, const served_model& model) {
-  return model.engine->estimate(api::read_message_request(body, {}, defaults, &model.tokenizer(), false).request);
+  auto what = api::read_message_request(body, {}, defaults, &model.tokenizer(), false).request;
+  what.response_format.reset();
+  what.tool_choice = {.type = cogen::tool_choice::kind::none};
+  return model.engine->estimate(what);
 }
 
 }  // namespace

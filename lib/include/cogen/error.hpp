@@ -20,7 +20,7 @@ enum class error {
   queue_full,             ///< the queue is full, or the engine holds its maximum of sequences
   operation_in_progress,  ///< a second operation was started on a handle while one was pending
   timed_out,              ///< `async_next_for()` reached its time limit; the piece is kept
-  bad_logits,             ///< the model's logits, or the request's guide, allow no token to be sampled
+  bad_logits,             ///< the model's logits allow no token to be sampled
   callback_threw,         ///< the request's logits processor or guide threw
   out_of_memory,          ///< memory for this request was refused; other requests continue
   engine_stopped,         ///< the engine was stopped or destroyed

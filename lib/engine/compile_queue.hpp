@@ -1,0 +1,49 @@
+#pragma once
+
+#include "async/forkable_mutex.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace cogen::detail {
+
+/// Runs what compiles formats, which may take seconds: few at once, so that threads are left for prompts, one of each
+/// tenant, and tenants in turn, so that none waits for all that another one has sent. Any thread.
+class compile_queue {
+ public:
+  using job = std::function<void()>;
+
+  static constexpr int max_at_once = 2;
+
+  /// `run` runs a job on another thread, or at once.
+  explicit compile_queue(std::function<void(job)> run) : run_(std::move(run)) {}
+
+  /// A job keeps alive whoever owns the queue, and does not throw. Throws std::bad_alloc, and has then kept nothing.
+  void put(std::uint64_t tenant, job what);
+
+ private:
+  using kept_job = std::shared_ptr<const job>;
+
+  struct tenant_jobs {
+    std::deque<kept_job> waiting = {};
+    bool runs = false;
+  };
+
+  using tenant_map = std::map<std::uint64_t, tenant_jobs>;
+
+  void start() noexcept;
+  tenant_map::iterator next_in_turn() noexcept;
+  void run(std::uint64_t tenant, const kept_job& what) noexcept;
+
+  const std::function<void(job)> run_;
+  async::forkable_mutex mutex_;
+  tenant_map tenants_;  // that have jobs
+  std::uint64_t last_ = 0;
+  int running_ = 0;
+};
+
+}  // namespace cogen::detail
