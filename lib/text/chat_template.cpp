@@ -15,8 +15,16 @@ namespace {
 using jinja::renderer;
 using jinja::value;
 
+constexpr std::size_t longest_message = 2000;
+
+/// A message that is cut where it is too long to be read.
+std::string readable(const std::string& what) {
+  if (what.size() <= longest_message) return what;
+  return what.substr(0, complete_length(std::string_view(what).substr(0, longest_message))) + " ...";
+}
+
 std::string located(const std::string& what, std::size_t line) {
-  return line == 0 ? "chat template: " + what : "chat template, line " + std::to_string(line) + ": " + what;
+  return "chat template" + (line == 0 ? "" : ", line " + std::to_string(line)) + ": " + readable(what);
 }
 
 jinja::statement_list parsed(std::string_view source) {

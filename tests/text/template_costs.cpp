@@ -245,6 +245,8 @@ BOOST_AUTO_TEST_CASE(memory_is_accounted_for_before_it_is_taken) {
 
 BOOST_AUTO_TEST_CASE(messages_of_a_template_are_cut) {
   BOOST_TEST(outcome("{{ raise_exception('a' * 1000000) }}").size() < 2100u);
+  BOOST_TEST(outcome("{{ " + std::string(100000, '9') + " }}").size() < 2100u);
+  BOOST_TEST(outcome("{% " + std::string(100000, 'x') + " %}").size() < 2100u);
   BOOST_TEST(outcome("{{ '" + std::string(100000, 'n') + "'|" + std::string(100000, 'f') + " }}").size() < 2100u);
 }
 

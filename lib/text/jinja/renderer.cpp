@@ -1,12 +1,9 @@
 #include "text/jinja/renderer.hpp"
 
-#include "text/utf8.hpp"
-
 namespace cogen::text::jinja {
 namespace {
 
 constexpr std::size_t deepest_container = 100;
-constexpr std::size_t longest_message = 2000;
 
 /// What a variable takes beside its name, and what it takes to look for one in a block.
 constexpr std::size_t variable_bytes = 112;
@@ -61,13 +58,7 @@ void renderer::set(std::string_view name, value what) {
   variables_->set(name, std::move(what));
 }
 
-void renderer::fail(std::string what) const {
-  if (what.size() > longest_message) {
-    what.resize(complete_length(std::string_view(what).substr(0, longest_message)));
-    what += " ...";
-  }
-  throw template_error(what, line_);
-}
+void renderer::fail(std::string what) const { throw template_error(what, line_); }
 
 name_space* renderer::make_namespace() {
   charge(sizeof(name_space));
