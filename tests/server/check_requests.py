@@ -198,11 +198,13 @@ class Client(threading.Thread):
 
 
 def write_models(folder):
-    models = {name: folder / name for name in ("chats", "bare", "plain", "fills")}
+    models = {name: folder / name for name in ("chats", "bare", "plain", "fills", "grows")}
     for each in models.values():
         each.mkdir()
     with_gaps = tiny_model.read_tokenizer("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>")
     tiny_model.write_chain(models["fills"], {}, 420, with_gaps)
+    doubles = {"type": "Replace", "pattern": {"String": "ж"}, "content": "жж"}
+    tiny_model.write_chain(models["grows"], {}, 420, tiny_model.read_tokenizer() | {"normalizer": {"type": "Sequence", "normalizers": [doubles] * 40}})
     for name in ("chats", "bare", "plain"):
         tiny_model.write_tiny_model(models[name])
     (models["bare"] / "tokenizer.json").unlink()
@@ -235,6 +237,9 @@ def check_bounds(server):
                              ("/v1/completions", {"model": "chats", "prompt": ["x"] * 200, "logit_bias": [[1, 0.5]] * 2000}, "n")]:
         answer = server.post(path, body)
         assert answer.status == 400 and word in message_of(answer.json), (path, answer.text)
+    for path, field in [("/tokenize", "content"), ("/v1/completions", "prompt"), ("/completion", "prompt")]:
+        answer = server.post(path, {"model": "grows", field: "ж" * 500, "max_tokens": 1})
+        assert answer.status == 400 and "the tokenizer makes more of a text of 1000 bytes" in message_of(answer.json), (path, answer.text)
     vectors = server.ask("/v1/embeddings", model="embeds", input=["y"] * 2048)["data"]
     assert [each["index"] for each in vectors] == list(range(2048)) and all(each["embedding"] == vectors[0]["embedding"] for each in vectors)
 

@@ -1,5 +1,6 @@
 #include "api/completion_fields.hpp"
 
+#include "api/encoded_text.hpp"
 #include "api/error.hpp"
 #include "api/format_fields.hpp"
 
@@ -47,7 +48,9 @@ cogen::token_ids joined(const field_reader& body, std::string_view name, const j
     if (is_id(part)) {
       result.push_back(static_cast<cogen::token>(part.get_int64()));
     } else if (const auto* text = part.if_string(); text && tokens) {
-      const auto more = tokens->encode(std::string_view(*text), {.add_special = result.empty(), .parse_special = true});
+      const auto more = encoded(name, [&] {
+        return tokens->encode(std::string_view(*text), {.add_special = result.empty(), .parse_special = true});
+      });
       result.insert(result.end(), more.begin(), more.end());
     } else {
       body.refuse(name, a_prompt);
@@ -57,21 +60,24 @@ cogen::token_ids joined(const field_reader& body, std::string_view name, const j
   return result;
 }
 
+cogen::token_ids encoded_prompt(std::string_view name, std::string_view text, const cogen::text::tokenizer& tokens) {
+  return encoded(name, [&] { return tokens.encode(text, {.add_special = true, .parse_special = true}); });
+}
+
 /// A prompt as llama-server's clients write it beside images, of which there are none.
 cogen::prompt prompt_in(const field_reader& prompt, const cogen::text::tokenizer* tokens) {
   auto text = prompt.required_text("prompt_string");
   if (const auto* media = prompt.find("multimodal_data"); media && !(media->is_array() && media->get_array().empty()))
     prompt.refuse("multimodal_data", "empty; the model reads nothing but text");
   if (!tokens) return text;
-  return tokens->encode(std::string_view(text), {.add_special = true, .parse_special = true});
+  return encoded_prompt("prompt_string", text, *tokens);
 }
 
 cogen::prompt one_prompt(const field_reader& body, std::string_view name, const json::value& value,
                          const cogen::text::tokenizer* tokens) {
   if (const auto* object = value.if_object()) return prompt_in(field_reader(*object, body.path_of(name)), tokens);
   if (const auto* text = value.if_string(); text && !tokens) return std::string(*text);
-  if (const auto* text = value.if_string())
-    return tokens->encode(std::string_view(*text), {.add_special = true, .parse_special = true});
+  if (const auto* text = value.if_string()) return encoded_prompt(name, std::string_view(*text), *tokens);
   if (const auto* parts = value.if_array()) return joined(body, name, *parts, tokens);
   body.refuse(name, a_prompt);
 }

@@ -1,5 +1,6 @@
 #include "api/sampling_fields.hpp"
 
+#include "api/encoded_text.hpp"
 #include "api/error.hpp"
 #include "api/unsupported_fields.hpp"
 
@@ -50,7 +51,8 @@ void read_bias_pairs(const field_reader& body, const json::array& pairs, const c
     if (const auto* id = (*both)[0].if_int64(); id && *id >= 0 && *id <= std::numeric_limits<cogen::token>::max())
       into[static_cast<cogen::token>(*id)] = bias;
     else if (const auto* text = (*both)[0].if_string(); text && tokens)
-      for (const auto each : tokens->encode(std::string_view(*text))) into[each] = bias;
+      for (const auto each : encoded("logit_bias", [&] { return tokens->encode(std::string_view(*text)); }))
+        into[each] = bias;
     else
       body.refuse("logit_bias", "an array whose pairs begin with a token id or a text");
   }

@@ -1,6 +1,7 @@
 // From texts to tokens and back, without a generation.
 #include "api/chat_fields.hpp"
 #include "api/completion_fields.hpp"
+#include "api/encoded_text.hpp"
 #include "api/json_text.hpp"
 #include "api/response_fields.hpp"
 #include "http/growing_answer.hpp"
@@ -13,7 +14,6 @@
 #include <boost/json/value.hpp>
 #include <fmt/format.h>
 
-#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -58,14 +58,9 @@ cogen::token_ids tokens_of_text(const served_model& model, const api::field_read
   const auto text = body.required_text(name);
   check_length(name, text.size());
   const auto special = body.flag("add_special_tokens").value_or(body.flag("add_special").value_or(body.has("prompt")));
-  const auto options =
-      cogen::text::encode_options{.add_special = special, .parse_special = body.flag("parse_special").value_or(true)};
-  const auto& tokens = model.tokenizer();
-  try {
-    return tokens.encode(text, options);
-  } catch (const std::runtime_error& e) {  // it takes more than the tokenizer's limits
-    throw api::invalid(name, e.what());
-  }
+  const auto parse = body.flag("parse_special").value_or(true);
+  return api::encoded(name,
+                      [&] { return model.tokenizer().encode(text, {.add_special = special, .parse_special = parse}); });
 }
 
 /// What /tokenize is asked for.

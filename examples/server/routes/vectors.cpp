@@ -1,5 +1,6 @@
 // Vectors and scores of texts, for models that make them.
 #include "api/completion_fields.hpp"
+#include "api/encoded_text.hpp"
 #include "api/json_text.hpp"
 #include "api/unsupported_fields.hpp"
 #include "http/growing_answer.hpp"
@@ -51,11 +52,11 @@ struct tokenized_texts {
 };
 
 /// Tokenizes each text as the model reads it.
-tokenized_texts tokenize(const served_model& model, std::vector<cogen::encoder_input> texts) {
+tokenized_texts tokenize(std::string_view name, const served_model& model, std::vector<cogen::encoder_input> texts) {
   tokenized_texts result{std::move(texts)};
   for (auto& text : result.texts) {
     if (!std::holds_alternative<cogen::encoder_text>(text)) static_cast<void>(model.tokenizer());
-    auto tokens = model.model->tokenize(text);
+    auto tokens = api::encoded(name, [&] { return model.model->tokenize(text); });
     result.tokens += tokens.tokens.size();
     text = std::move(tokens);
   }
@@ -132,7 +133,7 @@ embedding_request read_embeddings(const call&, const api::field_reader& body, co
   if (const auto wanted = body.count("dimensions", 1); wanted && *wanted != model.model->embedding_width())
     body.refuse("dimensions", fmt::format("{}", model.model->embedding_width()));
   api::check_unsupported(body, api::field_set::embeddings);
-  return {tokenize(model, inputs_of(body)), format == "base64"};
+  return {tokenize("input", model, inputs_of(body)), format == "base64"};
 }
 
 /// What /v1/rerank is asked for.
@@ -166,7 +167,7 @@ rerank_request read_rerank(const call&, const api::field_reader& body, const ser
   if (!model.model->scores_pairs()) refuse(model, "score texts");
   api::check_unsupported(body, api::field_set::rerank);
   rerank_request wanted;
-  wanted.pairs = tokenize(model, pairs_of(body));
+  wanted.pairs = tokenize("documents", model, pairs_of(body));
   wanted.top = static_cast<std::size_t>(body.count("top_n", 1).value_or(static_cast<int>(max_texts)));
   wanted.raw = body.flag("raw_scores").value_or(!body.flag("use_activation").value_or(true));
   if (body.flag("return_documents").value_or(false))
