@@ -70,6 +70,9 @@ class sequence_state final : public request_state, public sequence_face {
   bool begin_open(std::shared_ptr<open_operation> wait);
   session_limits limits() const;
   void finish_open(read_session found);
+
+  /// One of the two, whether the session's numbers are finite or not. Takes long. `name` begins the error.
+  void check_and_finish_open(const std::string& name, read_session found) noexcept;
   void fail_opening(const diagnostics& why);
 
   void report(const diagnostics& why) noexcept;  ///< has error() return it

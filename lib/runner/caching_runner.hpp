@@ -22,6 +22,9 @@ class caching_runner : public runner {
   std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte> bytes, int encoder_input) const override {
     return swapped_.make_snapshot(std::move(bytes), encoder_input);
   }
+  bool is_finite(std::span<const std::byte> snapshot, int length, int encoder_input) const override {
+    return slots_->is_finite(snapshot, length, encoder_input);
+  }
 
  protected:
   caching_runner(std::shared_ptr<cache_slots> slots, std::string snapshot_format, swap_room room);

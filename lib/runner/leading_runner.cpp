@@ -185,6 +185,10 @@ void leading_runner::keep(scheduler::swap_id name, std::shared_ptr<const kv_snap
   own_->keep(name, whole->own());
 }
 
+bool leading_runner::is_finite(std::span<const std::byte> snapshot, int length, int encoder_input) const {
+  return own_->is_finite(rank_parts(snapshot, ranks_.size()).front(), length, encoder_input);
+}
+
 std::shared_ptr<const kv_snapshot> leading_runner::make_snapshot(std::vector<std::byte> bytes,
                                                                  int encoder_input) const {
   const auto parts = rank_parts(bytes, ranks_.size());

@@ -71,6 +71,9 @@ class leading_runner final : public runner {
   void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) override;
   std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte> bytes, int encoder_input) const override;
 
+  /// Looks at the part of this rank alone.
+  bool is_finite(std::span<const std::byte> snapshot, int length, int encoder_input) const override;
+
  private:
   void tell(rank_command what, const auto&... values) const;
   template <class Work>

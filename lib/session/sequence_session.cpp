@@ -169,7 +169,16 @@ void sequence_state::drop(async::pending_operation& dropped) noexcept {
 }
 
 void sequence_state::read(const std::filesystem::path& path) try {
-  finish_open(read_session_file(path, limits()));
+  check_and_finish_open("session " + path.string(), read_session_file(path, limits()));
+} catch (...) {
+  fail_opening(diagnostics_of(std::current_exception()));
+}
+
+void sequence_state::check_and_finish_open(const std::string& name, read_session found) noexcept try {
+  const auto& of = found.saved.snapshot;
+  if (of && !engine_->device().is_finite(found.bytes, of->length, found.snapshot_source))
+    throw session_error(name, make_error_code(error::bad_session), "it holds a number that is not finite");
+  finish_open(std::move(found));
 } catch (...) {
   fail_opening(diagnostics_of(std::current_exception()));
 }

@@ -153,7 +153,9 @@ net::awaitable<void> stream_open::run() {
     if (read == 0) reader.refuse_end();
     reader.commit(read);
   }
-  made_->finish_open(reader.release());
+  made_->engine()->offload([made = made_, found = std::make_shared<read_session>(reader.release())] {
+    made->check_and_finish_open(stream_name, std::move(*found));
+  });
 }
 
 void stream_open::end(const diagnostics& why) {

@@ -37,6 +37,11 @@ class cache_slots {
   /// Describes the bytes that copy_out() writes for a slot of `length` tokens.
   virtual std::vector<cache::exported_run> runs(int slot, int length) const = 0;
 
+  /// Whether the numbers that such bytes hold are finite, as far as the slots know where numbers are. Any thread.
+  virtual bool is_finite(std::span<const std::byte> /*exported*/, int /*length*/, int /*encoder_input*/) const {
+    return true;
+  }
+
   // Memory that copy_out() can write and copy_in() can read. Any thread.
 
   /// May take long: not for the thread that launches steps.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "snapshot/cache_slots.hpp"
+#include "snapshot/finite_numbers.hpp"
 
 #include <cogen/cache/cache.hpp>
 
@@ -31,6 +32,9 @@ class cpu_slots final : public cache_slots {
   int encoder_input(int slot) const override { return kv.encoder_length(slot); }
   std::vector<cache::exported_run> runs(int slot, int length) const override {
     return kv.exported_runs(length, kv.encoder_length(slot));
+  }
+  bool is_finite(std::span<const std::byte> exported, int length, int source) const override {
+    return detail::is_finite(kv, exported, length, source);
   }
   host_bytes allocate(std::size_t bytes) const override { return std::make_shared_for_overwrite<std::byte[]>(bytes); }
   host_bytes try_allocate(std::size_t bytes) const override { return allocate(bytes); }

@@ -12,16 +12,20 @@
 #include <boost/system/system_error.hpp>
 
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <tuple>
+#include <utility>
 
 namespace cogen::test {
 namespace {
 
 /// A session of some tokens on a tiny model.
 struct saved_one {
-  saved_one() {
+  explicit saved_one(const std::string& golden = "llama_default", std::optional<cache::scalar> type = {})
+      : model(golden_model(golden)) {
+    options.kv.dtype = type;
     engine running(model, options);
     BOOST_TEST_REQUIRE(!save(running, file.path), said);
     whole = file.bytes();
@@ -74,7 +78,7 @@ struct saved_one {
     return what;
   }
 
-  std::shared_ptr<const cogen::model> model = golden_model("llama_default");
+  std::shared_ptr<const cogen::model> model;
   engine_options options = tiny_engine(*model);
   session_path file;
   std::string whole;
@@ -138,6 +142,35 @@ BOOST_AUTO_TEST_CASE(a_forged_head_is_refused_or_harms_nobody) {
     }
   BOOST_TEST(!running.error());
   BOOST_TEST(s.refusal_of_stream(running, s.whole).empty());
+}
+
+/// With the body's checksum, as somebody makes it up.
+BOOST_AUTO_TEST_CASE(numbers_that_are_not_finite_are_refused) {
+  const std::pair<const char*, cache::scalar> kinds[] = {{"llama_default", cache::scalar::f32},
+                                                         {"llama_default", cache::scalar::f16},
+                                                         {"llama_default", cache::scalar::bf16},
+                                                         {"mamba_tiny", cache::scalar::f32}};
+  constexpr std::uint32_t no_number = 0x7fff7fff;  // in float32, and twice in each 16-bit type
+  for (const auto& [golden, type] : kinds) {
+    saved_one s(golden, type);
+    engine running(s.model, s.options);
+    detail::session_preamble first;
+    std::memcpy(&first, s.whole.data(), sizeof(first));
+    const auto begin = sizeof(first) + first.head_bytes;
+    for (const std::size_t at : {0, 64}) {
+      auto forged = s.whole;
+      std::memcpy(forged.data() + begin + at, &no_number, sizeof(no_number));
+      const auto body = std::string_view(forged).substr(begin, first.body_bytes);
+      const auto sum = load::checksum_of(std::as_bytes(std::span(body)));
+      std::memcpy(forged.data() + begin + first.body_bytes, &sum, sizeof(sum));
+      const auto of_stream = s.refusal_of_stream(running, forged);
+      BOOST_TEST(of_stream == "the session: it holds a number that is not finite", golden << " at " << at);
+      BOOST_TEST(s.code == make_error_code(error::bad_session));
+      s.file.write(forged);
+      BOOST_TEST(has(s.refusal(running), "it holds a number that is not finite"));
+    }
+    BOOST_TEST(s.refusal_of_stream(running, s.whole).empty());
+  }
 }
 
 BOOST_AUTO_TEST_CASE(every_part_says_what_is_wrong_with_it) {
