@@ -203,15 +203,15 @@ prefix_match find_known(const state& all, const sequence& seq) {
   return is_worth_it(all, seq, found.length) ? found : prefix_match{};
 }
 
-int find_shareable(const state& all, std::uint64_t cache_salt, std::span<const token> tokens) {
+int find_shareable(const state& all, const cache_salt& salt, std::span<const token> tokens) {
   const auto usable = [&](int slot, int length) { return all.slots.can_share(slot, length); };
-  return all.known.find(cache_salt, tokens, usable).length;
+  return all.known.find(salt, tokens, usable).length;
 }
 
 shareable_prefix held_for_others(const state& all, int slot) noexcept {
   const auto& held = all.slots[slot];  // what has no user is about to be cleared
   const int length = held.users > 0 ? held.length : 0;
-  return {all.known.cache_salt(slot), all.known.tokens(slot).first(static_cast<std::size_t>(length))};
+  return {all.known.salt(slot), all.known.tokens(slot).first(static_cast<std::size_t>(length))};
 }
 
 bool admit_with(state& all, sequence& seq, int tokens, const prefix_match& found) {

@@ -14,7 +14,7 @@ namespace cogen::scheduler {
 prefix_match find_known(const state& all, const sequence& seq);
 
 /// How many of these tokens a slot holds and can share.
-int find_shareable(const state& all, std::uint64_t cache_salt, std::span<const token> tokens);
+int find_shareable(const state& all, const cache_salt& salt, std::span<const token> tokens);
 
 /// See scheduler::shareable().
 shareable_prefix held_for_others(const state& all, int slot) noexcept;

@@ -19,7 +19,7 @@ bool can_be_copied(const state& all, int index) {
 cached_prefix copied(state& all, int index) {
   const slot& held = all.slots[index];
   cached_prefix made{
-      all.known.cache_salt(index), all.known.tokens(index), {held.length, all.known.length(index), held.reach}};
+      all.known.salt(index), all.known.tokens(index), {held.length, all.known.length(index), held.reach}};
   made.name = all.swapped_out.copy_out(sequence_id{}, index, held.length);
   all.slots.begin_transfer(index);
   return made;

@@ -32,8 +32,8 @@ prefix_tree::prefix_tree(int slots) : slots_(static_cast<std::size_t>(slots)) {
 
 // Changes
 
-void prefix_tree::hold(int slot, std::uint64_t cache_salt, const token_list& tokens) noexcept {
-  holding made{cache_salt, tokens};  // which may be what the slot holds now
+void prefix_tree::hold(int slot, const cache_salt& salt, const token_list& tokens) noexcept {
+  holding made{salt, tokens};  // which may be what the slot holds now
   forget(slot);
   at(slot) = std::move(made);
   enter(slot);
@@ -72,7 +72,7 @@ void prefix_tree::forget(int slot) noexcept {
 }
 
 void prefix_tree::enter(int slot) noexcept {
-  const auto [place, before, behind] = gap_for(at(slot).cache_salt, at(slot).tokens);
+  const auto [place, before, behind] = gap_for(at(slot).salt, at(slot).tokens);
   order_.insert(order_.begin() + static_cast<std::ptrdiff_t>(place), slot);
   shared_[place] = behind;
   shared_.insert(shared_.begin() + static_cast<std::ptrdiff_t>(place), before);
@@ -116,7 +116,7 @@ int prefix_tree::least_shared(std::size_t first, std::size_t last) const {
 // A binary search that compares each token once (Manber, Myers, Suffix arrays, 1993): if the slot in the middle shares
 // more, or fewer, tokens with the closest slot so far than the given tokens do, the direction is known. The gap is
 // after slots that hold the same, so that those that continue alike, in turn, keep their order and need not move.
-prefix_tree::gap prefix_tree::gap_for(std::uint64_t cache_salt, std::span<const token> tokens) const {
+prefix_tree::gap prefix_tree::gap_for(const cache_salt& salt, std::span<const token> tokens) const {
   std::size_t first = 0, last = order_.size();
   int before = -1, behind = -1;
   while (first < last) {
@@ -128,8 +128,9 @@ prefix_tree::gap prefix_tree::gap_for(std::uint64_t cache_salt, std::span<const 
     bool earlier = (apart < known) == from_before;
     if (apart == known) {
       const holding& other = at(order_[middle]);
-      if (cache_salt == other.cache_salt) shared = common_length(tokens, other.tokens, std::max(0, known));
-      earlier = cache_salt == other.cache_salt ? precedes(tokens, other.tokens, shared) : cache_salt < other.cache_salt;
+      const auto order = salt <=> other.salt;
+      if (order == 0) shared = common_length(tokens, other.tokens, std::max(0, known));
+      earlier = order == 0 ? precedes(tokens, other.tokens, shared) : order < 0;
     }
     if (earlier)
       last = middle, behind = shared;
@@ -140,9 +141,9 @@ prefix_tree::gap prefix_tree::gap_for(std::uint64_t cache_salt, std::span<const 
 }
 
 // Visits one node of the tree after another, from the deepest that the tokens reach to the root.
-prefix_match prefix_tree::find(std::uint64_t cache_salt, std::span<const token> tokens,
+prefix_match prefix_tree::find(const cache_salt& salt, std::span<const token> tokens,
                                const usable_prefix& usable) const {
-  auto [last, before, behind] = gap_for(cache_salt, tokens);
+  auto [last, before, behind] = gap_for(salt, tokens);
   std::size_t first = last;
   prefix_match best;
   best.shared = std::max({0, before, behind});

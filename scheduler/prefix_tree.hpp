@@ -1,9 +1,9 @@
 #pragma once
 
+#include <cogen/scheduler/cache_salt.hpp>
 #include <cogen/scheduler/token_list.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
 #include <span>
 #include <vector>
@@ -38,7 +38,7 @@ class prefix_tree {
   explicit prefix_tree(int slots);
 
   /// Sets the tokens of the slot, and shares their memory. Takes as long as find() and a few operations on each slot.
-  void hold(int slot, std::uint64_t cache_salt, const token_list& tokens) noexcept;
+  void hold(int slot, const cache_salt& salt, const token_list& tokens) noexcept;
 
   /// Appends tokens to the slot, which is in the tree, perhaps without tokens. Throws std::bad_alloc. Takes a look at
   /// the tokens, and at other slots with the same earlier tokens; if it diverges from those that continue, as long as
@@ -53,7 +53,7 @@ class prefix_tree {
 
   /// What the slot holds; valid until that changes.
   const token_list& tokens(int slot) const { return at(slot).tokens; }
-  std::uint64_t cache_salt(int slot) const { return at(slot).cache_salt; }
+  const cache_salt& salt(int slot) const { return at(slot).salt; }
   int length(int slot) const { return static_cast<int>(at(slot).tokens.size()); }
 
   /// How many of its first tokens it shares with other slots: where it last diverged.
@@ -63,7 +63,7 @@ class prefix_tree {
   /// is called for candidates, longest prefix first; if it always returns 0, once for each slot that shares anything.
   /// Compares each matching token once. Looks at slots that share less only if those that share more cannot be used
   /// that far.
-  prefix_match find(std::uint64_t cache_salt, std::span<const token> tokens, const usable_prefix& usable = {}) const;
+  prefix_match find(const cache_salt& salt, std::span<const token> tokens, const usable_prefix& usable = {}) const;
 
   /// Throws std::logic_error if the order, or what it says of the slots, is wrong. For tests: compares all tokens.
   void verify() const;
@@ -72,7 +72,7 @@ class prefix_tree {
   static constexpr std::size_t nowhere = static_cast<std::size_t>(-1);
 
   struct holding {
-    std::uint64_t cache_salt = 0;
+    cache_salt salt = {};
     token_list tokens;
     std::size_t place = nowhere;  // in the order
   };
@@ -84,7 +84,7 @@ class prefix_tree {
 
   holding& at(int slot) { return slots_[static_cast<std::size_t>(slot)]; }
   const holding& at(int slot) const { return slots_[static_cast<std::size_t>(slot)]; }
-  gap gap_for(std::uint64_t cache_salt, std::span<const token> tokens) const;
+  gap gap_for(const cache_salt& salt, std::span<const token> tokens) const;
   int least_shared(std::size_t first, std::size_t last) const;
   void enter(int slot) noexcept;
   void leave(int slot) noexcept;

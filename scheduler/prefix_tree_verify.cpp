@@ -19,8 +19,8 @@ void prefix_tree::verify() const {
     require(each.place == place, "it stands where it does not know, or twice", slot);
     if (place == 0) continue;
     const holding& before = at(order_[place - 1]);
-    require(before.cache_salt <= each.cache_salt, "its cache salt does not belong there", slot);
-    if (before.cache_salt < each.cache_salt) {
+    require(before.salt <= each.salt, "its cache salt does not belong there", slot);
+    if (before.salt < each.salt) {
       require(shared_[place] == -1, "it shares tokens across cache salts", slot);
       continue;
     }

@@ -336,9 +336,9 @@ std::optional<swap_id> scheduler::restore_prefix(const cached_prefix& what) {
   return cogen::scheduler::restore_prefix(*state_, what);
 }
 
-int scheduler::cached_prefix_length(std::uint64_t cache_salt, std::span<const token> tokens) const {
+int scheduler::cached_prefix_length(const cache_salt& salt, std::span<const token> tokens) const {
   if (!state_->within.prefix_caching || tokens.empty()) return 0;
-  return find_shareable(*state_, cache_salt, tokens.first(tokens.size() - 1));
+  return find_shareable(*state_, salt, tokens.first(tokens.size() - 1));
 }
 
 shareable_prefix scheduler::shareable(int slot) const noexcept { return held_for_others(*state_, slot); }

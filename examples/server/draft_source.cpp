@@ -42,10 +42,11 @@ draft_source::draft_source(const speculation_options& how, const cogen::load_opt
 draft_source::draft_source(std::shared_ptr<cogen::drafter> shared, int max_draft_tokens)
     : max_draft_tokens_(max_draft_tokens), shared_(std::move(shared)), is_shared_(true) {}
 
-cogen::speculative_options draft_source::for_request(std::uint64_t tenant, std::optional<int> most) {
+cogen::speculative_options draft_source::for_request(const cogen::request& of, std::optional<int> most) {
   const int drafts = most.value_or(max_draft_tokens_);
   if (drafts == 0) return {};
-  auto& own = is_shared_ ? shared_ : by_tenant_[tenant];
+  if (!is_shared_ && of.cache_salt) return {.drafter = salted_, .max_draft_tokens = drafts};
+  auto& own = is_shared_ ? shared_ : by_tenant_[of.tenant];
   if (!own) own = cogen::suffix_tree();
   return {.drafter = own, .max_draft_tokens = drafts};
 }

@@ -24,13 +24,15 @@ class draft_source {
   /// One drafter for all requests.
   draft_source(std::shared_ptr<cogen::drafter> shared, int max_draft_tokens);
 
-  /// For a request of this tenant. `most` draft tokens in a step instead of as many as the options say; 0: none.
-  cogen::speculative_options for_request(std::uint64_t tenant, std::optional<int> most);
+  /// `most` draft tokens in a step instead of as many as the options say; 0: none. What a request with a cache salt was
+  /// told is not learned.
+  cogen::speculative_options for_request(const cogen::request& of, std::optional<int> most);
 
  private:
   int max_draft_tokens_;
   std::unique_ptr<cogen::engine> engine_;  // of the model that drafts
   std::shared_ptr<cogen::drafter> shared_;
+  const std::shared_ptr<cogen::drafter> salted_ = cogen::prompt_lookup();
   std::map<std::uint64_t, std::shared_ptr<cogen::drafter>> by_tenant_;  // where it would tell what others were told
   const bool is_shared_;
 };

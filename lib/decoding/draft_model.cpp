@@ -113,7 +113,8 @@ class model_drafter final : public drafter {
 
   std::shared_ptr<drafter> begin(const draft_target& request) override {
     check_vocabulary(request);
-    return std::make_shared<drafting_sequence>(engine_.open(), request.vocabulary);
+    return std::make_shared<drafting_sequence>(
+        engine_.open({.tenant = request.tenant, .cache_salt = request.cache_salt}), request.vocabulary);
   }
 
   std::vector<token> draft(std::span<const token> /*history*/, int /*most*/) override { return {}; }

@@ -2,6 +2,7 @@
 
 #include "engine/chat_encoder.hpp"
 #include "engine/checked_encoder_input.hpp"
+#include "engine/salt.hpp"
 #include "text/prompt_checkpoints.hpp"
 
 #include <fmt/format.h>
@@ -122,6 +123,7 @@ void check_parameters(const request& what, int vocabulary) {
   if (what.speculative.max_draft_tokens < 1)
     throw std::invalid_argument(
         fmt::format("max_draft_tokens is {}; it must be at least 1", what.speculative.max_draft_tokens));
+  check_salt(what.cache_salt);
   check_limit("start_within", what.start_within);
   check_limit("finish_within", what.finish_within);
   if (const auto budget = what.reasoning_budget.value_or(0); budget < 0)

@@ -93,6 +93,7 @@ open_options checked(open_options options, const detail::engine_loop& of) {
     throw std::invalid_argument(
         fmt::format("open_options.max_sequence_length is {}; it must be between 1 and {}", length, limit));
   options.max_sequence_length = length;
+  detail::check_salt(options.cache_salt);
   return options;
 }
 

@@ -45,10 +45,10 @@ void request_state::leave() {
   leave_engine();
 }
 
-bool request_state::awaits_stored_prefix(std::span<const token> prompt, std::uint64_t cache_salt) {
+bool request_state::awaits_stored_prefix(std::span<const token> prompt, const scheduler::cache_salt& salt) {
   auto* const stored = engine_->prefixes();
   if (stored && std::exchange(has_looked_up_, true)) return stored->waits(*this);
-  return stored && stored->restore(prompt, cache_salt, shared_from_this());
+  return stored && stored->restore(prompt, salt, shared_from_this());
 }
 
 constrained_text request_state::text_after(std::size_t begin) const {

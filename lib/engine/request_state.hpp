@@ -131,7 +131,7 @@ class request_state : public std::enable_shared_from_this<request_state> {
   virtual void leave();
 
   /// True while what a prompt begins with is restored from the engine's directory. Only the first call begins that.
-  bool awaits_stored_prefix(std::span<const token> prompt, std::uint64_t cache_salt);
+  bool awaits_stored_prefix(std::span<const token> prompt, const scheduler::cache_salt& salt);
 
   /// What a guide constrains from now on, after the first `begin` tokens.
   constrained_text text_after(std::size_t begin) const;

@@ -2,6 +2,7 @@
 
 #include "engine/checked_request.hpp"
 #include "engine/engine_loop.hpp"
+#include "engine/salt.hpp"
 #include "runner/diagnostics_of.hpp"
 
 #include <fmt/format.h>
@@ -316,7 +317,7 @@ scheduler::sequence_options sequence_state::served_as() const {
   served.priority = options_.priority;
   served.tenant = options_.tenant;
   served.prefix_caching = options_.prefix_caching;
-  served.cache_salt = options_.cache_salt.value_or(options_.tenant);
+  served.cache_salt = salt_of(options_.tenant, options_.cache_salt);
   return served;
 }
 

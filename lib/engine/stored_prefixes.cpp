@@ -33,11 +33,11 @@ bool stored_prefixes::waits(const request_state& one) const {
   });
 }
 
-bool stored_prefixes::restore(std::span<const token> prompt, std::uint64_t cache_salt,
+bool stored_prefixes::restore(std::span<const token> prompt, const scheduler::cache_salt& salt,
                               const std::shared_ptr<request_state>& waiter) {
   const auto& limits = loop_.parts().limits;
-  const int least = loop_.plans().cached_prefix_length(cache_salt, prompt) + limits.prefix_block();
-  const auto found = directory_.find(cache_salt, prompt.first(prompt.size() - 1), least, limits.max_rollback_tokens);
+  const int least = loop_.plans().cached_prefix_length(salt, prompt) + limits.prefix_block();
+  const auto found = directory_.find(salt, prompt.first(prompt.size() - 1), least, limits.max_rollback_tokens);
   if (!found) return false;
   auto at = std::ranges::find(restoring_, found, &restoring::what);
   const bool begins = at == restoring_.end();

@@ -23,7 +23,8 @@ class stored_prefixes {
 
   /// Begins to restore what the request begins with, if the directory has at least a block more of it than slots do.
   /// True if the request has to wait for that; it is enqueued once that is over.
-  bool restore(std::span<const token> prompt, std::uint64_t cache_salt, const std::shared_ptr<request_state>& waiter);
+  bool restore(std::span<const token> prompt, const scheduler::cache_salt& salt,
+               const std::shared_ptr<request_state>& waiter);
 
   bool waits(const request_state& one) const;
 

@@ -36,7 +36,7 @@ std::function<sequence(int)> strategy_stream::opener() const {
   open_options options{.priority = request_.priority,
                        .tenant = request_.tenant,
                        .prefix_caching = request_.prefix_caching,
-                       .cache_salt = cache_salt()};
+                       .cache_salt = request_.cache_salt};
   return [engine = engine_, read = encoder_input_, options](int max_sequence_length) mutable {
     options.max_sequence_length = std::min(max_sequence_length, engine->parts().limits.max_sequence_length);
     return sequence(std::make_shared<sequence_state>(engine, options, read, sequence_state::opened_by::strategy));

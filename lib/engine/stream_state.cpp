@@ -235,7 +235,8 @@ void stream_state::take(read_request what, const grammar::guided_response& by, b
   if (by.start) constrain(by.start->clone(), what.prompt.size());
   text_.emplace(engine_->parts().tokenizer.get(), request_.stop,
                 what.chat_ending ? parts_after(*what.chat_ending) : response_parts());
-  drafts_.emplace(request_.speculative, draft_target{engine_->parts().tokenizer, engine_->vocabulary()});
+  drafts_.emplace(request_.speculative, draft_target{engine_->parts().tokenizer, engine_->vocabulary(), request_.tenant,
+                                                     request_.cache_salt});
   prompt_ = std::move(what.prompt);
   checkpoints_ = checkpoints_of(prompt_, engine_->parts());
   shares_prompt_ = shares_prompt;
@@ -274,7 +275,7 @@ void stream_state::submit() {
   options.priority = request_.priority;
   options.tenant = request_.tenant;
   options.prefix_caching = request_.prefix_caching;
-  options.cache_salt = cache_salt();
+  options.cache_salt = salt();
   if (shares_prompt_) options.least_shared = 1;
   if (deadlines_.finish) options.deadline = deadlines_.finish->time_since_epoch();
   options.release_at_end = true;
@@ -344,7 +345,7 @@ void stream_state::submit_once() {
   };
   if (!is_wanted()) return;
   const bool shares = request_.prefix_caching && !request_.prompt_logprobs && !encoder_input_;
-  if (shares && awaits_stored_prefix(prompt_, cache_salt())) return;
+  if (shares && awaits_stored_prefix(prompt_, salt())) return;
   {
     const std::lock_guard lock(mutex_);
     stage_ = stage::submitted;

@@ -2,6 +2,7 @@
 
 #include "engine/checked_request.hpp"
 #include "engine/request_state.hpp"
+#include "engine/salt.hpp"
 #include "engine/sampling_state.hpp"
 #include "stream/deadlines.hpp"
 #include "stream/draft_proposals.hpp"
@@ -76,7 +77,7 @@ class stream_state : public request_state, public stream_face {
   void take_token(sampled_token&& chosen);
   void take_end(sampled_token&& chosen);
   void finish(finish_reason reason, diagnostics why = {});
-  std::uint64_t cache_salt() const { return request_.cache_salt.value_or(request_.tenant); }
+  scheduler::cache_salt salt() const { return salt_of(request_.tenant, request_.cache_salt); }
 
   const request request_;
 

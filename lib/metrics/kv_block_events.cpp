@@ -1,8 +1,8 @@
 #include "metrics/kv_block_events.hpp"
 
-#include "load/checksum.hpp"
-
 #include <algorithm>
+#include <array>
+#include <string>
 #include <utility>
 
 namespace cogen::detail {
@@ -10,12 +10,23 @@ namespace {
 
 using scheduler::token_list;
 
-/// The hash of a block after one of hash `before`.
-std::uint64_t hash_of(std::uint64_t before, std::span<const token> tokens) {
-  std::vector<std::byte> bytes(sizeof before + tokens.size_bytes());
-  const auto as_written = std::as_bytes(std::span(&before, 1));
-  std::ranges::copy(std::as_bytes(tokens), std::ranges::copy(as_written, bytes.begin()).out);
-  return load::checksum_of(bytes);
+/// Of a block of these tokens after what `before` names.
+load::sha256_digest digest_of(std::span<const std::uint64_t> before, std::span<const token> tokens) {
+  std::vector<std::byte> bytes(before.size_bytes() + tokens.size_bytes());
+  std::ranges::copy(std::as_bytes(tokens), std::ranges::copy(std::as_bytes(before), bytes.begin()).out);
+  return load::sha256(bytes);
+}
+
+load::sha256_digest digest_of_first(const scheduler::cache_salt& salt, std::span<const token> tokens) {
+  const auto& [a, b, c, d] = salt.digest;
+  return digest_of(std::array{salt.tenant, a, b, c, d}, tokens);
+}
+
+std::uint64_t told(const load::sha256_digest& block) { return block.back(); }
+
+std::string name_of(const scheduler::cache_salt& salt) {
+  if (salt == scheduler::cache_salt()) return {};
+  return salt.digest == load::sha256_digest() ? std::to_string(salt.tenant) : load::hexadecimal(salt.digest);
 }
 
 /// How many first tokens are the same. Lists that share memory are not compared.
@@ -51,29 +62,28 @@ void kv_block_events::look_at(int slot) {
   auto now = plans_.shareable(slot);
   const bool comparable = now.cache_salt == known.what.cache_salt;
   const auto same = comparable ? common_length(now.tokens, known.what.tokens) / block_size_ : 0;
-  auto& hashes = known.block_hashes;
-  while (hashes.size() > same) {
-    left_.push_back(hashes.back());
-    hashes.pop_back();
+  auto& blocks = known.blocks;
+  while (blocks.size() > same) {
+    left_.push_back(blocks.back());
+    blocks.pop_back();
   }
   known.what = std::move(now);
-  if (known.what.tokens.size() / block_size_ > hashes.size()) store(known);
+  if (known.what.tokens.size() / block_size_ > blocks.size()) store(known);
 }
 
-/// A block that no slot held is followed by such blocks alone, since each hash names all tokens before it, too.
+/// A block that no slot held is followed by such blocks alone, since each digest names all tokens before it, too.
 void kv_block_events::store(holding& of) {
-  auto& hashes = of.block_hashes;
+  auto& blocks = of.blocks;
   const std::span tokens(of.what.tokens);
-  kv_blocks_stored made{.cache_salt = of.what.cache_salt};
-  while (tokens.size() / block_size_ > hashes.size()) {
-    const auto block = tokens.subspan(hashes.size() * block_size_, block_size_);
-    const auto before = hashes.empty() ? std::nullopt : std::optional(hashes.back());
-    const auto hash = hash_of(before.value_or(of.what.cache_salt), block);
-    hashes.push_back(hash);
-    if (++holders_[hash] > 1) continue;
-    if (made.block_hashes.empty()) made.parent_block_hash = before;
-    made.block_hashes.push_back(hash);
-    made.token_ids.insert(made.token_ids.end(), block.begin(), block.end());
+  kv_blocks_stored made{.cache_salt = name_of(of.what.cache_salt)};
+  while (tokens.size() / block_size_ > blocks.size()) {
+    const auto content = tokens.subspan(blocks.size() * block_size_, block_size_);
+    const auto before = blocks.empty() ? std::nullopt : std::optional(blocks.back());
+    blocks.push_back(before ? digest_of(*before, content) : digest_of_first(of.what.cache_salt, content));
+    if (++holders_[blocks.back()] > 1) continue;
+    if (made.block_hashes.empty() && before) made.parent_block_hash = told(*before);
+    made.block_hashes.push_back(told(blocks.back()));
+    made.token_ids.insert(made.token_ids.end(), content.begin(), content.end());
   }
   if (!made.block_hashes.empty()) batch_.emplace_back(std::move(made));
 }
@@ -81,11 +91,11 @@ void kv_block_events::store(holding& of) {
 /// After what was stored, so that a block that goes from one slot to another is not removed in between.
 void kv_block_events::remove_left() {
   kv_blocks_removed made;
-  for (const auto hash : left_) {
-    const auto found = holders_.find(hash);
+  for (const auto& block : left_) {
+    const auto found = holders_.find(block);
     if (--found->second > 0) continue;
     holders_.erase(found);
-    made.block_hashes.push_back(hash);
+    made.block_hashes.push_back(told(block));
   }
   left_.clear();
   if (!made.block_hashes.empty()) batch_.emplace_back(std::move(made));

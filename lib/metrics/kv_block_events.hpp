@@ -1,13 +1,14 @@
 #pragma once
 
 #include <cogen/engine_options.hpp>
+#include <cogen/load/sha256.hpp>
 #include <cogen/scheduler/scheduler.hpp>
 
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace cogen::detail {
@@ -30,7 +31,7 @@ class kv_block_events {
  private:
   struct holding {
     scheduler::shareable_prefix what;
-    std::vector<std::uint64_t> block_hashes;
+    std::vector<load::sha256_digest> blocks;
   };
 
   void compare() noexcept;
@@ -43,8 +44,8 @@ class kv_block_events {
   const scheduler::scheduler& plans_;
   const log log_;
   std::vector<holding> slots_;
-  std::unordered_map<std::uint64_t, int> holders_;  // of each block: slots
-  std::vector<std::uint64_t> left_;                 // blocks that slots hold no more, by slot the last one first
+  std::map<load::sha256_digest, int> holders_;  // of each block: slots
+  std::vector<load::sha256_digest> left_;       // blocks that slots hold no more, by slot the last one first
   std::vector<kv_event> batch_;
 };
 

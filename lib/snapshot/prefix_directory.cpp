@@ -1,11 +1,13 @@
 #include "snapshot/prefix_directory.hpp"
 
-#include "load/checksum.hpp"
 #include "load/folder.hpp"
+
+#include <cogen/load/sha256.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <stdexcept>
 #include <system_error>
@@ -22,13 +24,30 @@ constexpr std::string_view extension = ".prefix";
 constexpr std::string_view unfinished = ".part";  // by write_session()
 constexpr std::chrono::hours abandoned_after(1);
 
+constexpr std::size_t salt_digits = 16;  // of a number in a name
+
+std::string salt_in_names(const scheduler::cache_salt& salt) {
+  return fmt::format("{:016x}-{}", salt.tenant, load::hexadecimal(salt.digest));
+}
+
 /// Differs with the model, the kind of cache, the cache salt and the tokens.
 std::string name_of(const scheduler::cached_prefix& what, const session_limits& of) {
-  load::checksum sum;
-  sum.add(of.model);
-  sum.add(of.cache);
-  sum.add(std::as_bytes(std::span(what.tokens.data(), what.tokens.size())));
-  return fmt::format("{:016x}-{:016x}-{}{}", what.cache_salt, sum.value(), what.tokens.size(), extension);
+  auto source = fmt::format("{} {} {} {} ", of.model.size(), of.model, of.cache.size(), of.cache);
+  const auto tokens = std::as_bytes(std::span(what.tokens.data(), what.tokens.size()));
+  source.append(reinterpret_cast<const char*>(tokens.data()), tokens.size());
+  return fmt::format("{}-{}{}", salt_in_names(what.cache_salt), load::hexadecimal(load::sha256(source)), extension);
+}
+
+/// The salt that a name of name_of() begins with; that of another text if it is none.
+scheduler::cache_salt salt_of_name(std::string_view name) {
+  scheduler::cache_salt salt;
+  const auto read = [&](std::size_t begin, std::uint64_t& into) {
+    const auto part = begin < name.size() ? name.substr(begin, salt_digits) : std::string_view();
+    std::from_chars(part.data(), part.data() + part.size(), into, 16);
+  };
+  read(0, salt.tenant);
+  for (std::size_t i = 0; i < salt.digest.size(); ++i) read((i + 1) * salt_digits + 1, salt.digest[i]);
+  return salt;
 }
 
 void mark_as_used(const fs::path& path) {
@@ -77,17 +96,19 @@ void prefix_directory::add(const fs::path& path, const log& report) try {
   auto saved = read_session_head(path);
   if (saved.model != of_.model || saved.cache != of_.cache || !saved.snapshot) return;
   if (std::cmp_greater(saved.tokens.size(), of_.max_sequence_length)) return;
-  found_.push_back(std::make_shared<const stored_prefix>(
-      stored_prefix{path, {saved.seed, scheduler::token_list(saved.tokens), *saved.snapshot}}));
+  const auto name = path.filename().string();
+  const scheduler::cached_prefix what{salt_of_name(name), scheduler::token_list(saved.tokens), *saved.snapshot};
+  if (name == name_of(what, of_)) found_.push_back(std::make_shared<const stored_prefix>(stored_prefix{path, what}));
 } catch (const generation_error& e) {
   if (report) report(e.why().message());
 }
 
-std::shared_ptr<const stored_prefix> prefix_directory::find(std::uint64_t cache_salt, std::span<const token> tokens,
-                                                            int least, int rollback) const {
+std::shared_ptr<const stored_prefix> prefix_directory::find(const scheduler::cache_salt& salt,
+                                                            std::span<const token> tokens, int least,
+                                                            int rollback) const {
   std::shared_ptr<const stored_prefix> best;
   for (const auto& each : found_) {
-    const int tokens_of_it = each->what.cache_salt == cache_salt ? usable(each->what, tokens, rollback) : 0;
+    const int tokens_of_it = each->what.cache_salt == salt ? usable(each->what, tokens, rollback) : 0;
     if (tokens_of_it < least) continue;
     best = each;
     least = tokens_of_it + 1;
@@ -97,6 +118,8 @@ std::shared_ptr<const stored_prefix> prefix_directory::find(std::uint64_t cache_
 
 read_session prefix_directory::read(const stored_prefix& what) const {
   auto found = read_session_file(what.path, of_);
+  if (!std::ranges::equal(found.saved.tokens, what.what.tokens))
+    throw session_error(what.path.string(), make_error_code(error::bad_session), "it is of other tokens than before");
   mark_as_used(what.path);
   return found;
 }
@@ -115,7 +138,6 @@ diagnostics prefix_directory::write(const scheduler::cached_prefix& what, const 
   session saved;
   saved.model = of_.model;
   saved.cache = of_.cache;
-  saved.seed = what.cache_salt;
   saved.tokens.assign(what.tokens.begin(), what.tokens.end());
   saved.generated.resize(saved.tokens.size());
   saved.snapshot = what.snapshot;

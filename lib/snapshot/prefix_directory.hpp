@@ -21,9 +21,9 @@ struct stored_prefix {
   scheduler::cached_prefix what;
 };
 
-/// Prefixes of ended sequences in a directory: a session file for each (see session_format.hpp, where `seed` has the
-/// cache salt), named after all that it is of. Engines of several models and processes may use one directory at the
-/// same time: files are replaced as a whole, and one that has gone is not found.
+/// Prefixes of ended sequences in a directory: a session file for each (see session_format.hpp), named after tenant,
+/// salt, and SHA-256 of all that it is of; a file of another name is not found. Engines of several models and processes
+/// may use one directory at the same time: files are replaced as a whole, and one that has gone is not found.
 class prefix_directory {
  public:
   using log = std::function<void(std::string_view)>;
@@ -35,7 +35,7 @@ class prefix_directory {
 
   /// The prefix of which the most tokens can be used for these, if those are `least` or more; null if there is none. A
   /// slot can be cut back by `rollback` tokens.
-  std::shared_ptr<const stored_prefix> find(std::uint64_t cache_salt, std::span<const token> tokens, int least,
+  std::shared_ptr<const stored_prefix> find(const scheduler::cache_salt& salt, std::span<const token> tokens, int least,
                                             int rollback) const;
 
   /// Reads the file, and marks it as used. Throws generation_error and std::bad_alloc.

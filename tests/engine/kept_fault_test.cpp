@@ -100,7 +100,7 @@ class kept_history {
     if (round != 30) return;
     late.ask(toy.running);
     alone.ask(toy.running, [](request& what) { what.prefix_caching = false; });
-    with_cache_salt.ask(toy.running, [](request& what) { what.cache_salt = 7; });
+    with_cache_salt.ask(toy.running, [](request& what) { what.cache_salt = "7"; });
     for (auto* each : {&late, &alone, &with_cache_salt}) each->read_all(context_);
   }
 

@@ -159,11 +159,66 @@ std::uint64_t run_by_the_second(const open_options& first, const open_options& s
 BOOST_AUTO_TEST_CASE(sequences_share_prefixes_if_their_options_allow_it) {
   BOOST_TEST(run_by_the_second({}, {}) == 1u);
   BOOST_TEST(run_by_the_second({.tenant = 3}, {.tenant = 3}) == 1u);
-  BOOST_TEST(run_by_the_second({.tenant = 3, .cache_salt = 9}, {.tenant = 4, .cache_salt = 9}) == 1u);
+  BOOST_TEST(run_by_the_second({.tenant = 3, .cache_salt = "9"}, {.tenant = 4, .cache_salt = "9"}) == 1u);
   BOOST_TEST(run_by_the_second({.tenant = 3}, {.tenant = 4}) == unsigned{common});
-  BOOST_TEST(run_by_the_second({.cache_salt = 1}, {.cache_salt = 2}) == unsigned{common});
+  BOOST_TEST(run_by_the_second({.cache_salt = "1"}, {.cache_salt = "2"}) == unsigned{common});
+  BOOST_TEST(run_by_the_second({.tenant = 9}, {.cache_salt = "9"}) == unsigned{common});
+  BOOST_TEST(run_by_the_second({.tenant = 9}, {.tenant = 9, .cache_salt = ""}) == unsigned{common});
   BOOST_TEST(run_by_the_second({.prefix_caching = false}, {}) == unsigned{common});
   BOOST_TEST(run_by_the_second({}, {.prefix_caching = false}) == unsigned{common});
+}
+
+/// What the second tenant can observe of its own requests: the tokens found for each, those run, and the steps.
+std::vector<std::uint64_t> seen_by_the_second(bool first_asks_the_same) {
+  const auto model = golden_model("llama_default");
+  auto options = tiny_engine(*model);
+  options.external_stepping = true;
+  engine running(model, options);
+  const auto all = some_tokens(*model, common, 5);
+  const auto asked_before = first_asks_the_same ? all : some_tokens(*model, common, 6);
+  const std::optional<std::string> salts[] = {{}, "1", "1:", "salt", ""};
+  std::vector<std::uint64_t> seen;
+  net::io_context context;
+  const auto ask = [&](std::uint64_t tenant, token_ids tokens, const std::optional<std::string>& salt) {
+    auto stream = running.generate(
+        {.prompt = std::move(tokens), .max_tokens = 2, .ignore_eos = true, .tenant = tenant, .cache_salt = salt});
+    completion whole;
+    stream.async_complete(net::bind_executor(context, [&](error_code code, completion found) {
+      BOOST_TEST(!code);
+      whole = std::move(found);
+    }));
+    settle(running, context);
+    return whole.usage.cached_tokens;
+  };
+  for (const auto& salt : salts)
+    for (const std::ptrdiff_t length : {20, common, common / 2}) {
+      ask(1, {asked_before.begin(), asked_before.begin() + length}, salt ? std::optional("1:" + *salt) : salt);
+      const auto before = running.stats();
+      const auto cached = ask(2, {all.begin(), all.begin() + length}, salt ? std::optional("2:" + *salt) : salt);
+      seen.push_back(static_cast<std::uint64_t>(cached));
+      const auto after = running.stats();
+      seen.push_back(after.tokens - before.tokens);
+      seen.push_back(after.steps - before.steps);
+    }
+  return seen;
+}
+
+BOOST_AUTO_TEST_CASE(a_tenant_sees_nothing_of_what_another_one_asks) {
+  const auto seen = seen_by_the_second(true);
+  BOOST_TEST(seen == seen_by_the_second(false), boost::test_tools::per_element());
+  BOOST_TEST(seen.at(0) == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_salt_that_is_too_long_is_refused) {
+  const auto model = golden_model("llama_default");
+  engine running(model, tiny_engine(*model));
+  const std::string longest(request::max_cache_salt_bytes, 'x');
+  net::io_context context;
+  auto taken = running.generate({.prompt = token_ids{1, 2}, .max_tokens = 1, .cache_salt = longest});
+  const auto refused = running.generate({.prompt = token_ids{1, 2}, .max_tokens = 1, .cache_salt = longest + "x"});
+  BOOST_TEST(!taken.error());
+  BOOST_TEST(refused.error().message().find("cache_salt has 1025 bytes; it may have 1024") != std::string::npos);
+  BOOST_CHECK_THROW(static_cast<void>(running.open({.cache_salt = longest + "x"})), std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

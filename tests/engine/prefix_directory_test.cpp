@@ -74,7 +74,7 @@ class restarts {
   }
 
   /// A new engine answers all prompts at once, and ends. Gives for each the tokens found in the cache.
-  std::vector<int> serve(const std::vector<std::vector<token>>& prompts, std::optional<std::uint64_t> salt = {}) {
+  std::vector<int> serve(const std::vector<std::vector<token>>& prompts, std::optional<std::string> salt = {}) {
     engine running(kind_.model(), options_);
     std::vector<int> cached;
     const auto answers = ask(running, prompts, salt);
@@ -93,7 +93,7 @@ class restarts {
  private:
   static std::vector<std::pair<std::vector<token>, int>> ask(engine& running,
                                                              const std::vector<std::vector<token>>& prompts,
-                                                             std::optional<std::uint64_t> salt = {}) {
+                                                             std::optional<std::string> salt = {}) {
     net::io_context context;
     std::vector<token_stream> streams;
     std::vector<std::pair<std::vector<token>, int>> received(prompts.size());
@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(sequences_that_share_nothing_run_all_their_tokens) {
     auto seq = running.open({.prefix_caching = false});
     co_await seq.async_forward(first);
     BOOST_TEST(running.stats().tokens == 100u);
-    auto other = running.open({.cache_salt = 5});
+    auto other = running.open({.cache_salt = "5"});
     co_await other.async_forward(first);
     BOOST_TEST(running.stats().tokens == 200u);
   });
@@ -275,14 +275,14 @@ BOOST_AUTO_TEST_CASE(several_requests_that_come_together_share_what_is_restored_
 BOOST_AUTO_TEST_CASE(other_salts_models_and_kinds_of_cache_find_nothing) {
   restarts all(plain("llama_default"));
   const auto first = all.prompt(100, 3);
-  all.serve({first}, 7);
-  BOOST_TEST(all.serve({first}, 8).at(0) == 0);
-  BOOST_TEST(all.serve({first}, 7).at(0) == 99);
+  all.serve({first}, "7");
+  BOOST_TEST(all.serve({first}, "8").at(0) == 0);
+  BOOST_TEST(all.serve({first}, "7").at(0) == 99);
   all.options().kv.dtype = cache::scalar::bf16;
-  BOOST_TEST(all.serve({first}, 7).at(0) == 0);
-  BOOST_TEST(all.serve({first}, 7).at(0) == 99);
+  BOOST_TEST(all.serve({first}, "7").at(0) == 0);
+  BOOST_TEST(all.serve({first}, "7").at(0) == 99);
   all.options().kv.dtype = cache::scalar::f32;
-  BOOST_TEST(all.serve({first}, 7).at(0) == 99);
+  BOOST_TEST(all.serve({first}, "7").at(0) == 99);
   BOOST_TEST(all.logged.empty());
 }
 

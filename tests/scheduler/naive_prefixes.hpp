@@ -12,8 +12,8 @@ class naive_prefixes {
  public:
   explicit naive_prefixes(int slots) : slots_(static_cast<std::size_t>(slots)) {}
 
-  void hold(int slot, std::uint64_t cache_salt, const token_list& tokens) {
-    at(slot) = holding{cache_salt, {tokens.begin(), tokens.end()}};
+  void hold(int slot, const cache_salt& salt, const token_list& tokens) {
+    at(slot) = holding{salt, {tokens.begin(), tokens.end()}};
   }
   void extend(int slot, std::span<const token> tokens) {
     at(slot)->tokens.insert(at(slot)->tokens.end(), tokens.begin(), tokens.end());
@@ -31,14 +31,14 @@ class naive_prefixes {
   int shared(int slot) const {
     int most = 0;
     for (int other = 0; at(slot) && other < size(); ++other)
-      if (other != slot) most = std::max(most, shared(other, at(slot)->cache_salt, tokens(slot)));
+      if (other != slot) most = std::max(most, shared(other, at(slot)->salt, tokens(slot)));
     return most;
   }
 
-  prefix_match find(std::uint64_t cache_salt, std::span<const token> tokens, const usable_prefix& usable = {}) const {
+  prefix_match find(const cache_salt& salt, std::span<const token> tokens, const usable_prefix& usable = {}) const {
     prefix_match best;
     for (int slot = 0; slot < size(); ++slot) {
-      const int length = shared(slot, cache_salt, tokens);
+      const int length = shared(slot, salt, tokens);
       best.shared = std::max(best.shared, length);
       const int used = length > 0 && usable ? usable(slot, length) : length;
       if (used > best.length) best.slot = slot, best.length = used;
@@ -50,7 +50,7 @@ class naive_prefixes {
 
  private:
   struct holding {
-    std::uint64_t cache_salt;
+    cache_salt salt;
     std::vector<token> tokens;
   };
 
@@ -58,8 +58,8 @@ class naive_prefixes {
   const std::optional<holding>& at(int slot) const { return slots_[static_cast<std::size_t>(slot)]; }
   int size() const { return static_cast<int>(slots_.size()); }
 
-  int shared(int slot, std::uint64_t cache_salt, std::span<const token> with) const {
-    if (!at(slot) || at(slot)->cache_salt != cache_salt) return 0;
+  int shared(int slot, const cache_salt& salt, std::span<const token> with) const {
+    if (!at(slot) || at(slot)->salt != salt) return 0;
     const auto held = tokens(slot);
     return static_cast<int>(std::mismatch(held.begin(), held.end(), with.begin(), with.end()).first - held.begin());
   }

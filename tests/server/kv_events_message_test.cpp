@@ -25,9 +25,9 @@ std::string written(encoding how) {
       cogen::kv_blocks_stored{.block_hashes = {1, large},
                               .parent_block_hash = {},
                               .token_ids = {7, 200, 70000, std::numeric_limits<cogen::token>::max()},
-                              .cache_salt = std::numeric_limits<std::uint64_t>::max()},
+                              .cache_salt = "18446744073709551615"},
       cogen::kv_blocks_stored{
-          .block_hashes = {3}, .parent_block_hash = large, .token_ids = {0, 65535}, .cache_salt = 1},
+          .block_hashes = {3}, .parent_block_hash = large, .token_ids = {0, 65535}, .cache_salt = "1"},
       cogen::kv_blocks_removed{{3, 255}}};
   return hex(message_of(batch, 1790000000.5, 2, how));
 }

@@ -285,12 +285,14 @@ BOOST_AUTO_TEST_CASE(each_tenant_has_a_suffix_tree_of_its_own) {
     return server::draft_source({.kind = kind, .max_draft_tokens = 5}, {}, {}, *one.model->engine);
   };
   auto trees = source_of(drafter_kind::suffix_tree), lookup = source_of(drafter_kind::prompt_lookup);
-  BOOST_TEST(trees.for_request(1, {}).drafter == trees.for_request(1, {}).drafter);
-  BOOST_TEST(trees.for_request(1, {}).drafter != trees.for_request(2, {}).drafter);
-  BOOST_TEST(lookup.for_request(1, {}).drafter == lookup.for_request(2, {}).drafter);
-  BOOST_TEST(lookup.for_request(1, {}).max_draft_tokens == 5);
-  BOOST_TEST(lookup.for_request(1, 2).max_draft_tokens == 2);
-  BOOST_TEST(!lookup.for_request(1, 0).drafter);
+  BOOST_TEST(trees.for_request({.tenant = 1}, {}).drafter == trees.for_request({.tenant = 1}, {}).drafter);
+  BOOST_TEST(trees.for_request({.tenant = 1}, {}).drafter != trees.for_request({.tenant = 2}, {}).drafter);
+  BOOST_TEST(trees.for_request({.tenant = 1, .cache_salt = "a"}, {}).drafter !=
+             trees.for_request({.tenant = 1}, {}).drafter);
+  BOOST_TEST(lookup.for_request({.tenant = 1}, {}).drafter == lookup.for_request({.tenant = 2}, {}).drafter);
+  BOOST_TEST(lookup.for_request({.tenant = 1}, {}).max_draft_tokens == 5);
+  BOOST_TEST(lookup.for_request({.tenant = 1}, 2).max_draft_tokens == 2);
+  BOOST_TEST(!lookup.for_request({.tenant = 1}, 0).drafter);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -114,7 +114,7 @@ class world {
   void check_drafts(const step& made, const row& planned, const mirror& seq, bool is_last);
   struct mark {
     bool shared;
-    std::uint64_t cache_salt;
+    cogen::scheduler::cache_salt cache_salt;
     bool operator==(const mark&) const = default;
   };
   void note_marks(const step& made);

@@ -149,8 +149,7 @@ void read_whose(const field_reader& body, const sender& from, cogen::request& in
   if (const auto limit = body.count("t_max_predict_ms", -1); limit.value_or(0) > 0)
     into.finish_within = std::chrono::milliseconds(*limit);
   into.prefix_caching = body.flag("cache_prompt").value_or(true);
-  if (const auto salt = body.text("cache_salt"))
-    into.cache_salt = std::hash<std::string>()(fmt::format("{}:{}", from.tenant, *salt));
+  if (const auto salt = body.text("cache_salt")) into.cache_salt = fmt::format("{}:{}", from.tenant, *salt);
 }
 
 }  // namespace

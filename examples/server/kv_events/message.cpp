@@ -66,11 +66,11 @@ class event_writer {
   void extra_keys(const cogen::kv_blocks_stored& event) {
     out_.array(event.block_hashes.size());
     for (std::size_t i = 0; i < event.block_hashes.size(); ++i) {
-      if (i > 0 || event.parent_block_hash || event.cache_salt == 0) {
+      if (i > 0 || event.parent_block_hash || event.cache_salt.empty()) {
         out_.nil();
       } else {
         out_.array(1);
-        out_.text(std::to_string(event.cache_salt));
+        out_.text(event.cache_salt);
       }
     }
   }

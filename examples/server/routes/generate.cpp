@@ -81,7 +81,7 @@ boost::json::object parse_fields(call& client, const std::string& text) {
 
 std::vector<cogen::token_stream> begin(const served_model& model, api::generation what) {
   std::vector<cogen::token_stream> streams;
-  if (model.drafts) what.request.speculative = model.drafts->for_request(what.request.tenant, what.max_draft_tokens);
+  if (model.drafts) what.request.speculative = model.drafts->for_request(what.request, what.max_draft_tokens);
   if (what.n == 1)
     streams.push_back(model.engine->generate(std::move(what.request)));
   else

@@ -4,8 +4,11 @@
 #include <cogen/token.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace cogen {
@@ -14,6 +17,8 @@ namespace cogen {
 struct draft_target {
   std::shared_ptr<const text::tokenizer> tokenizer = {};  ///< the engine's; null: it has none
   int vocabulary = 0;                                     ///< tokens that may be drafted
+  std::uint64_t tenant = 0;                               ///< of the request, as is the next one
+  std::optional<std::string> cache_salt = {};
 };
 
 /// Guesses the next tokens of a request, for speculative decoding (Leviathan et al. 2022, arXiv:2211.17192): the engine

@@ -165,7 +165,7 @@ struct open_options {
   int priority = 0;
   std::uint64_t tenant = 0;
   bool prefix_caching = true;
-  std::optional<std::uint64_t> cache_salt = {};
+  std::optional<std::string> cache_salt = {};
 };
 
 }  // namespace cogen

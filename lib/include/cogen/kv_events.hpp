@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -12,14 +13,14 @@ namespace cogen {
 
 /// Blocks that the prefix cache holds from now on: consecutive ones of one sequence.
 ///
-/// A block is kv_options::event_block_size tokens, from a multiple of that on. Its hash (XXH64) is of its tokens and
-/// the hash of the block before it, or for the first one the cache salt. So a hash names all tokens up to its block's
-/// end, and is the same in every engine.
+/// A block is kv_options::event_block_size tokens, from a multiple of that on. SHA-256 of its tokens and of the digest
+/// of the block before it, or for the first one of tenant and salt, names all tokens up to its end, and is the same in
+/// every engine. Its last 64 bits are told as the block's hash; the engine itself compares all of them.
 struct kv_blocks_stored {
   std::vector<std::uint64_t> block_hashes;
   std::optional<std::uint64_t> parent_block_hash;  ///< of the block before the first of these; empty: there is none
   std::vector<token> token_ids;                    ///< of all these blocks
-  std::uint64_t cache_salt = 0;
+  std::string cache_salt;                          ///< names tenant and salt; empty: tenant 0 without a salt
 };
 
 /// Blocks that it does not hold any more.

@@ -12,6 +12,7 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -104,9 +105,11 @@ struct request {
   int priority = 0;            ///< higher comes first, with a scheduling policy that goes by priority
   std::uint64_t tenant = 0;    ///< for a scheduling policy that divides between tenants
   bool prefix_caching = true;  ///< whether it may share cached prefixes, where the engine caches prefixes
-  /// It shares prefixes only with requests of the same salt. Empty: its tenant, since the time to a first token would
-  /// otherwise tell one tenant what another has asked.
-  std::optional<std::uint64_t> cache_salt = {};
+  /// It shares prefixes only with requests of the same salt, whatever their tenant: at most max_cache_salt_bytes, of
+  /// which SHA-256 is compared. Empty: only with requests of its tenant that have none, since the time to a first token
+  /// would otherwise tell one tenant what another has asked.
+  std::optional<std::string> cache_salt = {};
+  static constexpr std::size_t max_cache_salt_bytes = 1024;
 };
 
 /// What a request would need of an engine.

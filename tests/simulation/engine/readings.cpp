@@ -26,9 +26,9 @@ request ask(const generation_parts& parts, const std::vector<token>& prompt) {
 bool draw_sharing(world& stage, random& chance, request& asked) {
   if (stage.of().urgent) asked.priority = chance.between(0, 3);
   if (chance.chance(20)) asked.tenant = 1;
-  if (chance.chance(10)) asked.cache_salt = 2;
+  if (chance.chance(10)) asked.cache_salt = "2";
   const bool alone = chance.chance(10), refuses = chance.chance(10);
-  if (alone) asked.cache_salt = 1000 + chance.next() / 2;
+  if (alone) asked.cache_salt = std::to_string(1000 + chance.next() / 2);
   if (refuses) asked.prefix_caching = false;
   return !alone && !refuses && stage.of().within.prefix_caching && !stage.of().encoder_inputs;
 }

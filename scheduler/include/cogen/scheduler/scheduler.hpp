@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/scheduler/allocation_policy.hpp>
+#include <cogen/scheduler/cache_salt.hpp>
 #include <cogen/scheduler/deadline_unreachable.hpp>
 #include <cogen/scheduler/preemption_policy.hpp>
 #include <cogen/scheduler/scheduling_policy.hpp>
@@ -43,7 +44,7 @@ struct sequence_options {
   /// If limits.prefix_caching is set: shares prefixes with sequences of the same cache salt that set this, too, and
   /// leaves its own tokens for them. A sequence with an encoder input does neither.
   bool prefix_caching = true;
-  std::uint64_t cache_salt = 0;
+  cogen::scheduler::cache_salt cache_salt = {};
 
   /// The fewest tokens that it shares with others, waits for, and leaves for them. 0: limits::least_shared(), but it
   /// waits for a block.
@@ -91,7 +92,7 @@ struct resume_state {
 
 /// A prefix that is kept in a slot, or that was copied out of one.
 struct cached_prefix {
-  std::uint64_t cache_salt = 0;
+  cogen::scheduler::cache_salt cache_salt = {};
   token_list tokens;
   cogen::scheduler::snapshot snapshot;  ///< of the slot; it has all of the tokens, and may have more
   swap_id name = {};                    ///< of the copy
@@ -99,7 +100,7 @@ struct cached_prefix {
 
 /// What a slot holds for others to share.
 struct shareable_prefix {
-  std::uint64_t cache_salt = 0;
+  cogen::scheduler::cache_salt cache_salt = {};
   token_list tokens;
 };
 
@@ -242,7 +243,7 @@ class scheduler {
   std::optional<swap_id> restore_prefix(const cached_prefix& what);
 
   /// How many tokens, first ones of these but not the last, a sequence of that cache salt would share now.
-  int cached_prefix_length(std::uint64_t cache_salt, std::span<const token> tokens) const;
+  int cached_prefix_length(const cache_salt& salt, std::span<const token> tokens) const;
 
   /// What a slot, from 0 to limits.all_slots() - 1, holds for others to share once all steps so far have run. Of slots
   /// that cannot be cut to any length (limits.max_rollback_tokens), others may share less. Allocates no memory.
