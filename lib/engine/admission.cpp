@@ -3,16 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <new>
 #include <utility>
 
 namespace cogen::detail {
 namespace {
 
-using enum admission_state;
+using enum admission_stage;
 
-bool is_inside(admission_state one) { return one != outside; }
-bool has_had_slot(admission_state one) { return one == idle || one == working; }
-bool has_work(admission_state one) { return one == queued || one == working; }
+bool is_inside(admission_stage one) { return one != outside; }
+bool has_had_slot(admission_stage one) { return one == idle || one == working; }
+bool has_work(admission_stage one) { return one == queued || one == working; }
 
 /// Never throws: without memory for the sentence there is a shorter one.
 template <class... Values>
@@ -28,24 +30,29 @@ admission::admission(int slots, int max_sequences, int max_waiting, std::functio
     : slots_(slots), max_sequences_(max_sequences), max_waiting_(max_waiting), idle_(std::move(idle)) {}
 
 std::optional<diagnostics> admission::begin(admission_state& one, std::span<admission_state* const> others,
-                                            bool accepted) noexcept {
+                                            bool accepted) noexcept try {
   const std::lock_guard lock(mutex_);
   if (auto refused = refusal(one, 1 + static_cast<int>(others.size()), accepted)) return refused;
-  const auto next = has_had_slot(one) ? working : queued;
+  const auto next = has_had_slot(one.stage) ? working : queued;
+  if (next == queued) waiting_.try_emplace(one.tenant);
   enter(one, next);
   for (auto* const each : others) enter(*each, next);
   return std::nullopt;
+} catch (const std::bad_alloc&) {
+  return full("the engine has no memory for one more sequence");
 }
 
-std::optional<diagnostics> admission::refusal(admission_state of, int count, bool accepted) const {
+std::optional<diagnostics> admission::refusal(const admission_state& of, int count, bool accepted) const {
   if (counts_.draining && !accepted)
     return diagnostics(error::draining, "the engine is draining: it ends what has begun and begins nothing more");
-  if (!is_inside(of) && counts_.sequences + count > max_sequences_)
+  if (!is_inside(of.stage) && counts_.sequences + count > max_sequences_)
     return full(
         "the engine holds {} sequences, and {} of them wait for their first slot; {} more would exceed "
         "engine_options.limits.max_sequences, which is {}",
         counts_.sequences, counts_.waiting, count, max_sequences_);
-  if (!has_had_slot(of) && of != queued && counts_.waiting + count > max_waiting_ + slots_ - slots_taken())
+  const bool would_wait = !has_had_slot(of.stage) && of.stage != queued;
+  const bool is_full = counts_.waiting + count > max_waiting_ + slots_ - slots_taken();
+  if (would_wait && is_full && !has_share(of.tenant, count))
     return full(
         "{} sequences wait for their first slot, and {} of {} slots are taken; {} more would exceed "
         "engine_options.limits.max_waiting, which is {}",
@@ -53,27 +60,35 @@ std::optional<diagnostics> admission::refusal(admission_state of, int count, boo
   return std::nullopt;
 }
 
+/// Whether the tenant, with so many more, would have at most an equal share of the places in the queue.
+bool admission::has_share(std::uint64_t tenant, int count) const {
+  const auto own = waiting_.find(tenant);
+  const bool is_new = own == waiting_.end();
+  const auto tenants = std::ssize(waiting_) + (is_new ? 1 : 0);
+  return tenants * (count + (is_new ? 0 : own->second)) <= max_waiting_;
+}
+
 /// Idle sequences give theirs up.
 int admission::slots_taken() const { return std::min(slots_, counts_.at_work - counts_.waiting); }
 
 void admission::schedule(admission_state& one) noexcept {
   const std::lock_guard lock(mutex_);
-  if (is_inside(one)) enter(one, has_work(one) ? working : idle);
+  if (is_inside(one.stage)) enter(one, has_work(one.stage) ? working : idle);
 }
 
 void admission::end_work(admission_state& one) noexcept {
-  end(one, [](admission_state now) { return has_had_slot(now) ? idle : is_inside(now) ? opened : outside; });
+  end(one, [](admission_stage now) { return has_had_slot(now) ? idle : is_inside(now) ? opened : outside; });
 }
 
 void admission::leave(admission_state& one) noexcept {
-  end(one, [](admission_state) { return outside; });
+  end(one, [](admission_stage) { return outside; });
 }
 
 template <class Next>
 void admission::end(admission_state& one, Next next) noexcept {
   std::unique_lock lock(mutex_);
-  const bool worked = has_work(one);
-  enter(one, next(one));
+  const bool worked = has_work(one.stage);
+  enter(one, next(one.stage));
   const bool was_last = worked && counts_.at_work == 0 && counts_.draining;
   lock.unlock();
   if (was_last) idle_();
@@ -81,7 +96,7 @@ void admission::end(admission_state& one, Next next) noexcept {
 
 void admission::fork(const admission_state& parent, admission_state& child) noexcept {
   const std::lock_guard lock(mutex_);
-  enter(child, has_had_slot(parent) ? idle : is_inside(parent) ? opened : outside);
+  enter(child, has_had_slot(parent.stage) ? idle : is_inside(parent.stage) ? opened : outside);
 }
 
 void admission::drain() noexcept {
@@ -94,11 +109,14 @@ admission::counts admission::now() const noexcept {
   return counts_;
 }
 
-void admission::enter(admission_state& one, admission_state next) noexcept {
-  counts_.sequences += is_inside(next) - is_inside(one);
-  counts_.waiting += (next == queued) - (one == queued);
-  counts_.at_work += has_work(next) - has_work(one);
-  one = next;
+void admission::enter(admission_state& one, admission_stage next) noexcept {
+  const auto before = std::exchange(one.stage, next);
+  const int more_wait = (next == queued) - (before == queued);
+  counts_.sequences += is_inside(next) - is_inside(before);
+  counts_.waiting += more_wait;
+  counts_.at_work += has_work(next) - has_work(before);
+  const auto own = more_wait != 0 ? waiting_.find(one.tenant) : waiting_.end();
+  if (own != waiting_.end() && (own->second += more_wait) == 0) waiting_.erase(own);
 }
 
 }  // namespace cogen::detail

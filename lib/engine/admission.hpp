@@ -6,14 +6,15 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
 
 namespace cogen::detail {
 
-/// How a request or sequence counts toward the engine's limits. Only `admission` reads and changes it.
-enum class admission_state : std::uint8_t {
+/// How a request or sequence counts toward the engine's limits.
+enum class admission_stage : std::uint8_t {
   outside,  ///< not at all
   opened,   ///< toward max_sequences; it has had no slot, and has nothing to do
   queued,   ///< toward max_sequences, and toward max_waiting beyond the free slots: it waits for its first slot
@@ -21,11 +22,19 @@ enum class admission_state : std::uint8_t {
   working,  ///< toward max_sequences; it has had a slot, and a generation or an operation is under way
 };
 
+/// A request or sequence for admission control, which alone reads and changes the stage.
+struct admission_state {
+  admission_stage stage = admission_stage::outside;
+  std::uint64_t tenant = 0;  ///< set before it is first used
+};
+
 /// Admission control. It counts on the caller's thread, so that a request is accepted or refused immediately and not in
 /// the engine's next round. Any thread.
 class admission {
  public:
-  /// `slots`: of the engine. Calls `idle` when the last work under way ends after drain(), on the thread that ends it.
+  /// `slots`: of the engine. A tenant that has fewer waiting than an equal share of `max_waiting`, among the tenants
+  /// that wait, is not refused for others that fill the queue. Calls `idle` when the last work under way ends after
+  /// drain(), on the thread that ends it.
   admission(int slots, int max_sequences, int max_waiting, std::function<void()> idle);
 
   /// Begins work, also that of `others`, which count alike. If the engine is draining or full, returns the reason and
@@ -58,9 +67,10 @@ class admission {
   counts now() const noexcept;
 
  private:
-  std::optional<diagnostics> refusal(admission_state of, int count, bool accepted) const;
+  std::optional<diagnostics> refusal(const admission_state& of, int count, bool accepted) const;
+  bool has_share(std::uint64_t tenant, int count) const;
   int slots_taken() const;
-  void enter(admission_state& one, admission_state next) noexcept;
+  void enter(admission_state& one, admission_stage next) noexcept;
   template <class Next>
   void end(admission_state& one, Next next) noexcept;
 
@@ -70,6 +80,7 @@ class admission {
   const std::function<void()> idle_;
   mutable async::forkable_mutex mutex_;  // guards the counts and every admission_state
   counts counts_;
+  std::map<std::uint64_t, int> waiting_;  // of each tenant that waits
 };
 
 }  // namespace cogen::detail

@@ -140,7 +140,7 @@ class request_state : public std::enable_shared_from_this<request_state> {
 
   const std::shared_ptr<engine_loop> engine_;
   std::optional<scheduler::sequence_id> id_;  // the engine thread only
-  admission_state admission_ = admission_state::outside;
+  admission_state admission_;
   mutable async::forkable_mutex mutex_;  // guards what the handle and the engine share
 
  private:

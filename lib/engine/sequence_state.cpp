@@ -19,7 +19,9 @@ sequence_state::sequence_state(std::shared_ptr<engine_loop> engine, const open_o
       options_(options),
       opener_(opener),
       encoder_input_(std::move(encoder_input)),
-      sampling_(random_stream(engine_->fresh_seed()), false) {}
+      sampling_(random_stream(engine_->fresh_seed()), false) {
+  admission_.tenant = options_.tenant;
+}
 
 // Operations of the handle
 

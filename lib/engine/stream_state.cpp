@@ -25,7 +25,9 @@ stream_state::stream_state(std::shared_ptr<engine_loop> engine, request what, ra
       request_(std::move(what)),
       deadlines_(request_, timeline().times(engine_->now()).opened),
       sampling_(random, true),
-      channel_(request_.max_buffered_tokens) {}
+      channel_(request_.max_buffered_tokens) {
+  admission_.tenant = request_.tenant;
+}
 
 // Operations of the handle
 

@@ -50,6 +50,33 @@ BOOST_AUTO_TEST_CASE(a_full_queue_answers_before_any_step) {
   for (const auto& each : streams) BOOST_TEST(!each.ended());
 }
 
+BOOST_AUTO_TEST_CASE(a_full_queue_takes_what_a_tenant_has_a_share_for) {
+  toy_engine toy({.slots = 1}, few_wait(6));
+  std::vector<token_stream> streams;
+  const auto accepted = [&](std::uint64_t tenant, int n = 1) {
+    auto several = toy.running.generate_n({.prompt = token_ids{1, 2}, .max_tokens = 2, .tenant = tenant}, n);
+    const bool all = !refused(several.front());
+    for (auto& each : several) streams.push_back(std::move(each));
+    return all;
+  };
+  BOOST_TEST(accepted(1, 7));
+  BOOST_TEST(!accepted(1));
+  BOOST_TEST(!accepted(2, 4));
+  BOOST_TEST(accepted(2, 3));
+  BOOST_TEST(!accepted(2));
+  BOOST_TEST(accepted(3, 2));
+  BOOST_TEST(!accepted(3));
+  BOOST_TEST(accepted(4));
+  BOOST_TEST(!accepted(1));
+  streams.erase(streams.begin(), streams.begin() + 7);
+  BOOST_TEST(!accepted(4, 3));
+  BOOST_TEST(accepted(4, 1));
+  streams.clear();
+  BOOST_TEST(toy.running.stats().queued == 0);
+  BOOST_TEST(accepted(1, 7));
+  BOOST_TEST(!accepted(1));
+}
+
 BOOST_AUTO_TEST_CASE(a_reader_gets_the_refusal_without_a_step) {
   net::io_context context;
   toy_engine toy({.slots = 1}, few_wait(0));

@@ -126,7 +126,8 @@ struct limit_options {
   /// counts from its first operation. Forks are always accepted, and count.
   int max_sequences = 4096;
   /// Of those, sequences that may wait for their first slot while none is free: slots of idle sequences are free. 0:
-  /// what finds no free slot is refused.
+  /// what finds no free slot is refused. A tenant that has fewer waiting than an equal share of them, among the tenants
+  /// that wait, may add to a full queue.
   int max_waiting = 1024;
 };
 
