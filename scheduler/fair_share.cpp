@@ -34,6 +34,9 @@ class fair_share_policy final : public scheduling_policy, private fairness_count
   }
 
   bool before(const candidate& a, const candidate& b) const noexcept override { return a.arrival < b.arrival; }
+  bool displaces(const candidate& waits, const candidate& runs) const noexcept override {
+    return waits.tenant != runs.tenant;
+  }
   fairness_counters* divides() noexcept override { return this; }
 
  private:

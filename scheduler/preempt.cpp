@@ -1,5 +1,8 @@
 #include "preempt.hpp"
 
+#include <algorithm>
+#include <cstddef>
+
 namespace cogen::scheduler {
 namespace {
 
@@ -46,13 +49,28 @@ sequence* lowest_of_running(state& all, const auto& may) {
   return lowest;
 }
 
+/// Slots that the tenant's sequences hold, but for those in transfer.
+std::ptrdiff_t slots_of(const state& all, std::uint64_t tenant) {
+  const auto is_its = [tenant](const sequence* each) { return each->options.tenant == tenant; };
+  return std::ranges::count_if(all.queued.prefilling.all(), is_its) +
+         std::ranges::count_if(all.queued.decoding, is_its) + std::ranges::count_if(all.queued.idle_in_slots, is_its);
+}
+
+/// Whether the run that waits comes before the one that runs: of another tenant, if the policy divides, where that one
+/// holds more slots also after it has given up one. Of what it got that slot for all has to be run: it would not be
+/// charged for the rest, and so be the next to get a slot.
+bool is_due(const state& all, const candidate& waits, const sequence& seq, const candidate& runs) {
+  if (!all.queued.waiting.divided() || waits.tenant == runs.tenant) return all.policy.before(waits, runs);
+  return seq.to_be_fed == 0 && slots_of(all, runs.tenant) >= slots_of(all, waits.tenant) + 2;
+}
+
 }  // namespace
 
 sequence* next_to_leave(state& all, const sequence& waits) {
   if (auto* const found = first_idle(all, [&](auto& each) { return idle_long_enough(all, each); })) return found;
   const auto above = waits.as_candidate();
   return lowest_of_running(all, [&](const sequence& each, const candidate& run) {
-    return each.current.last_asked > waits.current.displaced_at && all.policy.before(above, run) &&
+    return each.current.last_asked > waits.current.displaced_at && is_due(all, above, each, run) &&
            all.policy.displaces(above, run);
   });
 }

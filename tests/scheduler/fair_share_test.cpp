@@ -153,6 +153,55 @@ BOOST_AUTO_TEST_CASE(slots_that_are_free_at_once_are_given_in_turns) {
       std::ranges::count_if(rows, [](const row& each) { return static_cast<std::uint64_t>(each.sequence) <= 8; }), 6);
 }
 
+/// Slots of each tenant in a step in which all slots have a row.
+std::map<std::uint64_t, int> slots_in(const step& made, const std::map<sequence_id, std::uint64_t>& tenants) {
+  std::map<std::uint64_t, int> slots;
+  for (const auto& row : made.rows) ++slots[tenants.at(row.sequence)];
+  return slots;
+}
+
+BOOST_AUTO_TEST_CASE(a_tenant_with_all_slots_gives_others_that_wait_equal_ones) {
+  auto within = with_slots(6);
+  within.max_sequence_length = 500;
+  served s(within, fair_share());
+  std::map<sequence_id, std::uint64_t> tenants;
+  const auto ask = [&](std::uint64_t tenant, int count) {
+    for (int i = 0; i < count; ++i) tenants[submit(s, tenant, 3, 400)] = tenant;
+  };
+  using shares = std::map<std::uint64_t, int>;
+  ask(1, 50);
+  for (int i = 0; i < 3; ++i) BOOST_CHECK((slots_in(s.step(), tenants) == shares{{1, 6}}));
+  ask(2, 1);
+  s.step();
+  BOOST_CHECK((slots_in(s.step(), tenants) == shares{{1, 5}, {2, 1}}));
+  ask(2, 50);
+  for (int i = 0; i < 9; ++i) s.step();
+  BOOST_CHECK((slots_in(s.step(), tenants) == shares{{1, 3}, {2, 3}}));
+  ask(3, 50);
+  for (int i = 0; i < 9; ++i) s.step();
+  BOOST_CHECK((slots_in(s.step(), tenants) == shares{{1, 2}, {2, 2}, {3, 2}}));
+  const auto before = s.sched.preempted();
+  for (int i = 0; i < 100; ++i) s.step();
+  BOOST_CHECK_EQUAL(s.sched.preempted(), before);
+}
+
+BOOST_AUTO_TEST_CASE(what_gives_up_its_slot_goes_on_later_to_the_same_tokens) {
+  for (const std::int64_t room : {0, 1'000'000}) {
+    auto within = with_slots(2);
+    within.swap_bytes = room;
+    served s(within, fair_share());
+    std::vector<sequence_id> first;
+    for (int i = 0; i < 4; ++i) first.push_back(submit(s, 1, 3 + i, 20));
+    for (int i = 0; i < 5; ++i) s.step();
+    const auto other = submit(s, 2, 9, 4);
+    s.finish();
+    BOOST_CHECK_GE(s.sched.preempted(), 1);
+    BOOST_CHECK(s.sampled(other) == alone(counting(9), 4));
+    for (int i = 0; i < 4; ++i)
+      BOOST_CHECK(s.sampled(first[static_cast<std::size_t>(i)]) == alone(counting(3 + i), 20));
+  }
+}
+
 BOOST_AUTO_TEST_CASE(the_runs_of_one_tenant_are_served_as_they_come) {
   served s(with_slots(1), fair_share());
   std::vector<sequence_id> mine;

@@ -3,14 +3,20 @@
 #include "simulation/world.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace cogen::scheduler::simulate {
 namespace {
 
 constexpr int unlimited = std::numeric_limits<int>::max();
+constexpr cache_salt common_salt{std::array<std::uint64_t, 4>{1}};  // of several tenants
 
 /// A client that does anything at any time.
 class player {
@@ -103,7 +109,7 @@ class player {
     if (chance_.chance(60)) options.deadline = stage_.now() + time(chance_.between(0, 300));
     if (settings_.encoder_inputs && chance_.chance(80)) options.encoder_input = some_encoder_input();
     options.prefix_caching = !chance_.chance(10);
-    options.cache_salt = static_cast<std::uint64_t>(chance_.chance(15));
+    options.cache_salt = chance_.chance(15) ? common_salt : cache_salt(options.tenant);
     if (settings_.branching && chance_.chance(80)) return stage_.submit(options, begun_alike(short_run(1)));
     for (int i = chance_.between(0, 2); i > 0; --i) options.end_tokens.push_back(some_token());
     if (chance_.chance(50)) options.max_new_tokens = chance_.between(0, settings_.within.max_sequence_length);
@@ -187,17 +193,15 @@ class player {
   int ends_;  // percent of the steps
 };
 
-}  // namespace
+/// Whether other tokens of one tenant are tried, too.
+bool tries_other_content(const simulation::script& what) { return what.seed % 4 == 0; }
 
-int actions_of(std::uint64_t seed) {
-  random chance(seed);
-  return draw(chance).actions;
-}
-
-void play(const simulation::script& what, coverage& seen, const simulation::log& log) {
+void play_with(const simulation::script& what, coverage& seen, const simulation::log& log,
+               std::optional<std::uint64_t> reversed_tenant) {
   random chance(what.seed);
-  const auto sampled = draw(chance);
+  auto sampled = draw(chance);
   if (log) log(describe(sampled));
+  sampled.reversed_tenant = reversed_tenant;
   world stage(sampled, chance, seen, log);
   player client(stage, sampled, chance);
   for (const int action : what.actions) {
@@ -206,6 +210,43 @@ void play(const simulation::script& what, coverage& seen, const simulation::log&
   }
   chance = simulation::numbers_of(what.seed, -1);
   stage.drain();
+}
+
+/// All that anyone observes but the tokens: plans, events, times.
+class transcript {
+ public:
+  simulation::log writer() {
+    return [this](const std::string& line) { lines_.push_back(line); };
+  }
+
+  /// Throws std::logic_error where the other one goes on in another way.
+  void require_same(const transcript& other) const {
+    const auto [ours, theirs] = std::ranges::mismatch(lines_, other.lines_);
+    if (ours != lines_.end() || theirs != other.lines_.end())
+      throw std::logic_error(
+          "what a tenant's tokens are changes what happens: " + (ours == lines_.end() ? "nothing" : *ours) +
+          " became " + (theirs == other.lines_.end() ? "nothing" : *theirs));
+  }
+
+ private:
+  std::vector<std::string> lines_;
+};
+
+}  // namespace
+
+int actions_of(std::uint64_t seed) {
+  random chance(seed);
+  return draw(chance).actions;
+}
+
+void play(const simulation::script& what, coverage& seen, const simulation::log& log) {
+  if (log || !tries_other_content(what)) play_with(what, seen, log, {});
+  if (!tries_other_content(what)) return;
+  transcript as_said, other;
+  coverage unseen;
+  play_with(what, log ? unseen : seen, as_said.writer(), {});
+  play_with(what, unseen, other.writer(), what.seed / 4 % 2);
+  as_said.require_same(other);
 }
 
 }  // namespace cogen::scheduler::simulate

@@ -36,6 +36,7 @@ bool comes_before(const settings& of, const contender& a, const contender& b) {
 bool may_displace(const settings& of, const contender& waits, const contender& runs) {
   if (!of.displacing) return false;
   if (of.rule == policy::own) return own_rank(waits) < own_rank(runs);
+  if (of.rule == policy::fair_share) return waits.run.options.tenant != runs.run.options.tenant;
   return levels(waits, runs) > 0 && waits.run.asked - runs.run.asked < levels(waits, runs) * of.boost;
 }
 

@@ -122,7 +122,7 @@ settings draw(random& from) {
   result.encoder_inputs = from.chance(30);
   result.rule = static_cast<policy>(from.between(0, static_cast<int>(policy::count) - 1));
   result.boost = time(from.between(0, 8));
-  for (int tenant = from.between(0, 2); tenant >= 0; --tenant)
+  for (int tenant = from.between(1, 3); tenant >= 0; --tenant)
     result.weights[static_cast<std::uint64_t>(tenant)] = from.between(1, 8) / 2.;
   result.branching = result.forks && from.chance(60);
   if (result.branching) make_branching(result, from);
@@ -145,7 +145,8 @@ settings draw(random& from) {
   if (aside.chance(60)) add_checkpoints(result, aside);
   if (within.max_draft_tokens > 0 && aside.chance(50)) add_dropped_drafts(result, aside);
   if (aside.chance(40)) within.max_all_logits_tokens = aside.chance(40) ? 1 : aside.between(2, 10);
-  result.displacing = result.rule == policy::priority || (result.rule == policy::own && aside.chance(60));
+  result.displacing = result.rule == policy::priority || result.rule == policy::fair_share ||
+                      (result.rule == policy::own && aside.chance(60));
   return result;
 }
 

@@ -4,10 +4,12 @@
 #include "simulation/toy_model.hpp"
 
 #include <cogen/scheduler/allocation_policy.hpp>
+#include <cogen/scheduler/scheduler.hpp>
 #include <cogen/scheduler/scheduling_policy.hpp>
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace cogen::scheduler::simulate {
@@ -36,6 +38,14 @@ struct settings {
   bool displacing = false;                  ///< those that run after one that waits give way to it
   time boost{};                             ///< of each level of priority
   std::map<std::uint64_t, double> weights;  ///< of the tenants that sequences have
+
+  /// Whose tokens are all others than the history says: each the one as far from the vocabulary's other end.
+  std::optional<std::uint64_t> reversed_tenant = {};
+
+  /// The model of a sequence. What shares a salt with other tenants is as the history says.
+  toy::model model_of(const sequence_options& of) const {
+    return {model.vocabulary, reversed_tenant && of.cache_salt == cache_salt(*reversed_tenant)};
+  }
 };
 
 settings draw(random& from);

@@ -10,9 +10,9 @@ token model::next(std::span<const token> before, std::span<const token> encoder_
     hash = (hash ^ value) * 0x9e3779b97f4a7c15;
     hash ^= hash >> 29;
   };
-  for (const token each : encoder_input) take_in(static_cast<std::uint64_t>(each + 1) << 32);
-  for (const token each : before) take_in(static_cast<std::uint64_t>(each + 1));
-  return static_cast<token>(hash % static_cast<std::uint64_t>(vocabulary));
+  for (const token each : encoder_input) take_in(static_cast<std::uint64_t>(name(each) + 1) << 32);
+  for (const token each : before) take_in(static_cast<std::uint64_t>(name(each) + 1));
+  return name(static_cast<token>(hash % static_cast<std::uint64_t>(vocabulary)));
 }
 
 void runner::run(step& step) {
@@ -33,10 +33,11 @@ void runner::run(step& step) {
 void runner::sample(step& step, row& row) {
   const std::span content(contents_.back());
   const auto known = content.size() - static_cast<std::size_t>(row.drafts);
-  sampled_[row.sequence] = row.sampled = model_.next(content.first(known), encoder_inputs_.back());
+  const model says{model_.vocabulary, reversed_.contains(row.sequence)};
+  sampled_[row.sequence] = row.sampled = says.next(content.first(known), encoder_inputs_.back());
   const auto after = std::span(step.sampled_after_drafts).subspan(static_cast<std::size_t>(row.first_draft));
   for (std::size_t i = 0; known + i < content.size(); ++i)
-    after[i] = model_.next(content.first(known + i + 1), encoder_inputs_.back());
+    after[i] = says.next(content.first(known + i + 1), encoder_inputs_.back());
 }
 
 }  // namespace cogen::scheduler::toy

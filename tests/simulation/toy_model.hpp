@@ -3,6 +3,7 @@
 #include "simulation/toy_cache.hpp"
 
 #include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,9 @@ namespace cogen::scheduler::toy {
 /// A model whose next token depends on every token before it, and on every token of the encoder input.
 struct model {
   token vocabulary = 50;
+  bool reversed = false;  ///< it reads and says each token as the one as far from the vocabulary's other end
+
+  token name(token each) const { return reversed ? vocabulary - 1 - each : each; }
 
   token next(std::span<const token> before, std::span<const token> encoder_input = {}) const;
 };
@@ -19,6 +23,9 @@ struct model {
 class runner {
  public:
   runner(const limits& within, model model, const ring& rings = {}) : cache_(within, rings), model_(model) {}
+
+  /// The sequence is run by the reversed model.
+  void reverse(sequence_id id) { reversed_.insert(id); }
 
   /// Sets what the rows sampled.
   void run(step& step);
@@ -47,6 +54,7 @@ class runner {
   std::vector<std::vector<token>> contents_;
   std::vector<std::vector<token>> encoder_inputs_;
   std::map<sequence_id, token> sampled_;  // by the last plan
+  std::set<sequence_id> reversed_;
 };
 
 }  // namespace cogen::scheduler::toy

@@ -89,11 +89,28 @@ int world::capacity_of(const sequence_options& options, const run* first) const 
 void world::accepted(sequence_id id, mirror added) {
   require(!find(id) && std::find(gone_.begin(), gone_.end(), id) == gone_.end(), "an id was used again");
   added.runs_ahead &= settings_.within.run_ahead;
+  if (settings_.model_of(added.options).reversed) runner_.reverse(id);
   live_.emplace(id, std::move(added));
   check_sequences();
 }
 
-void world::submit(const sequence_options& options, const run& first) {
+sequence_options world::as_named(sequence_options options) const {
+  options.end_tokens = as_named(options, std::move(options.end_tokens));
+  if (options.encoder_input)
+    options.encoder_input = std::make_shared<std::vector<token>>(as_named(options, *options.encoder_input));
+  return options;
+}
+
+std::vector<token> world::as_named(const sequence_options& options, std::vector<token> tokens) const {
+  const auto model = settings_.model_of(options);
+  for (auto& each : tokens) each = model.name(each);
+  return tokens;
+}
+
+void world::submit(const sequence_options& said_options, const run& said) {
+  const auto options = as_named(said_options);
+  auto first = said;
+  first.tokens = as_named(options, said.tokens);
   mirror added(options, capacity_of(options, &first));
   say("submit a sequence of " + std::to_string(added.capacity) + " with a run of " +
       std::to_string(first.tokens.size()) + " tokens for " + text(first.wanted) + ", credits " +
@@ -108,7 +125,8 @@ void world::submit(const sequence_options& options, const run& first) {
   if (accepted_time(added, false, [&] { when_memory_allows(submit); })) accepted(id, std::move(added));
 }
 
-void world::submit(const sequence_options& options) {
+void world::submit(const sequence_options& said_options) {
+  const auto options = as_named(said_options);
   mirror added(options, capacity_of(options, nullptr));
   say("submit an empty sequence of " + std::to_string(added.capacity));
   const bool fits = settings_.within.usage(added.capacity) <= settings_.within.memory_bytes;
@@ -116,7 +134,9 @@ void world::submit(const sequence_options& options) {
   accepted(when_memory_allows([&] { return machine_.submit(options); }), std::move(added));
 }
 
-void world::start(sequence_id id, const run& next) {
+void world::start(sequence_id id, const run& said) {
+  auto next = said;
+  if (const auto* seq = find(id)) next.tokens = as_named(seq->options, said.tokens);
   visit(id, verb::start);
   say("start " + text(id) + " with " + std::to_string(next.tokens.size()) + " tokens for " + text(next.wanted) +
       ", credits " + std::to_string(next.credits) + ", samples " + std::to_string(next.samples));
@@ -150,11 +170,12 @@ void world::grant(sequence_id id, int credits) {
 void world::propose(sequence_id id) {
   const auto* seq = find(id);
   auto held = seq ? seq->with_ahead() : std::vector<token>();
+  const auto says = seq ? settings_.model_of(seq->options) : settings_.model;
   const auto known = held.size();
   const int count = chance_.between(0, 6);
   for (int right = chance_.between(0, count), i = 0; i < count; ++i)
-    held.push_back(seq && i < right ? settings_.model.next(held, seq->encoder_input())
-                                    : static_cast<token>(chance_.between(0, settings_.model.vocabulary - 1)));
+    held.push_back(seq && i < right ? says.next(held, seq->encoder_input())
+                                    : says.name(chance_.between(0, says.vocabulary - 1)));
   std::vector<token> drafts(held.begin() + static_cast<std::ptrdiff_t>(known), held.end());
   const bool only_if_faster = chance_.chance(50);
   say("propose " + std::to_string(count) + " tokens to " + text(id));
@@ -312,7 +333,7 @@ void world::absorb() {
       seen_.visit(feature::wasted);
       continue;
     }
-    for (auto received : seq.absorb(done.step, row, done.rows[i].end, settings_.model, seen_)) {
+    for (auto received : seq.absorb(done.step, row, done.rows[i].end, settings_.model_of(seq.options), seen_)) {
       received.sequence = row.sequence;
       received.row = static_cast<int>(i);
       expected.push_back(received);
@@ -329,6 +350,7 @@ void world::absorb() {
   require(std::equal(received.begin(), received.end(), expected.begin(), expected.end(), same),
           "the events are not those expected: " + std::to_string(received.size()) + " of " +
               std::to_string(expected.size()));
+  say(std::to_string(received.size()) + " events");
   check_sequences();
 }
 

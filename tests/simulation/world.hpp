@@ -10,6 +10,7 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <new>
 #include <set>
 #include <span>
@@ -104,6 +105,11 @@ class world {
   }
 
   void say(const std::string& what) const;
+
+  /// With the tokens that the sequence's tenant says instead.
+  sequence_options as_named(sequence_options options) const;
+  std::vector<token> as_named(const sequence_options& options, std::vector<token> tokens) const;
+
   void visit(sequence_id id, verb what);
   int capacity_of(const sequence_options& options, const run* first) const;
   void accepted(sequence_id id, mirror added);
@@ -133,6 +139,8 @@ class world {
   bool was_displaced(sequence_id id, const mirror& seq, const std::set<sequence_id>& waited) const;
   bool has_another_above(sequence_id id) const;
   void check_ranks() const;
+  bool has_to_leave_to(sequence_id head, sequence_id id) const;
+  std::ptrdiff_t slots_of(std::uint64_t tenant) const;
   void note_transfers(const step& made);
   void end_copy(swap_id name, bool ok);
   void end_prefix_transfer(swap_id name, bool ok);

@@ -305,14 +305,25 @@ void world::check_preempted(const std::set<sequence_id>& waited) {
 void world::check_ranks() const {
   if (!settings_.displacing || settings_.forks || settings_.growing || settings_.within.depth > 1) return;
   if (!runner_.cache().on_their_way().empty()) return;
-  const auto waiting = this->waiting();
-  if (waiting.empty()) return;
-  const auto head = firsts(waiting).front();
-  for (const auto& [id, each] : live_)
-    if (machine_.scheduled(id) && !is_idle(id))
-      require(each.last_asked <= live_.at(head).displaced_at ||
-                  !may_displace(settings_, {head, live_.at(head)}, {id, each}),
-              text(head) + " waits for " + text(id));
+  const auto heads = firsts(waiting());
+  const auto may_wait = [&](sequence_id head) {
+    return std::ranges::none_of(live_, [&](const auto& each) { return has_to_leave_to(head, each.first); });
+  };
+  require(heads.empty() || std::ranges::any_of(heads, may_wait), "runs wait for those that they may displace");
+}
+
+bool world::has_to_leave_to(sequence_id head, sequence_id id) const {
+  const auto &above = live_.at(head), &each = live_.at(id);
+  if (!machine_.scheduled(id) || is_idle(id) || each.last_asked <= above.displaced_at) return false;
+  if (!may_displace(settings_, {head, above}, {id, each})) return false;
+  if (settings_.rule != policy::fair_share) return true;
+  const bool has_run_its_prompt = machine_.phase_of(id) == phase::decoding && !each.prefills && each.stay > 0;
+  return has_run_its_prompt && slots_of(each.options.tenant) >= slots_of(above.options.tenant) + 2;
+}
+
+std::ptrdiff_t world::slots_of(std::uint64_t tenant) const {
+  return std::ranges::count_if(
+      live_, [&](const auto& each) { return each.second.options.tenant == tenant && machine_.scheduled(each.first); });
 }
 
 /// No sequence waits for those that have been idle for long. Slots of plans in flight come later, and shared ones are

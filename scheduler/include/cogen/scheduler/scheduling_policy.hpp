@@ -37,7 +37,8 @@ class scheduling_policy {
   virtual bool before(const candidate& a, const candidate& b) const = 0;
 
   /// Whether `waits`, for which there is no room, takes the slot of `runs`, which is then preempted. Asked only if
-  /// before() puts `waits` first. A run that was displaced itself displaces only those that were requested, or granted
+  /// before() puts `waits` first; if the policy divides, of runs of two tenants, only if that of `runs` holds two slots
+  /// more, or yet more. A run that was displaced itself displaces only those that were requested, or granted
   /// credits, after that; so every run makes progress, also if its place in the order changes as it runs.
   virtual bool displaces(const candidate& /*waits*/, const candidate& /*runs*/) const { return false; }
 
@@ -74,8 +75,10 @@ std::unique_ptr<scheduling_policy> by_priority(time boost = std::chrono::seconds
 ///
 /// where W is the service, w the weight, and l the most tokens that a sequence of the tenant runs while it holds a
 /// slot. This is the first paper's theorem 1 for a server of up to `slots` concurrent runs of unknown lengths. While
-/// none waits for a slot, only prefill is divided. New tenants start at v, however many they are. A tenant without
-/// sequences is remembered while its F is above v; if there are more than 65,536 of them, all of them may be forgotten.
+/// none waits for a slot, only prefill is divided. A tenant whose turn it is, and which finds no free slot, takes one
+/// of a tenant that holds two more, or yet more: that of its latest decoding run, which waits. New tenants start at v,
+/// however many they are. A tenant without sequences is remembered while its F is above v; if there are more than
+/// 65,536 of them, all of them may be forgotten.
 ///
 /// Throws std::invalid_argument for a weight that is not positive and finite.
 std::unique_ptr<scheduling_policy> fair_share(std::map<std::uint64_t, double> weights = {}, double other_weight = 1);
