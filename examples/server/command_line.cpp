@@ -82,6 +82,8 @@ void add_model_options(po::options_description& all, command_line& into) {
   add("no-prefix-caching", po::bool_switch(&into.no_prefix_caching), "computes equal beginnings of prompts each time");
   add("prefix-cache-directory", po::value(&into.prefix_cache), "keeps cached prefixes there between two runs");
   add("slot-save-path", po::value(&into.slot_save_path), "the directory of /slots/{id}?action=save and restore");
+  add("session-uploads", po::bool_switch(&into.session_uploads),
+      "allows PUT /slots/{id}/session without keys, too: what anyone uploads then answers everyone");
   all.add(some);
 }
 
@@ -100,7 +102,8 @@ void add_engine_options(po::options_description& all, command_line& into) {
       "then, and are the same");
   add("draft-model", po::value(&into.draft_model), "a smaller model of the same vocabulary, for --drafter model");
   add("max-draft-tokens", with_default(into.max_draft_tokens), "of a request in a step");
-  add("scheduling", with_default(into.scheduling), "fcfs, priority, fair-share or deadline");
+  add("scheduling", with_default(into.scheduling),
+      "fcfs, priority, fair-share or deadline; with --api-key-file, fair-share unless given");
   add("metrics-names", with_default(into.metrics_names), "cogen, vllm or llamacpp: whose names /metrics has");
   add("trace", po::value(&into.trace),
       "a file for a trace of slots and steps, for ui.perfetto.dev; with several models, each has its name in front of "

@@ -27,7 +27,8 @@ struct command_line {
   std::string scheduling = "fcfs", metrics_names = "cogen", prefix_cache, swap_directory, slot_save_path, trace;
   std::string kv_events_endpoint, kv_events_replay_endpoint, kv_events_topic, kv_events_encoding = "map";
   int kv_events_block_size = 16;
-  bool no_prefix_caching = false, log_requests = false, no_page = false, no_slots = false, no_metrics = false;
+  bool no_prefix_caching = false, log_requests = false, no_page = false, no_slots = false, no_metrics = false,
+       session_uploads = false;
   std::string request_defaults = "{}";
   std::set<std::string> given;  ///< names of the options that are not left to their defaults
 

@@ -25,8 +25,9 @@ const cogen::text::tokenizer& served_model::tokenizer() const {
   throw api::error(501, "not_supported_error", fmt::format("the model {} has no tokenizer", name), "model");
 }
 
-running_answer::running_answer(served_model& of, std::string id, const api::merged_streams& streams)
-    : model_(of), id_(std::move(id)), streams_(streams) {
+running_answer::running_answer(served_model& of, std::string id, const api::merged_streams& streams,
+                               std::uint64_t tenant)
+    : model_(of), id_(std::move(id)), streams_(streams), tenant_(tenant) {
   model_.running.push_back(this);
 }
 

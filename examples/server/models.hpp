@@ -2,6 +2,7 @@
 
 #include "api/merged_streams.hpp"
 #include "draft_source.hpp"
+#include "kept_slots.hpp"
 #include "metrics/meter.hpp"
 
 #include <cogen/engine.hpp>
@@ -11,7 +12,6 @@
 #include <cogen/text/tokenizer.hpp>
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -38,7 +38,7 @@ struct served_model {
   int max_length = 0;               ///< tokens of a sequence
   std::int64_t cache_capacity = 0;  ///< bytes that its caches may take
   std::vector<const running_answer*> running = {};
-  std::map<int, cogen::token_ids> slot_tokens = {};  ///< of the last answer with each `id_slot`, for /slots/{id}
+  server::kept_slots kept_slots = {};  ///< for /slots/{id}
 
   bool is_called(std::string_view other) const;  ///< by its name or an alias
   const cogen::text::tokenizer* tokenizer_or_null() const;
@@ -48,12 +48,13 @@ struct served_model {
 /// An answer that is generated, while it lives, as /slots shows it.
 class running_answer {
  public:
-  running_answer(served_model& of, std::string id, const api::merged_streams& streams);
+  running_answer(served_model& of, std::string id, const api::merged_streams& streams, std::uint64_t tenant);
   running_answer(const running_answer&) = delete;
   running_answer& operator=(const running_answer&) = delete;
   ~running_answer();
 
   const std::string& id() const noexcept { return id_; }
+  std::uint64_t tenant() const noexcept { return tenant_; }
   /// Its stream that is this sequence of the engine; null if it has none.
   const cogen::token_stream* stream_of(std::uint64_t sequence) const;
 
@@ -61,6 +62,7 @@ class running_answer {
   served_model& model_;
   std::string id_;
   const api::merged_streams& streams_;
+  std::uint64_t tenant_;
 };
 
 /// The models of the server. For one thread.

@@ -94,6 +94,11 @@ cogen::cache::scalar scalar_of(const std::string& name) {
   return scalar::fp8;
 }
 
+/// Where there are keys, none of them keeps others out, unless the command line says so.
+std::string scheduling_of(const command_line& given) {
+  return !given.has("scheduling") && given.has("api-key-file") ? "fair-share" : given.scheduling;
+}
+
 void set_scheduling(const std::string& name, cogen::policy_options& into) {
   namespace scheduler = cogen::scheduler;
   if (name == "priority")
@@ -140,7 +145,7 @@ cogen::engine_options engine_of(const command_line& given) {
   engine.limits.max_sequences = given.max_sequences;
   if (given.has("swap-gib")) engine.swap.bytes = bytes("swap-gib", given.swap_gib);
   engine.swap.directory = given.swap_directory;
-  set_scheduling(given.scheduling, engine.policies);
+  set_scheduling(scheduling_of(given), engine.policies);
   if (given.has("compute-type")) engine.compute_type = compute_type_named(given.compute_type);
   if (given.has("threads")) engine.threads = given.threads;
   return engine;
@@ -266,6 +271,7 @@ options checked(const command_line& given) {
   all.kv_events = kv_events_of(given);
   all.names = names_of(given.metrics_names);
   all.slot_save_path = given.slot_save_path;
+  all.session_uploads = given.session_uploads;
   all.trace = given.trace;
   all.log_requests = given.log_requests;
   all.defaults = defaults_in(given.request_defaults);

@@ -109,7 +109,7 @@ def check_slot_files():
         asked = {"prompt": words, "n_predict": 4, "temperature": 0, "id_slot": 1}
         with served("--slot-save-path", folder) as server:
             answer = server.ask("/completion", **asked)
-            assert server.post("/slots/9?action=save", {"filename": "a"}).status == 400
+            assert server.post("/slots/9?action=save", {"filename": "a"}).status == 404
             assert server.post("/slots/1?action=save", {"filename": "../a"}).status == 400
             saved = server.ask("/slots/1?action=save", filename="one")
             assert saved["n_saved"] == answer["tokens_evaluated"] + 4 and saved["n_written"] > 0, saved
@@ -119,6 +119,7 @@ def check_slot_files():
             again = server.ask("/completion", **asked)
             assert again["content"] == answer["content"] and again["timings"]["cache_n"] > 100, again["timings"]
             assert server.ask("/slots/0?action=erase")["n_erased"] == saved["n_saved"]
+            assert server.post("/slots/0?action=erase", {}).status == 404
             assert server.post("/slots/1?action=restore", {"filename": "none"}).status == 400
 
 

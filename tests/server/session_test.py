@@ -38,7 +38,7 @@ def pass_on(source, target, path="/slots/3/session", to="/slots/0/session"):
 
 
 def check_handing_over(*flags):
-    options = ["--max-length", "2048", *flags]
+    options = ["--max-length", "2048", "--session-uploads", *flags]
     with CogenServer(*sys.argv[1:3], *options) as alone:
         read = alone.ask("/completion", **PROMPT)
         expected, probabilities, _ = continued(alone, read)
@@ -72,7 +72,9 @@ def refused(server, body, status, part, path="/slots/0/session", method="PUT", h
 
 def check_refusals(whole):
     with CogenServer(*sys.argv[1:3], "--max-length", "2048") as server:
-        refused(server, None, 400, "it must be the id_slot of an earlier request", "/slots/9/session", "GET")
+        refused(server, whole, 501, "no keys and was started without --session-uploads")
+    with CogenServer(*sys.argv[1:3], "--max-length", "2048", "--session-uploads") as server:
+        refused(server, None, 404, "it must be the id_slot of an earlier request", "/slots/9/session", "GET")
         refused(server, whole, 400, "it must be a number", "/slots/x/session")
         refused(server, b"{}", 405, "takes GET, PUT, not POST", method="POST")
         refused(server, b"", 400, "it is no session of cogen")
@@ -80,16 +82,17 @@ def check_refusals(whole):
         refused(server, whole[:200] + b"?" + whole[201:], 400, "its head is damaged")
         refused(server, whole[:-99] + b"?" + whole[-98:], 400, "its body is damaged")
         refused(server, whole + b"x", 400, "the body goes on after the session")
-        assert server.request("HEAD", "/slots/0/session").status == 400
+        assert server.request("HEAD", "/slots/0/session").status == 404
         assert server.request("PUT", "/slots/0/session", whole).json["n_read"] == len(whole)
         again = server.ask("/completion", **PROMPT)
         assert again["timings"]["prompt_n"] == 1, again["timings"]
-    with CogenServer(*sys.argv[1:3], "--max-length", "128", "--slots", "1", "--max-body-bytes", "1000") as server:
+    with CogenServer(*sys.argv[1:3], "--max-length", "128", "--slots", "1", "--max-body-bytes", "1000", "--session-uploads") as server:
         refused(server, whole, 400, "the sequence may hold 128")
         refused(server, iter([whole[:48], bytes(64 << 20)]), 400, "its head is damaged")
-    with CogenServer(*sys.argv[1:3], "--max-length", "1024", "--kv-gib", "0.02", "--max-body-bytes", "1000") as server:
+    with CogenServer(*sys.argv[1:3], "--max-length", "1024", "--kv-gib", "0.02", "--max-body-bytes", "1000",
+                     "--session-uploads") as server:
         refused(server, whole, 413, "the session is longer than")
-    with CogenServer(*sys.argv[1:3], "--max-length", "2048", "--kv-dtype", "float32") as server:
+    with CogenServer(*sys.argv[1:3], "--max-length", "2048", "--kv-dtype", "float32", "--session-uploads") as server:
         refused(server, whole, 400, "it is of another kind of cache")
 
 
@@ -106,7 +109,7 @@ def check_keys(whole):
 
 def check_leaving(whole):
     """Clients that leave in the middle leave nothing behind."""
-    with CogenServer(*sys.argv[1:3], "--max-length", "2048") as server:
+    with CogenServer(*sys.argv[1:3], "--max-length", "2048", "--session-uploads") as server:
         for size in 10, 100, 5000, len(whole) // 2, len(whole) - 1:
             client = server.connect()
             client.sendall(f"PUT /slots/0/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(whole)}\r\n\r\n".encode() + whole[:size])

@@ -109,7 +109,7 @@ net::awaitable<void> chat_completions(call& client) {
                               .created = api::unix_time(),
                               .model = client.model_name};
   api::merged_streams streams(begin(model, wanted), client.app.context.get_executor(), wanted.extras.progress);
-  const running_answer shown(model, head.id, streams);
+  const running_answer shown(model, head.id, streams, client.tenant);
   if (wanted.stream) {
     chat_events writer(client, streams, head, vocabulary, wanted);
     co_await send_events(client, streams, writer);

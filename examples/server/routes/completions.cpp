@@ -153,7 +153,7 @@ net::awaitable<void> completions(call& client) {
   const api::answer_head head{
       .id = api::new_id("cmpl-"), .object = "text_completion", .created = api::unix_time(), .model = client.model_name};
   api::merged_streams streams(begin_all(model, wanted), client.app.context.get_executor(), wanted.each.extras.progress);
-  const running_answer shown(model, head.id, streams);
+  const running_answer shown(model, head.id, streams, client.tenant);
   if (wanted.each.stream) {
     text_events writer(client, streams, head, vocabulary, wanted);
     co_await send_events(client, streams, writer);

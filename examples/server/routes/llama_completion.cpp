@@ -163,9 +163,11 @@ class completion_writer final : public event_writer {
   template <class Tokens>
   void remember(const api::stream_event* what, const Tokens& tokens) {
     if (wanted_.id_slot < 0 || (what && what->stream != 0)) return;
-    auto& all = model_.slot_tokens[wanted_.id_slot];
-    if (!std::exchange(remembers_, true)) all = wanted_.prompts.front();
-    for (const auto& each : tokens) all.push_back(each.id);
+    auto& slots = model_.kept_slots;
+    if (!std::exchange(remembers_, true)) slots.keep(call_.tenant, wanted_.id_slot, wanted_.prompts.front());
+    cogen::token_ids ids;
+    for (const auto& each : tokens) ids.push_back(each.id);
+    slots.extend(call_.tenant, wanted_.id_slot, ids);
   }
 
   template <class Tokens>
@@ -248,7 +250,7 @@ net::awaitable<void> complete(call& client, reader read) {
   const auto wanted = co_await read_fields(client, read);
   auto& model = *client.model;
   api::merged_streams streams(begin_all(model, wanted), client.app.context.get_executor(), wanted.each.extras.progress);
-  const running_answer shown(model, client.id, streams);
+  const running_answer shown(model, client.id, streams, client.tenant);
   completion_writer writer(client, model, wanted, streams);
   if (wanted.each.stream)
     co_await send_events(client, streams, writer);

@@ -175,7 +175,7 @@ net::awaitable<void> messages(call& client) {
   const bool stream = wanted.stream;
   const auto stop = wanted.request.stop;
   api::merged_streams streams(begin(model, std::move(wanted)), client.app.context.get_executor());
-  const running_answer shown(model, id, streams);
+  const running_answer shown(model, id, streams, client.tenant);
   if (stream) {
     message_events writer(client, streams.streams().front(), id, client.model_name, stop);
     co_await send_events(client, streams, writer);

@@ -244,7 +244,7 @@ net::awaitable<void> responses(call& client) {
   const bool stream = wanted.stream;
   const auto extras = wanted.extras;
   api::merged_streams streams(begin(model, std::move(wanted)), client.app.context.get_executor(), extras.progress);
-  const running_answer shown(model, head.id, streams);
+  const running_answer shown(model, head.id, streams, client.tenant);
   if (stream) {
     response_events writer(client, streams.streams().front(), head, extras.timings);
     co_await send_events(client, streams, writer);

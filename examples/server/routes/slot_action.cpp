@@ -4,13 +4,17 @@
 #include "api/json_text.hpp"
 #include "routes/routes.hpp"
 
+#include <cogen/load/sha256.hpp>
+
 #include <boost/asio/buffer.hpp>
 #include <boost/json/value.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <span>
 #include <stdexcept>
 #include <utility>
@@ -19,6 +23,8 @@ namespace server {
 namespace {
 
 namespace json = boost::json;
+
+constexpr std::ptrdiff_t max_saved_files = 256;  // of a key
 
 int slot_id(const call& client) {
   const auto& text = client.matched.front().second;
@@ -29,16 +35,25 @@ int slot_id(const call& client) {
   return id;
 }
 
-/// The file of a name, which may not leave the directory.
-std::filesystem::path file_of(const call& client, const api::field_reader& body) {
+/// Where the files of the client's key are: where there are keys, in a folder whose name does not tell the key.
+std::filesystem::path folder_of(const call& client) {
   const auto& directory = client.app.settings.slot_save_path;
+  const auto& keys = client.app.settings.api_keys;
   if (directory.empty())
     throw api::error(501, "not_supported_error", "the server was started without --slot-save-path");
+  if (keys.empty()) return directory;
+  const auto digest = cogen::load::sha256("cogen slot files of " + keys.at(client.tenant - 1));
+  return directory / cogen::load::hexadecimal(digest);
+}
+
+/// The file of a name, which may not leave the folder.
+std::filesystem::path file_of(const call& client, const api::field_reader& body) {
+  const auto folder = folder_of(client);
   const auto name = body.required_text("filename");
   const bool plain = !name.empty() && name.size() <= 200 && name.front() != '.' && http::is_header_text(name) &&
                      name.find('/') == std::string::npos && name.find('\\') == std::string::npos;
   if (!plain) body.refuse("filename", "a name without slashes that does not begin with a dot");
-  return directory / name;
+  return folder / name;
 }
 
 cogen::open_options options_of(const call& client) {
@@ -52,29 +67,44 @@ json::object timed(std::string_view name, std::chrono::steady_clock::time_point 
   return {{name, took.count()}};
 }
 
+/// Throws api::error if the client's key has no such slot.
+const cogen::token_ids& tokens_of(const call& client, served_model& model, int id) {
+  if (const auto* tokens = model.kept_slots.find(client.tenant, id)) return *tokens;
+  throw api::error(404, "not_found_error",
+                   fmt::format("the slot is {}; it must be the id_slot of an earlier request", id), "id");
+}
+
 /// The tokens of the slot's last answer in a sequence, in which most of them are cached.
 net::awaitable<cogen::sequence> sequence_of(const call& client, served_model& model, int id) {
-  const auto found = model.slot_tokens.find(id);
-  if (found == model.slot_tokens.end())
-    throw api::invalid("id", fmt::format("the slot is {}; it must be the id_slot of an earlier request", id));
-  auto tokens = found->second;
+  auto tokens = tokens_of(client, model, id);
   auto sequence = model.engine->open(options_of(client));
   static_cast<void>(co_await sequence.async_forward(std::move(tokens)));
   co_return sequence;
 }
 
 /// Brings an opened sequence back into a slot. When it ends, its slot stays as a cached prefix. Returns its length.
-net::awaitable<std::size_t> bring_back(served_model& model, int id, cogen::sequence& sequence) {
+net::awaitable<std::size_t> bring_back(const call& client, served_model& model, int id, cogen::sequence& sequence) {
   auto tokens = sequence.tokens();
   static_cast<void>(co_await sequence.async_forward({}));
   const auto count = tokens.size();
-  model.slot_tokens[id] = std::move(tokens);
+  model.kept_slots.keep(client.tenant, id, std::move(tokens));
   co_return count;
+}
+
+/// Makes the folder of a key. Throws api::error if it holds as many files as it may, and not this one.
+void make_room_for(const std::filesystem::path& file) {
+  std::filesystem::create_directories(file.parent_path());
+  const auto files = std::filesystem::directory_iterator(file.parent_path());
+  const auto count = std::count_if(begin(files), end(files), [](const auto& each) { return each.is_regular_file(); });
+  if (count >= max_saved_files && !std::filesystem::exists(file))
+    throw api::invalid("filename", fmt::format("filename is \"{}\", and {} files are saved, which is the limit",
+                                               file.filename().string(), max_saved_files));
 }
 
 net::awaitable<json::object> save(const call& client, served_model& model, int id, std::filesystem::path file) {
   const auto begun = std::chrono::steady_clock::now();
   auto sequence = co_await sequence_of(client, model, id);
+  make_room_for(file);
   co_await sequence.async_save(file);
   co_return json::object{{"id_slot", id},
                          {"filename", file.filename().string()},
@@ -90,7 +120,7 @@ net::awaitable<json::object> restore(const call& client, served_model& model, in
   if (missing)
     throw api::invalid("filename", fmt::format("filename is \"{}\", which was not saved", file.filename().string()));
   auto sequence = co_await model.engine->async_open(file, options_of(client));
-  const auto count = co_await bring_back(model, id, sequence);
+  const auto count = co_await bring_back(client, model, id, sequence);
   co_return json::object{{"id_slot", id},
                          {"filename", file.filename().string()},
                          {"n_restored", count},
@@ -98,10 +128,9 @@ net::awaitable<json::object> restore(const call& client, served_model& model, in
                          {"timings", timed("restore_ms", begun)}};
 }
 
-json::object erase(served_model& model, int id) {
-  const auto found = model.slot_tokens.find(id);
-  const auto count = found == model.slot_tokens.end() ? 0 : found->second.size();
-  model.slot_tokens.erase(id);
+json::object erase(const call& client, served_model& model, int id) {
+  const auto count = tokens_of(client, model, id).size();
+  model.kept_slots.erase(client.tenant, id);
   return {{"id_slot", id}, {"n_erased", count}};
 }
 
@@ -168,12 +197,15 @@ net::awaitable<void> download_session(call& client) {
 }
 
 net::awaitable<void> upload_session(call& client) {
+  const auto& settings = client.app.settings;
+  if (settings.api_keys.empty() && !settings.session_uploads)
+    throw api::error(501, "not_supported_error", "the server has no keys and was started without --session-uploads");
   const auto begun = std::chrono::steady_clock::now();
   const auto id = slot_id(client);
   const auto model = client.queried_model();
   uploaded_body body(client, *model);
   auto sequence = co_await open(client, *model, body);
-  const auto count = co_await bring_back(*model, id, sequence);
+  const auto count = co_await bring_back(client, *model, id, sequence);
   const json::object answer{
       {"id_slot", id}, {"n_restored", count}, {"n_read", body.read()}, {"timings", timed("restore_ms", begun)}};
   co_await client.client.respond({.body = api::json_text(answer)});
@@ -192,7 +224,7 @@ net::awaitable<void> slot_action(call& client) {
   else if (action == "restore")
     answer = co_await restore(client, *model, id, file_of(client, body));
   else if (action == "erase")
-    answer = erase(*model, id);
+    answer = erase(client, *model, id);
   else
     throw api::invalid("action",
                        fmt::format("action is \"{}\"; it must be save, restore or erase", action.substr(0, 60)));

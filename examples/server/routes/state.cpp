@@ -28,8 +28,9 @@ void show_stream(const cogen::token_stream& stream, const std::string& request_i
   slot["next_token"] = {{"n_decoded", usage.generated_tokens}};
 }
 
-/// Events arrive later than answers: a sequence whose answer is over is not shown.
-json::object slot_of(const served_model& model, std::size_t index, const metrics::slot_state& state) {
+/// Events arrive later than answers: a sequence whose answer is over is not shown, nor is one of another key.
+json::object slot_of(const served_model& model, std::size_t index, const metrics::slot_state& state,
+                     std::uint64_t tenant) {
   json::object slot{{"id", index},
                     {"id_task", -1},
                     {"n_ctx", model.max_length},
@@ -40,9 +41,10 @@ json::object slot_of(const served_model& model, std::size_t index, const metrics
                     {"preemptions", 0},
                     {"model", model.name}};
   if (!state.busy) return slot;
-  for (const auto* answer : model.running)
-    if (const auto* stream = answer->stream_of(state.sequence); stream && !stream->ended())
-      show_stream(*stream, answer->id(), slot);
+  for (const auto* answer : model.running) {
+    const auto* stream = answer->tenant() == tenant ? answer->stream_of(state.sequence) : nullptr;
+    if (stream && !stream->ended()) show_stream(*stream, answer->id(), slot);
+  }
   return slot;
 }
 
@@ -77,7 +79,7 @@ http::response show_slots(call& client) {
   if (client.request().query.contains("fail_on_no_slot") && model->engine->stats().free_slots == 0)
     throw api::error(503, "unavailable_error", "no slot is free", "", "no_slot_available");
   json::array slots;
-  for (std::size_t i = 0; i < now.slots.size(); ++i) slots.push_back(slot_of(*model, i, now.slots[i]));
+  for (std::size_t i = 0; i < now.slots.size(); ++i) slots.push_back(slot_of(*model, i, now.slots[i], client.tenant));
   return {.body = api::json_text(slots)};
 }
 

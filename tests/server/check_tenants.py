@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""usage: check_tenants.py SERVER: what one key does is nothing to another one: slots, files, cached prefixes, /slots."""
+import pathlib
+import socket
+import sys
+import tempfile
+import threading
+
+from cogen_server import CogenServer, read_to_end, read_until
+from tiny_model import write_tiny_model
+
+SECRET = "The secret of project Halcyon is 7419, and it was written down in March. " * 3
+MAX_SLOTS = 64
+MAX_FILES = 256
+SLOTS = 4
+QUEUE = 8
+# "2:" and this salt have the std::hash 1 of libstdc++, a number that once stood for the first key's prompts.
+SALT_OF_ANOTHER = "0000c56N8\x00!\x1d'|"
+
+
+class Key:
+    """Who asks with a key, and gets statuses and bodies."""
+
+    def __init__(self, server, name):
+        self.server = server
+        self.headers = {"Authorization": "Bearer " + name}
+
+    def get(self, path):
+        return self.server.request("GET", path, headers=self.headers)
+
+    def post(self, path, **body):
+        return self.server.request("POST", path, body, self.headers)
+
+    def put(self, path, body):
+        return self.server.request("PUT", path, body, self.headers)
+
+    def read(self, id_slot, prompt=SECRET, **more):
+        answer = self.post("/completion", prompt=prompt, n_predict=1, id_slot=id_slot, **more)
+        assert answer.status == 200, answer.text
+        return answer.json
+
+    def cached(self, prompt, **more):
+        answer = self.post("/v1/completions", prompt=prompt, max_tokens=1, **more)
+        assert answer.status == 200, answer.text
+        return answer.json["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+
+def check_slots(first, second):
+    """Another key's slot does not exist."""
+    first.read(7)
+    for answer in (second.get("/slots/7/session"), second.post("/slots/7?action=erase"),
+                   second.post("/slots/7?action=save", filename="x"), second.get("/slots/8/session")):
+        assert answer.status == 404 and "it must be the id_slot" in answer.text, answer.text
+    second.read(7, "something else")
+    assert second.post("/slots/7?action=erase").json["n_erased"] < 20
+    assert first.post("/slots/7?action=erase").json["n_erased"] > 100
+    assert first.post("/slots/7?action=erase").status == 404
+
+
+def check_files(first, second, folder, keys):
+    """Files are the key's, whatever their names; their folders do not tell the keys."""
+    first.read(7)
+    saved = first.post("/slots/7?action=save", filename="one").json
+    path, = folder.glob("*/one")
+    before = path.read_bytes()
+    assert second.post("/slots/9?action=restore", filename="one").status == 400
+    for name in ("../one", f"{path.parent.name}/one", f"../{path.parent.name}/one", ".", "..", "", "a\\b", "\0"):
+        assert second.post("/slots/9?action=restore", filename=name).status == 400, name
+    second.read(9, "something else")
+    assert second.post("/slots/9?action=save", filename="one").status == 200
+    assert path.read_bytes() == before and len(list(folder.glob("*/one"))) == 2
+    assert not any(key in each.name for key in keys for each in folder.iterdir())
+    assert all(len(each.name) == 64 for each in folder.iterdir())
+    assert first.post("/slots/3?action=restore", filename="one").json["n_restored"] == saved["n_saved"]
+    assert second.get("/slots/3/session").status == 404
+
+
+def check_limits(first, second, folder):
+    """Slots and files are bounded for each key."""
+    second.read(0, "kept")
+    for number in range(MAX_SLOTS + 6):
+        first.read(number, [5] * 70)
+    assert [first.post(f"/slots/{number}?action=erase").status for number in (5, 6, MAX_SLOTS + 5)] == [404, 200, 200]
+    assert second.post("/slots/0?action=erase").status == 200
+    first.read(7)
+    own = next(folder.glob("*/one")).parent
+    for other in folder.iterdir():
+        for number in range(MAX_FILES):
+            (other / f"f{number}").touch()
+    assert own.is_dir()
+    refused = first.post("/slots/7?action=save", filename="two")
+    assert refused.status == 400 and f"{MAX_FILES}" in refused.text, refused.text
+    assert first.post("/slots/7?action=save", filename="one").status == 200
+
+
+def check_cached(first, second):
+    """No prompt and no salt of one key finds what another one has asked."""
+    prompt = "A prompt that nobody else should see. " + SECRET
+    first.cached(prompt)
+    first.cached(prompt, cache_salt="a")
+    assert first.cached(prompt) > 100 and first.cached(prompt, cache_salt="a") > 100
+    for salt in (None, SALT_OF_ANOTHER, "a", "1:a", ":a", "1", "", "2:a"):
+        for part in (prompt, prompt[:90], prompt + " And more."):
+            more = {} if salt is None else {"cache_salt": salt}
+            assert second.cached(part, cache_prompt=True, **more) in (0, second_alone(second, part, salt)), (salt, part)
+    assert second.post("/v1/completions", prompt="x", max_tokens=1, cache_salt="x" * 1025).status == 400
+
+
+SEEN = {}
+
+
+def second_alone(second, part, salt):
+    """Tokens that the key's own earlier prompts of the salt share with this one, by its tokens."""
+    tokens = second.post("/tokenize", content=part).json["tokens"]
+    earlier = SEEN.setdefault(salt, [])
+    shared = max((sum(1 for _ in common(tokens[:-1], other)) for other in earlier), default=0)
+    earlier.append(tokens)
+    return shared
+
+
+def common(one, other):
+    for a, b in zip(one, other):
+        if a != b:
+            return
+        yield a
+
+
+def check_shown(server, first, second):
+    """/slots shows a key its own requests."""
+    running = server.send("/v1/completions", {"prompt": SECRET, "max_tokens": 16000, "ignore_eos": True, "stream": True},
+                          "Authorization: Bearer first\r\n")
+    read_until(running, "data: ")
+    own, others = (key.get("/slots").json for key in (first, second))
+    assert any("request_id" in slot for slot in own), own
+    assert not any("request_id" in slot or slot["n_tokens"] or slot["is_processing"] for slot in others), others
+    running.close()
+
+
+def check_shares(server, second):
+    """A key that fills slots and queue keeps no other one out, and goes on beside it."""
+    body = {"prompt": SECRET, "max_tokens": 16000, "ignore_eos": True, "stream": True, "n": SLOTS + QUEUE}
+    running = server.send("/v1/completions", body, "Authorization: Bearer first\r\n")
+    read_until(running, "data: ")
+    reads = threading.Thread(target=read_to_end, args=(running,), daemon=True)
+    reads.start()
+    refused = server.request("POST", "/v1/completions", {"prompt": "Hi", "max_tokens": 1}, {"Authorization": "Bearer first"})
+    assert refused.status == 429, refused.text
+    answers = [second.post("/v1/completions", prompt="Hi", max_tokens=3) for _ in range(3)]
+    assert all(answer.status == 200 for answer in answers), [answer.text for answer in answers]
+    assert second.post("/v1/completions", prompt="Hi", max_tokens=3, n=QUEUE // 2).status == 200
+    assert reads.is_alive()
+    running.shutdown(socket.SHUT_RDWR)
+    reads.join()
+
+
+def check_uploads(program, model, first, second):
+    """A session serves the key that has uploaded it; without keys nobody uploads, unless that is allowed."""
+    first.read(7)
+    answer = first.server.connect()
+    answer.sendall(b"GET /slots/7/session HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer first\r\n\r\n")
+    received = b""
+    while more := answer.recv(65536):
+        received += more
+    session = dechunked(received.partition(b"\r\n\r\n")[2])
+    length = second.put("/slots/5/session", session).json["n_restored"]
+    assert length > 100 and second.post("/slots/5?action=erase").json["n_erased"] == length
+    assert first.get("/slots/5/session").status == 404
+    with CogenServer(program, model) as server:
+        refused = server.request("PUT", "/slots/5/session", session)
+        assert refused.status == 501 and "--session-uploads" in refused.text, refused.text
+    with CogenServer(program, model, "--session-uploads") as server:
+        assert server.request("PUT", "/slots/5/session", session).json["n_restored"] == length
+
+
+def dechunked(body):
+    whole = b""
+    while True:
+        size, _, body = body.partition(b"\r\n")
+        count = int(size, 16)
+        if count == 0:
+            return whole
+        whole += body[:count]
+        body = body[count + 2:]
+
+
+def check_all(program):
+    with tempfile.TemporaryDirectory() as temporary:
+        root = pathlib.Path(temporary)
+        (root / "model").mkdir()
+        (root / "saved").mkdir()
+        model = str(write_tiny_model(root / "model"))
+        names = ("first", "second")
+        (root / "keys").write_text("\n".join(names) + "\n", encoding="ascii")
+        with CogenServer(program, model, "--api-key-file", str(root / "keys"), "--slot-save-path", str(root / "saved"),
+                         "--slots", str(SLOTS), "--queue", str(QUEUE)) as server:
+            first, second = (Key(server, name) for name in names)
+            check_slots(first, second)
+            check_files(first, second, root / "saved", names)
+            check_limits(first, second, root / "saved")
+            check_cached(first, second)
+            check_shares(server, second)
+            check_shown(server, first, second)
+            check_uploads(program, model, first, second)
+
+
+check_all(sys.argv[1])
