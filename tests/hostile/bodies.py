@@ -1,0 +1,102 @@
+"""Bodies: large, slow, without a key, and answers that are many times as large."""
+import json
+import threading
+import time
+
+LARGE = 15 << 20  # bytes, below the limit of a body
+
+
+def in_parallel(count, call):
+    failures = []
+
+    def guarded(i):
+        try:
+            call(i)
+        except Exception as failure:  # of any kind: it fails the case
+            failures.append(failure)
+
+    threads = [threading.Thread(target=guarded, args=(i,)) for i in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise AssertionError(f"{len(failures)} of {count} failed: {failures[0]!r}")
+
+
+def refused_or_served(answer, *more):
+    assert answer.status in (200, 400, 413, 429, 503, *more), answer.text[:300]
+    return str(answer.status)
+
+
+def tokenize(server):
+    answer = server.post("/tokenize", json.dumps({"content": "z q" * (5 << 20), "with_pieces": True, "return_token_strs": True}))
+    return f"{refused_or_served(answer)}, {len(answer.text):,} bytes"
+
+
+def tokenize_unread(server):
+    """Clients that do not read the answers."""
+    clients = [server.send("/tokenize", {"content": "z q" * (5 << 18), "with_pieces": True}) for _ in range(8)]
+    time.sleep(2)
+    for client in clients:
+        client.close()
+    return f"{len(clients)} clients left"
+
+
+def long_text(server):
+    return refused_or_served(server.post("/v1/completions", json.dumps({"prompt": "z q" * (5 << 20), "max_tokens": 1})))
+
+
+def many_messages(server):
+    messages = [{"role": "user", "content": "x"}] * 400000
+    return refused_or_served(server.post("/v1/chat/completions", json.dumps({"messages": messages, "max_tokens": 1})))
+
+
+def many_numbers(server):
+    return refused_or_served(server.post("/detokenize", json.dumps({"tokens": [5] * 3000000})))
+
+
+def many_large_bodies(server):
+    body = json.dumps({"prompt": "z q" * (LARGE // 3), "max_tokens": 1})
+    in_parallel(8, lambda _: refused_or_served(server.post("/v1/completions", body)))
+    return "8 bodies of 15 MB at once"
+
+
+def deep_body(server):
+    answer = server.post("/v1/completions", "[" * 10000000)
+    assert answer.status == 400, answer.text[:300]
+    return str(answer.status)
+
+
+def slow_bodies(server):
+    """Bodies of which a part comes, and then nothing."""
+    clients = [server.connect() for _ in range(24)]
+    for client in clients:
+        client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 16000000\r\n\r\n")
+    sent = 0
+    for client in clients:
+        try:
+            client.sendall(b"x" * LARGE)
+            sent += 1
+        except OSError:
+            pass  # refused in time
+    time.sleep(1)
+    for client in clients:
+        client.close()
+    return f"{sent} bodies of 15 MB were taken"
+
+
+def many_choices(server):
+    answer = server.post("/v1/completions", json.dumps({"prompt": ["x"] * 64, "n": 16, "max_tokens": 4}))
+    return refused_or_served(answer)
+
+
+def top_logprobs(server):
+    return refused_or_served(server.post("/v1/completions", json.dumps({"prompt": [5] * 4000, "max_tokens": 1, "echo": True, "logprobs": 20})))
+
+
+OPEN = {"15 MB of text to /tokenize": tokenize, "answers of /tokenize that nobody reads": tokenize_unread, "15 MB of prompt": long_text,
+        "400,000 messages": many_messages, "3,000,000 numbers to /detokenize": many_numbers, "8 prompts of 15 MB at once": many_large_bodies,
+        "ten million brackets": deep_body, "24 bodies that never end": slow_bodies, "64 prompts of 16 answers": many_choices,
+        "logprobs of 4,000 tokens": top_logprobs}
+KEYED = {"24 bodies without a key": slow_bodies}

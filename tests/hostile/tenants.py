@@ -1,0 +1,114 @@
+"""One key's requests for what belongs to another's."""
+import json
+
+FIRST, SECOND, BYSTANDER = "first", "second", "bystander"
+KEYS = (FIRST, SECOND, BYSTANDER)
+SECRET = "The secret launch code of project Halcyon is seven four one nine, and it was written down by the treasurer in March. " * 3
+
+
+def ask(server, key, path, body=None, method="POST"):
+    return server.request(method, path, body, {"Authorization": f"Bearer {key}"})
+
+
+def keep(server, key, slot, prompt=SECRET):
+    answer = ask(server, key, "/completion", {"prompt": prompt, "n_predict": 1, "id_slot": slot})
+    assert answer.status == 200, answer.text
+
+
+def statuses(*answers):
+    return " ".join(str(answer.status) for answer in answers)
+
+
+def read_slot(server):
+    keep(server, FIRST, 7)
+    answer = ask(server, SECOND, "/slots/7/session", method="GET")
+    assert answer.status == 404, f"another key's slot: {answer.status}, {len(answer.text)} bytes"
+    return statuses(answer)
+
+
+def use_slot(server):
+    """A slot of the same number is the second key's own one, and nothing is taken over."""
+    keep(server, FIRST, 8)
+    answer = ask(server, SECOND, "/completion", {"prompt": SECRET, "n_predict": 1, "id_slot": 8}).json
+    cached = answer.get("tokens_cached", 0), answer.get("timings", {}).get("cache_n", 0)
+    assert cached[1] == 0, f"{cached[1]} tokens came from another key's slot"
+    erased = ask(server, SECOND, "/slots/9?action=erase", {})
+    assert erased.status in (400, 404), erased.text
+    return f"{cached[1]} tokens cached"
+
+
+def read_saved_file(server):
+    keep(server, FIRST, 7)
+    saved = ask(server, FIRST, "/slots/7?action=save", {"filename": "firsts.bin"})
+    assert saved.status == 200, saved.text
+    stolen = ask(server, SECOND, "/slots/9?action=restore", {"filename": "firsts.bin"})
+    assert 400 <= stolen.status < 500, f"another key's file was restored: {stolen.text}"
+    for name in ("../firsts.bin", "/etc/passwd", "x/../../firsts.bin", ".", "..", "", "a" * 5000, "a\0b"):
+        answer = ask(server, SECOND, "/slots/9?action=restore", {"filename": name})
+        assert 400 <= answer.status < 500, (name, answer.text)
+    keep(server, SECOND, 10, "x")
+    over = ask(server, SECOND, "/slots/10?action=save", {"filename": "firsts.bin"})
+    assert over.status == 200, over.text
+    own = ask(server, FIRST, "/slots/11?action=restore", {"filename": "firsts.bin"})
+    assert own.status == 200 and own.json["n_restored"] == saved.json["n_saved"], (own.text, saved.text)
+    return statuses(saved, stolen, over, own)
+
+
+def erase_slot(server):
+    keep(server, FIRST, 12)
+    answer = ask(server, SECOND, "/slots/12?action=erase", {})
+    assert answer.status == 404, answer.text
+    return statuses(answer)
+
+
+def see_requests(server):
+    seen = ask(server, SECOND, "/slots", method="GET")
+    assert seen.status == 200, seen.text
+    busy = [slot for slot in seen.json if slot.get("is_processing")]
+    assert not busy, f"{len(busy)} slots of others are shown"
+    return f"{len(seen.json)} slots, none of others"
+
+
+def ask_for_cached_tokens(server):
+    """The oracle: whether a guess is the beginning of what another has asked."""
+    def cached(key, **body):
+        answer = ask(server, key, "/v1/completions", {"max_tokens": 1} | body)
+        assert answer.status == 200, answer.text
+        return answer.json["usage"]["prompt_tokens_details"]["cached_tokens"]
+
+    cached(FIRST, prompt=SECRET)
+    cached(FIRST, prompt=SECRET, cache_salt="pepper")
+    told = [cached(SECOND, prompt=prompt, **salt) for prompt in (SECRET + "1", SECRET[:150] + "2")
+            for salt in ({}, {"cache_salt": "pepper"}, {"cache_salt": "1"}, {"cache_salt": "1:pepper"}, {"cache_salt": ":pepper"})]
+    own = cached(FIRST, prompt=SECRET)
+    assert own > 0, "a key's own prompts are not cached"
+    # What the second key's own earlier guesses left counts: no more than a block of each.
+    assert told[0] == 0, f"{told} tokens were told to another key"
+    return f"{told[0]} told, {own} of its own"
+
+
+def keep_many_slots(server):
+    for slot in range(100, 300):
+        keep(server, SECOND, slot, [5] * 3000)
+    return "200 slots of 3,000 tokens"
+
+
+def upload_a_forged_session(server):
+    keep(server, FIRST, 13)
+    answer = ask(server, SECOND, "/slots/13/session", b"cogen" + bytes(5000), "PUT")
+    assert 400 <= answer.status < 500, answer.text
+    return statuses(answer)
+
+
+def take_all_slots(server):
+    """One client's n is its own burden."""
+    body = json.dumps({"prompt": ["x"] * 64, "n": 16, "max_tokens": 16, "ignore_eos": True})
+    answer = ask(server, SECOND, "/v1/completions", body)
+    assert answer.status in (200, 400, 429, 503), answer.text
+    return statuses(answer)
+
+
+CASES = {"another key's slot, read": read_slot, "another key's slot, used": use_slot, "another key's slot, erased": erase_slot,
+         "another key's saved file": read_saved_file, "another key's requests in /slots": see_requests,
+         "whether another key has asked this": ask_for_cached_tokens, "200 slots kept": keep_many_slots,
+         "a forged session": upload_a_forged_session, "1,024 answers for one client": take_all_slots}

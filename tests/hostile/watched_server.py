@@ -1,0 +1,126 @@
+"""A server with a bystander: what one client does to it is seen in another's stream, in /health, memory and descriptors."""
+import http.client
+import json
+import os
+import pathlib
+import sys
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "server"))
+from cogen_server import CogenServer
+
+ADDRESS_SPACE = 8 << 30  # bytes; what would take the machine's memory ends the server
+PROBE = {"prompt": "The largest planet is", "max_tokens": 12, "temperature": 0, "logprobs": 2}
+STORY = {"prompt": "Once upon a time", "max_tokens": 2000, "ignore_eos": True, "stream": True, "seed": 1}
+
+
+class Seen:
+    """What was seen while a client attacked."""
+
+    def __init__(self, seconds, gap, health, peak, kept, descriptors, same_bits):
+        self.seconds = seconds          # that the attack took
+        self.gap = gap                  # longest, between two pieces of the bystander's stream
+        self.health = health            # longest that /health took
+        self.peak = peak                # MiB, most in memory meanwhile, above that before
+        self.kept = kept                # MiB above it afterwards
+        self.descriptors = descriptors  # open ones, above those before
+        self.same_bits = same_bits      # an answer is the same, number by number, as before
+
+
+class Stream(threading.Thread):
+    """Reads one story after the other."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.server, self.ended, self.gap, self.last = server, False, 0, time.monotonic()
+        self.failure = None
+
+    def run(self):
+        while not self.ended and not self.failure:
+            try:
+                self.read_story()
+            except (OSError, http.client.HTTPException, AssertionError) as failure:
+                if not self.ended:
+                    self.failure = f"the bystander's stream broke: {failure!r}"
+
+    def read_story(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=120)
+        connection.request("POST", "/v1/completions", json.dumps(STORY), self.server.bystander)
+        response = connection.getresponse()
+        assert response.status == 200, response.read()
+        for line in response:
+            if line.startswith(b"data: "):
+                self.note()
+                assert b'"error"' not in line, line
+            if self.ended:
+                break
+        connection.close()
+
+    def note(self):
+        now = time.monotonic()
+        self.gap, self.last = max(self.gap, now - self.last), now
+
+
+class Monitor(threading.Thread):
+    """Asks for /health, and reads the size of the process."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.server, self.ended, self.health, self.peak, self.failure = server, threading.Event(), 0, 0, None
+
+    def run(self):
+        while not self.ended.wait(0.05):
+            begun = time.monotonic()
+            try:
+                assert self.server.get("/health").status == 200
+                self.peak = max(self.peak, self.server.memory())
+            except (OSError, http.client.HTTPException, AssertionError) as failure:
+                self.failure = f"/health: {failure!r}"
+                return
+            self.health = max(self.health, time.monotonic() - begun)
+
+
+class WatchedServer(CogenServer):
+    """The program with little room, and a client that reads a long story all the time."""
+
+    def __init__(self, program, model, *flags, key=None):
+        super().__init__(program, model, *flags, launcher=("prlimit", f"--as={ADDRESS_SPACE}"))
+        self.bystander = {"Authorization": f"Bearer {key}"} if key else {}
+
+    def __enter__(self):
+        super().__enter__()
+        self.expected = self.probe()
+        self.stream = Stream(self)
+        self.stream.start()
+        self.usual_gap = self.watch(lambda: time.sleep(2)).gap
+        return self
+
+    def __exit__(self, *ignored):
+        self.stream.ended = True
+        super().__exit__(*ignored)
+
+    def probe(self):
+        answer = self.post("/v1/completions", PROBE, headers=self.bystander)
+        assert answer.status == 200, answer.text
+        return answer.json["choices"]
+
+    def descriptors(self):
+        return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    def watch(self, attack):
+        """What is seen until the attack has returned."""
+        memory, descriptors = self.memory(), self.descriptors()
+        self.stream.gap, self.stream.last = 0, time.monotonic()
+        monitor = Monitor(self)
+        monitor.start()
+        begun = time.monotonic()
+        attack()
+        seconds = time.monotonic() - begun
+        monitor.ended.set()
+        monitor.join()
+        self.stream.note()
+        for failure in (monitor.failure, self.stream.failure):
+            assert not failure, failure
+        return Seen(seconds, self.stream.gap, monitor.health, max(monitor.peak - memory, 0), max(self.memory() - memory, 0),
+                    self.descriptors() - descriptors, self.probe() == self.expected)
