@@ -9,7 +9,7 @@ namespace cogen::load {
 namespace {
 
 constexpr std::size_t block_bytes = 64;
-constexpr std::size_t length_bytes = 8;
+constexpr std::size_t size_bytes = 8;
 
 using words = std::array<std::uint32_t, 8>;
 
@@ -62,8 +62,8 @@ void finish(words& state, std::span<const std::byte> rest, std::uint64_t bits) {
   auto* const bytes = last.data();
   std::ranges::copy(rest, bytes);
   bytes[rest.size()] = std::byte{0x80};
-  const std::size_t end = rest.size() + 1 + length_bytes <= block_bytes ? block_bytes : 2 * block_bytes;
-  for (std::size_t i = 0; i < length_bytes; ++i) bytes[end - 1 - i] = static_cast<std::byte>(bits >> 8 * i);
+  const std::size_t end = rest.size() + 1 + size_bytes <= block_bytes ? block_bytes : 2 * block_bytes;
+  for (std::size_t i = 0; i < size_bytes; ++i) bytes[end - 1 - i] = static_cast<std::byte>(bits >> 8 * i);
   for (std::size_t at = 0; at < end; at += block_bytes) compress(state, bytes + at);
 }
 

@@ -86,17 +86,12 @@ def slow_bodies(server):
     return f"{sent} bodies of 15 MB were taken"
 
 
-def many_choices(server):
-    answer = server.post("/v1/completions", json.dumps({"prompt": ["x"] * 64, "n": 16, "max_tokens": 4}))
-    return refused_or_served(answer)
-
-
 def top_logprobs(server):
     return refused_or_served(server.post("/v1/completions", json.dumps({"prompt": [5] * 4000, "max_tokens": 1, "echo": True, "logprobs": 20})))
 
 
 OPEN = {"15 MB of text to /tokenize": tokenize, "answers of /tokenize that nobody reads": tokenize_unread, "15 MB of prompt": long_text,
         "400,000 messages": many_messages, "3,000,000 numbers to /detokenize": many_numbers, "8 prompts of 15 MB at once": many_large_bodies,
-        "ten million brackets": deep_body, "24 bodies that never end": slow_bodies, "64 prompts of 16 answers": many_choices,
+        "ten million brackets": deep_body, "24 bodies that never end": slow_bodies,
         "logprobs of 4,000 tokens": top_logprobs}
 KEYED = {"24 bodies without a key": slow_bodies}

@@ -12,12 +12,11 @@ import models
 import tenants
 import wire
 from formats import GRAMMARS, REGEXES, SCHEMAS
-from watched_server import WatchedServer
+from watched_server import CLOSING, WatchedServer
 
-LONGEST_GAP = 1  # s, or twice the usual one where that is longer
+LONGEST_GAP = 2  # s, or twice the usual one where that is longer
 LONGEST_HEALTH = 1  # s
 MOST_MEMORY, KEPT_MEMORY = 1024, 256  # MiB, while a case runs and after it
-KEPT_DESCRIPTORS = 8  # connections of the monitor that are being closed
 
 
 def chat_with(server, **body):
@@ -85,7 +84,7 @@ def breaches(server, seen):
         (seen.health > LONGEST_HEALTH, f"/health took {seen.health:.2f} s, and may take {LONGEST_HEALTH} s"),
         (seen.peak > MOST_MEMORY, f"{seen.peak:.0f} MiB more were in memory; {MOST_MEMORY} MiB are allowed"),
         (seen.kept > KEPT_MEMORY, f"{seen.kept:.0f} MiB were kept; {KEPT_MEMORY} MiB are allowed"),
-        (seen.descriptors > KEPT_DESCRIPTORS, f"{seen.descriptors} descriptors were kept; {KEPT_DESCRIPTORS} are allowed"),
+        (seen.descriptors > CLOSING, f"{seen.descriptors} descriptors were kept; {CLOSING} are allowed"),
         (not seen.same_bits, "an answer differs from what it was before")) if is_wrong]
 
 

@@ -11,6 +11,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "server"
 from cogen_server import CogenServer
 
 ADDRESS_SPACE = 8 << 30  # bytes; what would take the machine's memory ends the server
+CLOSING = 8  # descriptors: connections of the monitor that are being closed
+SETTLED = 10  # s in which those of clients that have left must be closed
 PROBE = {"prompt": "The largest planet is", "max_tokens": 12, "temperature": 0, "logprobs": 2}
 STORY = {"prompt": "Once upon a time", "max_tokens": 2000, "ignore_eos": True, "stream": True, "seed": 1}
 
@@ -117,10 +119,13 @@ class WatchedServer(CogenServer):
         begun = time.monotonic()
         attack()
         seconds = time.monotonic() - begun
+        self.stream.note()
+        gap = self.stream.gap
+        while self.descriptors() > descriptors + CLOSING and time.monotonic() - begun - seconds < SETTLED:
+            monitor.ended.wait(0.05)
         monitor.ended.set()
         monitor.join()
-        self.stream.note()
         for failure in (monitor.failure, self.stream.failure):
             assert not failure, failure
-        return Seen(seconds, self.stream.gap, monitor.health, max(monitor.peak - memory, 0), max(self.memory() - memory, 0),
+        return Seen(seconds, gap, monitor.health, max(monitor.peak - memory, 0), max(self.memory() - memory, 0),
                     self.descriptors() - descriptors, self.probe() == self.expected)
