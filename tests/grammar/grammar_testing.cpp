@@ -4,6 +4,7 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace cogen::grammar {
@@ -85,6 +86,13 @@ std::string refusal(const response_format& format, const structured_output_optio
     return error.what();
   }
   return "";
+}
+
+void check_refusal(const response_format& format, std::string_view named) {
+  const auto said = refusal(format);
+  BOOST_TEST(said.find(named) != std::string::npos, "\"" << said << "\" does not name " << named);
+  BOOST_TEST(said.size() < 500u, said);
+  BOOST_TEST(std::ranges::count(said, '\n') == 0, said);
 }
 
 }  // namespace cogen::grammar

@@ -39,4 +39,7 @@ void accept_bytes(guide& place, std::string_view text);
 /// What the compiler says of a format it refuses; empty if it compiles it.
 std::string refusal(const response_format& format, const structured_output_options& options = {});
 
+/// Tests that it says one sentence, which names what is wrong.
+void check_refusal(const response_format& format, std::string_view named);
+
 }  // namespace cogen::grammar

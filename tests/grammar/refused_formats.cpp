@@ -10,14 +10,6 @@ using namespace cogen::grammar;
 
 namespace {
 
-/// One sentence that names what is wrong.
-void check_refusal(const response_format& format, std::string_view named) {
-  const auto said = refusal(format);
-  BOOST_TEST(said.find(named) != std::string::npos, "\"" << said << "\" does not name " << named);
-  BOOST_TEST(said.size() < 500u, said);
-  BOOST_TEST(std::ranges::count(said, '\n') == 0, said);
-}
-
 void check_schema(const char* schema, std::string_view named) {
   BOOST_TEST_CONTEXT(schema) { check_refusal(json_schema(schema), named); }
 }
