@@ -39,7 +39,7 @@ std::optional<diagnostics> admission::begin(admission_state& one, std::span<admi
   for (auto* const each : others) enter(*each, next);
   return std::nullopt;
 } catch (const std::bad_alloc&) {
-  return full("the engine has no memory for one more sequence");
+  return diagnostics(error::out_of_memory);
 }
 
 std::optional<diagnostics> admission::refusal(const admission_state& of, int count, bool accepted) const {

@@ -32,6 +32,7 @@ engine_loop::engine_loop(engine_parts parts, engine_options options)
       options_(std::move(options)),
       vocabulary_(parts_.runner->vocabulary()),
       snapshot_format_(parts_.runner->snapshot_format()),
+      check_of_numbers_(parts_.runner->check_of_numbers()),
       formats_(parts_.tokenizer, options_.structured_output),
       responses_(parts_.tokenizer),
       scheduler_(parts_.limits, std::move(parts_.scheduling_policy), std::move(parts_.preemption_policy),

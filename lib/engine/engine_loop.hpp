@@ -50,6 +50,7 @@ class engine_loop {
   const engine_options& options() const noexcept { return options_; }
   int vocabulary() const noexcept { return vocabulary_; }
   const std::string& snapshot_format() const noexcept { return snapshot_format_; }
+  const runner::finite_check& check_of_numbers() const noexcept { return check_of_numbers_; }  // perhaps empty
   grammar::compiler& formats() noexcept { return formats_; }
   compile_queue& compilations() noexcept { return compilations_; }
   const grammar::model_responses& responses() const noexcept { return responses_; }
@@ -144,6 +145,7 @@ class engine_loop {
   engine_options options_;
   const int vocabulary_;
   const std::string snapshot_format_;
+  const runner::finite_check check_of_numbers_;
   grammar::compiler formats_;
   compile_queue compilations_{[this](compile_queue::job job) { offload(std::move(job)); }};
   const grammar::model_responses responses_;

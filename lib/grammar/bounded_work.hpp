@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cogen/guide.hpp>
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -10,10 +12,10 @@
 
 namespace cogen::grammar {
 
-/// Why work on a grammar was given up: one sentence with the bound.
-class work_error : public std::runtime_error {
+/// Why work on a grammar was given up: one sentence with the bound, which the request exceeds.
+class work_error : public guide_limit_exceeded {
  public:
-  using std::runtime_error::runtime_error;
+  using guide_limit_exceeded::guide_limit_exceeded;
 };
 
 /// Nobody waits for the work any more.

@@ -22,8 +22,11 @@ class caching_runner : public runner {
   std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte> bytes, int encoder_input) const override {
     return swapped_.make_snapshot(std::move(bytes), encoder_input);
   }
-  bool is_finite(std::span<const std::byte> snapshot, int length, int encoder_input) const override {
-    return slots_->is_finite(snapshot, length, encoder_input);
+  finite_check check_of_numbers() const override {
+    return [weak = std::weak_ptr<const cache_slots>(slots_)](std::span<const std::byte> bytes, int length, int source) {
+      const auto slots = weak.lock();
+      return !slots || slots->is_finite(bytes, length, source);
+    };
   }
 
  protected:

@@ -185,8 +185,11 @@ void leading_runner::keep(scheduler::swap_id name, std::shared_ptr<const kv_snap
   own_->keep(name, whole->own());
 }
 
-bool leading_runner::is_finite(std::span<const std::byte> snapshot, int length, int encoder_input) const {
-  return own_->is_finite(rank_parts(snapshot, ranks_.size()).front(), length, encoder_input);
+runner::finite_check leading_runner::check_of_numbers() const {
+  return [check = own_->check_of_numbers(), ranks = ranks_.size()](std::span<const std::byte> bytes, int length,
+                                                                   int source) {
+    return !check || check(rank_parts(bytes, ranks).front(), length, source);
+  };
 }
 
 std::shared_ptr<const kv_snapshot> leading_runner::make_snapshot(std::vector<std::byte> bytes,

@@ -72,7 +72,7 @@ class leading_runner final : public runner {
   std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte> bytes, int encoder_input) const override;
 
   /// Looks at the part of this rank alone.
-  bool is_finite(std::span<const std::byte> snapshot, int length, int encoder_input) const override;
+  finite_check check_of_numbers() const override;
 
  private:
   void tell(rank_command what, const auto&... values) const;

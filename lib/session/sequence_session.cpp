@@ -176,7 +176,8 @@ void sequence_state::read(const std::filesystem::path& path) try {
 
 void sequence_state::check_and_finish_open(const std::string& name, read_session found) noexcept try {
   const auto& of = found.saved.snapshot;
-  if (of && !engine_->device().is_finite(found.bytes, of->length, found.snapshot_source))
+  const auto& is_finite = engine_->check_of_numbers();
+  if (of && is_finite && !is_finite(found.bytes, of->length, found.snapshot_source))
     throw session_error(name, make_error_code(error::bad_session), "it holds a number that is not finite");
   finish_open(std::move(found));
 } catch (...) {

@@ -1,7 +1,5 @@
 #include "stream/constraint.hpp"
 
-#include "grammar/bounded_work.hpp"
-
 #include <cogen/error.hpp>
 
 #include <fmt/format.h>
@@ -18,13 +16,13 @@ constexpr std::size_t bits_of_word = 64;
 
 std::size_t words_of(std::size_t tokens) { return (tokens + bits_of_word - 1) / bits_of_word; }
 
-/// Calls a member of a guide. What it throws becomes the error of its row; what takes too much is the request's fault.
+/// Calls a member of a guide. What it throws becomes the error of its row.
 template <class Call>
 auto called(const Call& call) try {
   return call();
 } catch (const std::bad_alloc&) {
   throw;
-} catch (const grammar::work_error& thrown) {
+} catch (const guide_limit_exceeded& thrown) {
   throw generation_error({error::invalid_request, thrown.what()});
 } catch (const std::exception& thrown) {
   throw generation_error({error::callback_threw, fmt::format("the guide threw: {}", thrown.what())});

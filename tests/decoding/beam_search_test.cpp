@@ -163,7 +163,9 @@ BOOST_AUTO_TEST_CASE(a_row_without_a_possible_token_fails_the_search_alone) {
   toy_engine toy(wide);
   net::io_context context;
   auto what = asked();
-  for (token id = 0; id < toy_vocabulary; ++id) what.sampling.logit_bias[id] = -std::numeric_limits<double>::infinity();
+  what.sampling.processor = [](std::span<const token>, std::span<float> scores) {
+    std::ranges::fill(scores, -std::numeric_limits<float>::infinity());
+  };
   auto reading = search(toy, std::move(what));
   auto other = search(toy);
   reading.settle(toy);

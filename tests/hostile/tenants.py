@@ -76,13 +76,14 @@ def ask_for_cached_tokens(server):
         assert answer.status == 200, answer.text
         return answer.json["usage"]["prompt_tokens_details"]["cached_tokens"]
 
-    cached(FIRST, prompt=SECRET)
-    cached(FIRST, prompt=SECRET, cache_salt="pepper")
-    told = [cached(SECOND, prompt=prompt, **salt) for prompt in (SECRET + "1", SECRET[:150] + "2")
+    asked = "Nobody else has asked this. " + SECRET  # so that nothing of it is the second key's own
+    cached(FIRST, prompt=asked)
+    cached(FIRST, prompt=asked, cache_salt="pepper")
+    told = [cached(SECOND, prompt=prompt, **salt) for prompt in (asked + "1", asked[:150] + "2")
             for salt in ({}, {"cache_salt": "pepper"}, {"cache_salt": "1"}, {"cache_salt": "1:pepper"}, {"cache_salt": ":pepper"})]
-    own = cached(FIRST, prompt=SECRET)
+    own = cached(FIRST, prompt=asked)
     assert own > 0, "a key's own prompts are not cached"
-    # What the second key's own earlier guesses left counts: no more than a block of each.
+    # Its own earlier guesses count.
     assert told[0] == 0, f"{told} tokens were told to another key"
     return f"{told[0]} told, {own} of its own"
 

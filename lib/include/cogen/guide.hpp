@@ -5,15 +5,23 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 namespace cogen {
+
+/// The request asks for more than its guide does for a text. Says what is exceeded, and by how much.
+class guide_limit_exceeded : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 /// One sequence's place in a grammar: which tokens may come next. A fork of the sequence takes a clone, a truncation
 /// rolls it back. Derive from it to constrain a sequence by rules of your own.
 ///
 /// Called by one thread at a time, not always the same: on a CPU by the threads that sample, for several sequences at
-/// once. What a member throws fails the sequence it belongs to with error::callback_threw, and no other one.
+/// once. What a member throws fails the sequence it belongs to, and no other one: guide_limit_exceeded with
+/// error::invalid_request and its sentence, all else with error::callback_threw.
 class guide {
  public:
   virtual ~guide() = default;

@@ -240,9 +240,12 @@ class runner {
   /// possible, a step still drops the name.
   virtual void keep(scheduler::swap_id /*name*/, std::shared_ptr<const kv_snapshot> /*what*/) {}
 
-  /// Whether all numbers in the bytes of such a snapshot, of a slot of `length` tokens, are finite; true where that
-  /// cannot be told. Any thread.
-  virtual bool is_finite(std::span<const std::byte>, int /*length*/, int /*source*/) const { return true; }
+  /// Whether all numbers in the bytes of a snapshot, of a slot with `length` tokens and `source` of an encoder's input,
+  /// are finite. Any thread, also when the runner is gone.
+  using finite_check = std::function<bool(std::span<const std::byte> bytes, int length, int source)>;
+
+  /// Checks such snapshots; empty: that cannot be told.
+  virtual finite_check check_of_numbers() const { return {}; }
 
   /// A snapshot from the bytes of a runner with the same format.
   virtual std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte>, int /*source*/) const { return {}; }
