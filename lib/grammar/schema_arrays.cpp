@@ -50,23 +50,35 @@ std::optional<std::string> schema_writer::array(const schema_case& applied) {
     }
   const auto open = are_distinct ? distinct_bracket(applied, prefix, count) : literal("[");
   const auto content =
-      are_contained ? items_with_contained(applied, prefix, count) : std::optional(items(applied, 0, prefix, count));
+      are_contained ? items_with_contained(applied, prefix, count) : std::optional(items(applied, prefix, count));
   if (!content) return std::nullopt;
   return sequence({open, "ws", *content, literal("]")});
 }
 
-std::string schema_writer::items(const schema_case& applied, std::size_t done, std::size_t prefix, repetition count) {
-  if (done == count.most) return literal("");
-  const auto item = sequence({rule_of(cases_.item_of(applied, done)), "ws"});
-  if (done < prefix) {
+/// From the last of the items with schemas of their own to the first one: there may be thousands.
+std::string schema_writer::items(const schema_case& applied, std::size_t prefix, repetition count) {
+  const auto own = static_cast<std::size_t>(std::min<std::uint64_t>(prefix, count.most));
+  std::vector<std::string> first;
+  for (std::size_t i = 0; i < own; ++i) first.push_back(item(applied, i));
+  auto all = own == count.most ? literal("") : items_alike(applied, own, count);
+  for (auto done = own; done-- > 0;) {
     const auto rest = rules_.new_name("items");
-    rules_.add(rest, items(applied, done + 1, prefix, count));
-    const auto all = done == 0 ? sequence({item, rest}) : sequence({separator, item, rest});
-    return done >= count.least ? optional(all) : all;
+    rules_.add(rest, all);
+    all = done == 0 ? sequence({first[done], rest}) : sequence({separator, first[done], rest});
+    if (done >= count.least) all = optional(all);
   }
+  return all;
+}
+
+std::string schema_writer::item(const schema_case& applied, std::size_t index) {
+  return sequence({rule_of(cases_.item_of(applied, index)), "ws"});
+}
+
+std::string schema_writer::items_alike(const schema_case& applied, std::size_t done, repetition count) {
+  const auto each = item(applied, done);
   const auto least = less(count.least, done), most = less(count.most, done);
-  if (done > 0) return counted(sequence({separator, item}), {least, most}, rules_);
-  const auto all = sequence({item, counted(sequence({separator, item}), {less(least, 1), less(most, 1)}, rules_)});
+  if (done > 0) return counted(sequence({separator, each}), {least, most}, rules_);
+  const auto all = sequence({each, counted(sequence({separator, each}), {less(least, 1), less(most, 1)}, rules_)});
   return least == 0 ? optional(all) : all;
 }
 

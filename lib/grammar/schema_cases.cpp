@@ -19,6 +19,9 @@ const json::value never = false;
 /// With fewer choices left, it is quicker to try all of them.
 constexpr std::size_t least_pruned_choices = 2;
 
+/// Choices that a value waits for while others are made.
+constexpr int max_nested_choices = 1000;
+
 constexpr std::string_view type_names[] = {"null", "boolean", "number", "string", "array", "object"};
 
 std::string_view name_of(value_type type) { return type_names[static_cast<std::size_t>(type)]; }
@@ -107,6 +110,11 @@ struct schema_cases::pending {
   std::vector<std::vector<branch>> choices = {};  // one branch of each is to be chosen
 };
 
+void schema_budget::check_nesting(std::size_t schemas) {
+  constexpr std::size_t most = 200;
+  if (schemas > most) throw schema_size_error("JSON schema: it nests more than " + std::to_string(most) + " schemas");
+}
+
 void schema_budget::spend() {
   if (left_ == 0)
     throw schema_size_error("JSON schema: it expands to more than " + std::to_string(steps_) + " schemas");
@@ -146,11 +154,14 @@ void schema_cases::expand(pending state, std::vector<schema_case>& cases) {
   const auto choice = std::move(state.choices.back());
   state.choices.pop_back();
   if (state.choices.size() + 1 >= least_pruned_choices && is_empty(state.applied)) return;
+  if (++nested_choices_ > max_nested_choices)
+    throw schema_size_error("JSON schema: it nests more than " + std::to_string(max_nested_choices) + " choices");
   for (const auto& each : choice) {
     auto chosen = state;
     chosen.schemas = each;
     expand(std::move(chosen), cases);
   }
+  --nested_choices_;
 }
 
 void schema_cases::apply(pending& state, const applied_schema& next) {
@@ -254,6 +265,7 @@ bool schema_cases::is_empty(const schema_set& schemas) {
   if (not_empty_.contains(schemas)) return false;
   // A value that is valid has parts that are valid by fewer and fewer schemas.
   if (!being_tested_.insert(schemas).second) return true;
+  schema_budget::check_nesting(being_tested_.size());
   const auto cases = expand(schemas);
   const bool empty = std::ranges::all_of(cases, [&](const schema_case& each) { return is_empty(each); });
   being_tested_.erase(schemas);

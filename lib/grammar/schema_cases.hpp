@@ -37,6 +37,7 @@ class schema_budget {
  public:
   explicit schema_budget(std::size_t steps) : left_(steps), steps_(steps) {}
   void spend();  ///< throws grammar_error where nothing is left
+  static void check_nesting(std::size_t schemas);
 
  private:
   std::size_t left_;
@@ -122,6 +123,7 @@ class schema_cases {
 
   const schema_document& document_;
   schema_budget& budget_;
+  int nested_choices_ = 0;
   int nested_counts_ = 0;
   std::set<const boost::json::value*> partial_negations_;  // which do not say all that their schemas exclude
   std::size_t partial_uses_ = 0;

@@ -19,16 +19,16 @@ namespace {
 
 namespace json = boost::json;
 
-/// The JSON pointer from one value to another inside it.
-std::optional<std::string> path_to(const json::value& from, const json::value& wanted, const std::string& path) {
+/// The JSON pointer from one value to another inside it, which may be no deeper than json::max_depth.
+std::optional<std::string> path_to(const json::value& from, const json::value& wanted) {
   count_step();
-  if (&from == &wanted) return path;
+  if (&from == &wanted) return "";
   if (const auto* members = from.if_object())
     for (const auto& each : *members)
-      if (auto found = path_to(each.value(), wanted, path + "/" + pointer_part(each.key()))) return found;
+      if (const auto found = path_to(each.value(), wanted)) return "/" + pointer_part(each.key()) + *found;
   if (const auto* list = from.if_array())
     for (std::size_t i = 0; i < list->size(); ++i)
-      if (auto found = path_to((*list)[i], wanted, path + "/" + std::to_string(i))) return found;
+      if (const auto found = path_to((*list)[i], wanted)) return "/" + std::to_string(i) + *found;
   return std::nullopt;
 }
 
@@ -105,15 +105,19 @@ void schema_document::count_comparisons(std::size_t more) const {
 }
 
 std::string schema_document::place_of(const json::value& schema) const {
-  if (const auto path = path_to(root_, schema, "#")) return *path;
-  for (const auto& each : derived_)
-    if (const auto path = path_to(each.schema, schema, "")) {
-      const auto origin = place_of(*each.origin);
-      if (each.path == origin_path::same) return origin + *path;
-      const bool is_below = each.path == origin_path::below_not && path->starts_with("/not");
-      return is_below ? origin + path->substr(4) : origin;
-    }
-  return "#";
+  std::string below;
+  for (const auto* at = &schema; at;) {
+    if (const auto path = path_to(root_, *at)) return "#" + *path + below;
+    const auto* inside = std::exchange(at, nullptr);
+    for (const auto& each : derived_)
+      if (const auto path = path_to(each.schema, *inside)) {
+        if (each.path == origin_path::same) below = *path + below;
+        if (each.path == origin_path::below_not && path->starts_with("/not")) below = path->substr(4) + below;
+        at = each.origin;
+        break;
+      }
+  }
+  return "#" + below;
 }
 
 void schema_document::refuse(const json::value& schema, std::string_view keyword, std::string_view what) const {

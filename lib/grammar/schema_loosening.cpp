@@ -3,15 +3,18 @@
 #include "grammar/grammar_error.hpp"
 #include "grammar/schema_keywords.hpp"
 #include "grammar/schema_references.hpp"
+#include "grammar/steps.hpp"
 #include "json/member.hpp"
 
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace cogen::grammar {
 namespace {
@@ -28,7 +31,7 @@ class loosening {
     auto* schema = root_.find_pointer(std::string_view(keyword.path).substr(1), error);
     if (!schema || !schema->is_object()) return {};
     std::vector<std::pair<std::string, std::string>> negations;
-    find_negations(root_, "", *schema, negations);
+    find_negations(root_, "", around(*schema), negations);
     for (auto each = negations.rbegin(); each != negations.rend(); ++each)  // those inside others first
       weaken(*root_.find_pointer(each->first, error), "#" + each->first, each->second);
     if (loosened_.empty()) take_with_rests(*schema, keyword);
@@ -42,32 +45,56 @@ class loosening {
     return keyword == "not" || keyword == "if" || keyword == "oneOf";
   }
 
-  /// The keywords, with the places of their schemas, below which the target is asked for.
-  void find_negations(const json::value& schema, const std::string& path, const json::value& target,
+  /// The schemas that hold the target, or refer to one that does, and the target.
+  std::set<const json::value*> around(const json::value& target) const {
+    std::map<const json::value*, std::vector<const json::value*>> users;
+    std::vector<const json::value*> left = {&root_};
+    std::set<const json::value*> seen;
+    const auto use = [&](const json::value& used, const json::value& by) {
+      users[&used].push_back(&by);
+      left.push_back(&used);
+    };
+    while (const auto* each = next_of(left, seen)) {
+      for_each_subschema(*each,
+                         [&](const json::value& inner, const std::string&, std::string_view) { use(inner, *each); });
+      if (const auto* named = named_by(*each)) use(*named, *each);
+    }
+    left = {&target};
+    seen.clear();
+    while (const auto* each = next_of(left, seen)) left.insert(left.end(), users[each].begin(), users[each].end());
+    return seen;
+  }
+
+  /// One that was not seen yet; null if none is left.
+  static const json::value* next_of(std::vector<const json::value*>& left, std::set<const json::value*>& seen) {
+    while (!left.empty()) {
+      count_step();
+      const auto* each = left.back();
+      left.pop_back();
+      if (seen.insert(each).second) return each;
+    }
+    return nullptr;
+  }
+
+  const json::value* named_by(const json::value& schema) const {
+    const auto* reference = member(schema, "$ref");
+    if (!reference || !reference->is_string() || !reference->get_string().starts_with('#')) return nullptr;
+    json::error_code error;
+    return root_.find_pointer(std::string_view(reference->get_string()).substr(1), error);
+  }
+
+  /// The keywords, with the places of their schemas, below which there is one of those.
+  void find_negations(const json::value& schema, const std::string& path, const std::set<const json::value*>& wanted,
                       std::vector<std::pair<std::string, std::string>>& found) const {
     std::set<std::string> negating;
     for_each_subschema(schema, [&](const json::value& each, const std::string&, std::string_view keyword) {
-      std::set<const json::value*> seen;
-      if (is_negating(schema, keyword) && reaches(each, target, seen)) negating.emplace(keyword);
+      if (is_negating(schema, keyword) && wanted.contains(&each)) negating.emplace(keyword);
     });
     for (const auto& keyword : negating) found.emplace_back(path, keyword);
     for_each_subschema(schema, [&](const json::value& each, const std::string& below, std::string_view) {
-      find_negations(each, path + below, target, found);
+      count_steps(1 + path.size() / 16);
+      find_negations(each, path + below, wanted, found);
     });
-  }
-
-  bool reaches(const json::value& from, const json::value& target, std::set<const json::value*>& seen) const {
-    if (&from == &target) return true;
-    if (!seen.insert(&from).second) return false;
-    bool found = false;
-    for_each_subschema(from, [&](const json::value& each, const std::string&, std::string_view) {
-      found = found || reaches(each, target, seen);
-    });
-    const auto* reference = member(from, "$ref");
-    if (found || !reference || !reference->is_string() || !reference->get_string().starts_with('#')) return found;
-    json::error_code error;
-    const auto* named = root_.find_pointer(std::string_view(reference->get_string()).substr(1), error);
-    return named && reaches(*named, target, seen);
   }
 
   void weaken(json::value& schema, const std::string& path, const std::string& keyword) {
@@ -126,6 +153,7 @@ class loosening {
   void take_unevaluated(json::value& schema, const std::string& path) {
     take(schema, path, {"unevaluatedItems", "unevaluatedProperties"});
     for_each_subschema(schema, [&](json::value& each, const std::string& below, std::string_view) {
+      count_steps(1 + path.size() / 16);
       take_unevaluated(each, path + below);
     });
   }

@@ -1,6 +1,8 @@
 #include "grammar/schema_references.hpp"
 
+#include "grammar/grammar_error.hpp"
 #include "grammar/schema_keywords.hpp"
+#include "grammar/steps.hpp"
 #include "json/member.hpp"
 
 #include <algorithm>
@@ -10,6 +12,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace cogen::grammar {
 namespace {
@@ -98,10 +102,27 @@ class resolver {
   void run() {
     resources_[""] = "";
     list(root_, "", "");
-    rewrite(root_, "", "");
+    rewrite_all();
   }
 
  private:
+  /// A schema, and the URI of the resource around it.
+  struct place {
+    std::string pointer;
+    std::string outer;
+  };
+
+  /// Accounts for the texts of a place: each may be as long as the whole schema.
+  void count_place(std::string_view pointer, std::string_view more) {
+    constexpr std::size_t most = std::size_t{64} << 20, bytes_of_step = 16;
+    const auto bytes = pointer.size() + more.size();
+    count_steps(1 + bytes / bytes_of_step);
+    place_bytes_ += bytes;
+    if (place_bytes_ > most)
+      throw schema_size_error("JSON schema: the pointers to its parts take more than " + std::to_string(most) +
+                              " bytes");
+  }
+
   const json::string* text_of(const json::value& schema, const char* keyword) const {
     const auto* value = member(schema, keyword);
     return value ? value->if_string() : nullptr;
@@ -131,19 +152,35 @@ class resolver {
       }
     if (const auto* recursive = member(schema, "$recursiveAnchor")) recursive_anchors_ += *recursive == true;
     for_each_subschema(schema, [&](const json::value& each, const std::string& path, std::string_view) {
+      count_place(pointer, base);
       list(each, base, pointer + path);
     });
   }
 
-  void rewrite(json::value& schema, const std::string& outer, const std::string& pointer) {
-    if (!schema.is_object() || !rewritten_.insert(pointer).second) return;
-    const auto base = base_of(schema, outer);
-    rewrite_reference(schema, "$ref", base);
+  /// What a reference names comes before what the schema holds.
+  void rewrite_all() {
+    std::vector<place> left = {{}};
+    json::error_code error;
+    while (!left.empty()) {
+      const auto next = std::move(left.back());
+      left.pop_back();
+      auto* schema = root_.find_pointer(next.pointer, error);
+      if (!schema || !schema->is_object() || !rewritten_.insert(next.pointer).second) continue;
+      const auto more = static_cast<std::ptrdiff_t>(left.size());
+      rewrite(*schema, next, left);
+      std::reverse(left.begin() + more, left.end());
+    }
+  }
+
+  void rewrite(json::value& schema, const place& at, std::vector<place>& next) {
+    const auto base = base_of(schema, at.outer);
+    rewrite_reference(schema, "$ref", base, next);
     if (const auto* name = text_of(schema, "$dynamicRef"); name && is_static(*name))
-      rewrite_reference(schema, "$dynamicRef", base);
-    if (recursive_anchors_ <= 1) rewrite_reference(schema, "$recursiveRef", base);
-    for_each_subschema(schema, [&](json::value& each, const std::string& path, std::string_view) {
-      rewrite(each, base, pointer + path);
+      rewrite_reference(schema, "$dynamicRef", base, next);
+    if (recursive_anchors_ <= 1) rewrite_reference(schema, "$recursiveRef", base, next);
+    for_each_subschema(schema, [&](const json::value&, const std::string& path, std::string_view) {
+      count_place(at.pointer, path);
+      next.push_back({at.pointer + path, base});
     });
   }
 
@@ -153,14 +190,14 @@ class resolver {
     return found == dynamic_anchors_.end() || found->second == 1;
   }
 
-  void rewrite_reference(json::value& schema, const char* keyword, const std::string& base) {
+  void rewrite_reference(json::value& schema, const char* keyword, const std::string& base, std::vector<place>& next) {
     const auto* text = text_of(schema, keyword);
     const auto found = text ? find(*text, base) : std::nullopt;
     if (!found || (std::string_view(keyword) != "$ref" && member(schema, "$ref"))) return;
+    count_place(*found, base);
     if (std::string_view(keyword) != "$ref") schema.get_object().erase(keyword);
     schema.get_object()["$ref"] = "#" + *found;
-    json::error_code error;
-    if (auto* target = root_.find_pointer(*found, error)) rewrite(*target, base, *found);
+    next.push_back({*found, base});
   }
 
   std::optional<std::string> find(std::string_view text, const std::string& base) const {
@@ -185,6 +222,7 @@ class resolver {
   std::map<std::string, int> dynamic_anchors_;
   int recursive_anchors_ = 0;
   std::set<std::string> rewritten_;
+  std::size_t place_bytes_ = 0;
 };
 
 }  // namespace

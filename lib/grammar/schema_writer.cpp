@@ -13,8 +13,6 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int max_nested_schemas = 200;
-
 const std::string comma = R"(ws "," ws)";
 
 bool says_nothing(const json::value& schema) {
@@ -45,7 +43,7 @@ std::string schema_writer::rule_of(const schema_set& schemas) {
   if (asserting.empty()) return "value";
   const auto [known, is_new] = names_.try_emplace(asserting);
   if (!is_new) return known->second;
-  if (++depth_ > max_nested_schemas) throw schema_size_error("JSON schema: it nests more than 200 schemas");
+  schema_budget::check_nesting(++depth_);
   const auto name = known->second = rules_.new_name("schema");
   write(name, asserting);
   --depth_;

@@ -94,7 +94,9 @@ class schema_writer {
 
   std::optional<std::string> array(const schema_case& applied);
   /// What comes after the first `done` items: nothing, if they are enough, or another one.
-  std::string items(const schema_case& applied, std::size_t done, std::size_t prefix, repetition count);
+  std::string items(const schema_case& applied, std::size_t prefix, repetition count);
+  std::string item(const schema_case& applied, std::size_t index);
+  std::string items_alike(const schema_case& applied, std::size_t done, repetition count);
   /// Items of which some are valid by `contains`.
   std::optional<std::string> items_with_contained(const schema_case& applied, std::size_t prefix, repetition count);
   /// Items of which each of several `contains` has one.
@@ -151,7 +153,7 @@ class schema_writer {
   other_strings others_;
   std::map<schema_set, std::string> names_;
   std::map<std::string, std::string> regular_;  // names of rules, by what they are
-  int depth_ = 0;
+  std::size_t depth_ = 0;
 };
 
 /// As many fewer, of at least none.
