@@ -16,9 +16,13 @@ void note(std::size_t size) {
 
 }  // namespace
 
-void* operator new(std::size_t size) {
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   note(size);
-  if (auto* memory = std::malloc(size == 0 ? 1 : size)) return memory;
+  return std::malloc(size == 0 ? 1 : size);
+}
+
+void* operator new(std::size_t size) {
+  if (auto* memory = operator new(size, std::nothrow)) return memory;
   throw std::bad_alloc();
 }
 
