@@ -37,32 +37,41 @@ void require_spelling(std::string_view spelling, std::size_t id) {
                               " bytes, but the limit is " + std::to_string(longest_token));
 }
 
-void require_count(std::size_t limit, std::size_t count, const char* what) {
-  if (count <= limit) return;
-  throw std::invalid_argument("the tokenizer has " + std::to_string(count) + " " + what + ", but the limit is " +
-                              std::to_string(limit));
-}
-
 void require_spellings(const tokenizer_spec& spec) {
   for (std::size_t id = 0; id < spec.vocabulary.size(); ++id) require_spelling(spec.vocabulary[id], id);
   for (const auto& added : spec.added) require_spelling(added.content, static_cast<std::size_t>(added.id));
+  require_count(most_spelled_bytes, spelled_bytes(spec), "bytes of tokens");
 }
 
 void require_steps(const tokenizer_spec& spec) {
   require_count(most_steps, spec.normalizer.size(), "normalizers");
   require_count(most_steps, spec.pre_tokenizer.size(), "pre-tokenizers");
   require_count(most_steps, spec.decoder.size(), "decoders");
-  require_count(most_surrounding_tokens, spec.prefix.size(), "tokens before the text");
-  require_count(most_surrounding_tokens, spec.suffix.size(), "tokens after the text");
-  require_count(most_surrounding_tokens, spec.between_pair.size(), "tokens between two texts");
+  require_count(most_surrounding_tokens, spec.prefix.size(), before_a_text);
+  require_count(most_surrounding_tokens, spec.suffix.size(), behind_a_text);
+  require_count(most_surrounding_tokens, spec.between_pair.size(), between_texts);
 }
 
 }  // namespace
 
+void require_count(std::size_t limit, std::size_t count, const char* what) {
+  if (count <= limit) return;
+  throw std::invalid_argument("the tokenizer has " + std::to_string(count) + " " + what + ", but the limit is " +
+                              std::to_string(limit));
+}
+
+std::size_t spelled_bytes(const tokenizer_spec& spec) noexcept {
+  std::size_t bytes = 0;
+  for (const auto& each : spec.vocabulary) bytes += each.size();
+  for (const auto& added : spec.added) bytes += added.content.size();
+  return bytes;
+}
+
 std::size_t id_count(const tokenizer_spec& spec) {
   auto count = spec.vocabulary.size();
+  const auto end = end_of_ids(count + spec.added.size());
   for (const auto& added : spec.added) {
-    require_id(added.id, max_vocabulary, "added token \"" + added.content + "\"");
+    require_id(added.id, end, "added token \"" + added.content + "\"");
     count = std::max(count, static_cast<std::size_t>(added.id) + 1);
   }
   return count;

@@ -82,8 +82,8 @@ bool token_decoder::depends_on_place() const noexcept {
          });
 }
 
-std::string token_decoder::bytes_of(std::string_view spelling, bool is_first, bool is_added) const {
-  text_budget budget(spelling.size());
+std::string token_decoder::bytes_of(std::string_view spelling, bool is_first, bool is_added,
+                                    text_budget& budget) const {
   std::string bytes(spelling);
   for (const auto& step : steps_) bytes = std::visit(decoding{bytes, is_first, is_added, budget}, step);
   if (is_first && strip_first_space_ && bytes.starts_with(' ')) bytes.erase(0, 1);

@@ -23,7 +23,7 @@ class token_decoder {
   bool depends_on_place() const noexcept;
 
   /// The bytes of a token; `is_first` if it begins a text. The spelling of an added token is text, not bytes.
-  std::string bytes_of(std::string_view spelling, bool is_first, bool is_added) const;
+  std::string bytes_of(std::string_view spelling, bool is_first, bool is_added, text_budget& budget) const;
 
  private:
   using step =

@@ -42,29 +42,42 @@ auto of_file(token id, Step&& step) try {
   throw std::invalid_argument("token " + std::to_string(id) + ": " + error.what());
 }
 
-std::string normalized(const added_token& added, const normalizer& normalize) {
-  text_budget budget(added.content.size());
+std::string normalized(const added_token& added, const normalizer& normalize, text_budget& budget) {
   return of_file(added.id, [&] { return normalize(added.content, budget); });
 }
 
-std::string spelling_of(token id, const added_token* added, const tokenizer_spec& spec, const normalizer& normalize) {
-  if (added != nullptr) return added->normalized ? normalized(*added, normalize) : added->content;
-  const auto place = static_cast<std::size_t>(id);
-  return place < spec.vocabulary.size() ? spec.vocabulary[place] : std::string();
-}
+/// The spellings of tokens as they stand, and what is made of them.
+class spellings {
+ public:
+  spellings(const tokenizer_spec& spec, const normalizer& normalize, const token_decoder& decode)
+      : spec_(spec), normalize_(normalize), decode_(decode) {}
 
-json::string_list bytes_by_id(const tokenizer_spec& spec, const normalizer& normalize, const token_decoder& decode,
-                              bool is_first) {
-  json::string_list bytes;
-  for (const auto* added : added_by_id(spec)) {
-    const auto id = static_cast<token>(bytes.size());
-    const auto spelling = spelling_of(id, added, spec, normalize);
-    bytes.push_back(spelling.empty() ? spelling : of_file(id, [&] {
-      return decode.bytes_of(spelling, is_first, added != nullptr);
-    }));
+  json::string_list bytes_by_id(bool is_first) const {
+    text_budget budget(spelled_bytes(spec_));  // shared, as a file may have millions
+    json::string_list bytes;
+    for (const auto* added : added_by_id(spec_)) {
+      const auto id = static_cast<token>(bytes.size());
+      const auto spelling = of(id, added, budget);
+      bytes.push_back(spelling.empty() ? spelling : of_file(id, [&] {
+        auto decoded = decode_.bytes_of(spelling, is_first, added != nullptr, budget);
+        budget.take(decoded.size());
+        return decoded;
+      }));
+    }
+    return bytes;
   }
-  return bytes;
-}
+
+ private:
+  std::string of(token id, const added_token* added, text_budget& budget) const {
+    if (added != nullptr) return added->normalized ? normalized(*added, normalize_, budget) : added->content;
+    const auto place = static_cast<std::size_t>(id);
+    return place < spec_.vocabulary.size() ? spec_.vocabulary[place] : std::string();
+  }
+
+  const tokenizer_spec& spec_;
+  const normalizer& normalize_;
+  const token_decoder& decode_;
+};
 
 std::vector<bool> special_by_id(const tokenizer_spec& spec) {
   std::vector<bool> special(id_count(spec));
@@ -90,8 +103,9 @@ struct tokenizer::parts {
       : spec(checked(std::move(given))),
         normalize(spec.normalizer),
         decode(spec.decoder, spec.strip_first_space),
-        bytes(bytes_by_id(spec, normalize, decode, false)),
-        first_bytes(decode.depends_on_place() ? bytes_by_id(spec, normalize, decode, true) : json::string_list()),
+        bytes(spellings(spec, normalize, decode).bytes_by_id(false)),
+        first_bytes(decode.depends_on_place() ? spellings(spec, normalize, decode).bytes_by_id(true)
+                                              : json::string_list()),
         special(special_by_id(spec)),
         eos(ascending(spec.eos)),
         words(spec.vocabulary),
@@ -107,7 +121,8 @@ struct tokenizer::parts {
   void add(added_token added) {
     added_ids.insert(added.content, static_cast<std::size_t>(added.id));
     if (added.normalized) {
-      added.content = normalized(added, normalize);
+      text_budget budget(added.content.size());
+      added.content = normalized(added, normalize, budget);
       normalized_added.add(added);
     } else {
       raw_added.add(added);

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <map>
 #include <system_error>
+#include <unordered_map>
 
 namespace cogen::text {
 namespace {
@@ -66,6 +67,13 @@ std::map<std::int64_t, json::field> listed_tokens(const json::field& decoder) {
   return listed;
 }
 
+/// Of several of the same spelling the first one's.
+std::unordered_map<std::string_view, token> ids_of(const std::vector<std::string>& vocabulary) {
+  std::unordered_map<std::string_view, token> ids;
+  for (std::size_t id = 0; id < vocabulary.size(); ++id) ids.emplace(vocabulary[id], static_cast<token>(id));
+  return ids;
+}
+
 /// The configuration's added tokens, whose properties stand above those of tokenizer.json. As in Transformers a new one
 /// gets the next id, whatever it is listed under.
 void add_tokens(const json::field& config, tokenizer_spec& spec) {
@@ -73,14 +81,17 @@ void add_tokens(const json::field& config, tokenizer_spec& spec) {
   if (!decoder) return;
   std::map<std::string, std::size_t> known;
   for (std::size_t i = 0; i < spec.added.size(); ++i) known.emplace(spec.added[i].content, i);
+  const auto ids = ids_of(spec.vocabulary);
+  auto end = id_count(spec);
   for (const auto& [listed_id, field] : listed_tokens(*decoder)) {
     const auto content = field.at("content").string();
     if (const auto found = known.find(content); found != known.end()) {
       auto& added = spec.added[found->second];
       added = added_token_of(field, added.id);
     } else {
-      const auto next = static_cast<token>(id_count(spec));
-      spec.added.push_back(added_token_of(field, find_token(spec, content).value_or(next)));
+      const auto spelled = ids.find(content);
+      const auto id = spelled != ids.end() ? spelled->second : static_cast<token>(end++);
+      spec.added.push_back(added_token_of(field, id));
       known.emplace(content, spec.added.size() - 1);
     }
   }

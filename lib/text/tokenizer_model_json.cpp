@@ -1,5 +1,6 @@
 #include "text/tokenizer_model_json.hpp"
 
+#include "text/spec_check.hpp"
 #include "text/tokenizer_steps_json.hpp"
 
 #include <algorithm>
@@ -14,9 +15,12 @@ constexpr double unknown_penalty = 10;  // of SentencePiece: below the lowest sc
 
 std::vector<std::string> vocabulary_of(const json::field& vocab) {
   std::vector<std::string> spellings(vocab.object().size());
+  const auto end = end_of_ids(spellings.size());
   for (const auto& [spelling, value] : vocab.object()) {
     json::field field(value, vocab.path() + "." + std::string(spelling));
     auto id = static_cast<std::size_t>(token_id(field));
+    if (id >= end)
+      field.refuse("the ids of " + std::to_string(vocab.object().size()) + " tokens lie below " + std::to_string(end));
     if (id >= spellings.size()) spellings.resize(id + 1);
     if (!spellings[id].empty()) field.refuse("\"" + spellings[id] + "\" has that id already");
     spellings[id] = spelling;
@@ -43,10 +47,9 @@ void refuse_if_given(const json::field& model, std::string_view key) {
 void read_unknown(const json::field& model, tokenizer_spec& spec) {
   auto unknown = model.find("unk_token");
   if (!unknown) return;
-  for (std::size_t id = 0; id < spec.vocabulary.size() && !spec.unknown; ++id) {
-    if (spec.vocabulary[id] == unknown->string()) spec.unknown = static_cast<token>(id);
-  }
-  if (!spec.unknown) spec.unknown = find_token(spec, unknown->string());
+  const auto found = std::ranges::find(spec.vocabulary, unknown->string());
+  spec.unknown = found != spec.vocabulary.end() ? static_cast<token>(found - spec.vocabulary.begin())
+                                                : find_token(spec, unknown->string());
   if (!spec.unknown) unknown->refuse("the vocabulary has no such token");
 }
 

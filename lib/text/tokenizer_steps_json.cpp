@@ -97,6 +97,7 @@ void append(const std::vector<Step>& more, std::vector<Step>& steps) {
 }
 
 void append_normalizer_steps(const json::field& step, std::vector<normalizer_step>& steps) {
+  require_count(most_steps, steps.size(), "normalizers");
   auto type = step.at("type").string();
   if (type == "Sequence") {
     auto inner = step.at("normalizers");
@@ -125,6 +126,7 @@ void append_normalizer_steps(const json::field& step, std::vector<normalizer_ste
 }
 
 void append_pre_tokenizer_steps(const json::field& step, std::vector<pre_tokenizer_step>& steps) {
+  require_count(most_steps, steps.size(), "pre-tokenizers");
   using enum split_behavior;
   auto type = step.at("type").string();
   if (type == "Sequence") {
@@ -170,6 +172,7 @@ void require_one_space_at_the_left(const json::field& step) {
 }
 
 void read_decoder(const json::field& step, decoding_steps& decoding) {
+  require_count(most_steps, decoding.steps.size(), "decoders");
   auto type = step.at("type").string();
   if (type == "Sequence") {
     auto inner = step.at("decoders");
@@ -194,9 +197,15 @@ void read_decoder(const json::field& step, decoding_steps& decoding) {
   }
 }
 
+void append(const std::vector<token>& more, std::vector<token>& to, const char* what) {
+  require_count(most_surrounding_tokens, to.size() + more.size(), what);
+  to.insert(to.end(), more.begin(), more.end());
+}
+
 std::vector<token> ids_of_special(const json::field& special_tokens, const std::string& name) {
   std::vector<token> ids;
   auto listed = special_tokens.at(name).at("ids");
+  require_count(most_surrounding_tokens, listed.array().size(), "ids of a special token");
   for (std::size_t i = 0; i < listed.array().size(); ++i) ids.push_back(token_id(listed.element(i)));
   return ids;
 }
@@ -216,8 +225,7 @@ std::vector<token> between_pair_of_template(const json::field& step) {
     if (!special) {
       ++texts;
     } else if (texts == 1) {
-      const auto ids = ids_of_special(step.at("special_tokens"), special->at("id").string());
-      between.insert(between.end(), ids.begin(), ids.end());
+      append(ids_of_special(step.at("special_tokens"), special->at("id").string()), between, between_texts);
     }
   }
   return between;
@@ -230,9 +238,8 @@ surrounding_tokens surrounding_of_template(const json::field& step) {
   for (std::size_t i = 0; i < parts.array().size(); ++i) {
     auto part = parts.element(i);
     if (auto special = part.find("SpecialToken")) {
-      auto ids = ids_of_special(step.at("special_tokens"), special->at("id").string());
-      auto& side = before_text ? around.prefix : around.suffix;
-      side.insert(side.end(), ids.begin(), ids.end());
+      append(ids_of_special(step.at("special_tokens"), special->at("id").string()),
+             before_text ? around.prefix : around.suffix, before_text ? before_a_text : behind_a_text);
     } else {
       part.at("Sequence");
       before_text = false;
@@ -286,9 +293,10 @@ surrounding_tokens surrounding_of(const json::field& section) {
   auto inner = section.at("processors");
   for (std::size_t i = 0; i < inner.array().size(); ++i) {
     auto [prefix, suffix, between_pair] = surrounding_of(inner.element(i));
-    around.prefix.insert(around.prefix.begin(), prefix.begin(), prefix.end());
-    around.suffix.insert(around.suffix.end(), suffix.begin(), suffix.end());
-    around.between_pair.insert(around.between_pair.end(), between_pair.begin(), between_pair.end());
+    append(around.prefix, prefix, before_a_text);
+    around.prefix = std::move(prefix);
+    append(suffix, around.suffix, behind_a_text);
+    append(between_pair, around.between_pair, between_texts);
   }
   return around;
 }

@@ -1,4 +1,5 @@
 // Tokenizers that are small and would make much of a text, or take long for it.
+#include "../load/allocation_watch.hpp"
 #include "cogen/text/tokenizer.hpp"
 #include "mentions.hpp"
 #include "small_tokenizer.hpp"
@@ -216,6 +217,73 @@ BOOST_AUTO_TEST_CASE(files_of_too_much_are_refused_by_name) {
                         spec.added = {{.id = 9, .content = "aa", .normalized = true}};
                       }),
                       too_many_bytes));
+}
+
+/// What a file makes of its tokens is bounded for all of them.
+BOOST_AUTO_TEST_CASE(tokens_share_the_steps_of_their_file) {
+  const auto many_tokens = [](auto& spec) {
+    for (int i = 0; i < 200; ++i) spec.vocabulary.push_back("aaaaaaaaaaaaaaaaaaaaaa" + std::to_string(i));
+  };
+  const replace_step slow{.pattern = "(?:a|a)+[cd]", .is_regex = true, .content = ""};
+  BOOST_TEST(mentions(refusal_of_file([&](auto& spec) {
+                        many_tokens(spec);
+                        spec.decoder = {slow};
+                      }),
+                      too_many_steps));
+  BOOST_TEST(mentions(refusal_of_file([&](auto& spec) {
+                        many_tokens(spec);
+                        spec.normalizer = {slow};
+                        for (std::size_t id = 0; id < 200; ++id)
+                          spec.added.push_back({.id = static_cast<token>(id),
+                                                .content = spec.vocabulary.end()[-1 - static_cast<int>(id)],
+                                                .normalized = true});
+                      }),
+                      too_many_steps));
+  BOOST_TEST(mentions(refusal_of_file([&](auto& spec) {
+                        many_tokens(spec);
+                        spec.decoder = {
+                            replace_step{.pattern = "a", .is_regex = false, .content = std::string(200, 'b')}};
+                      }),
+                      too_many_bytes));
+}
+
+BOOST_AUTO_TEST_CASE(files_say_no_more_than_they_hold) {
+  BOOST_TEST(mentions(refusal_of_file([](auto& spec) { spec.added = {{.id = 70'000, .content = "a"}}; }), "outside"));
+  BOOST_TEST(made([](auto& spec) { spec.added = {{.id = 60'000, .content = "a"}}; }).size() == 60'001u);
+  BOOST_TEST(mentions(refusal_of_file([](auto& spec) { spec.vocabulary.resize(9000, std::string(2048, 'a')); }),
+                      "bytes of tokens, but the limit is 16777216"));
+  const auto of_json = [](const std::string& model, const std::string& more) {
+    return refusal(
+        [&] { tokenizer::from_tokenizer_json(R"({"model": {"merges": [], "vocab": {)" + model + "}}" + more + "}"); });
+  };
+  BOOST_TEST(mentions(of_json(R"("a": 16777215)", ""), "the ids of 1 tokens lie below 65540"));
+  const auto sequence = [&](const std::string& name, const std::string& list, const std::string& step) {
+    std::string steps = step;
+    for (int i = 0; i < 100'000; ++i) steps += "," + step;
+    const allocation_watch watch;
+    const auto said =
+        of_json(R"("a": 0)", ",\"" + name + R"(": {"type": "Sequence", ")" + list + "\": [" + steps + "]}");
+    BOOST_TEST(watch.largest() < (std::size_t{64} << 20), name);
+    return said;
+  };
+  BOOST_TEST(
+      mentions(sequence("normalizer", "normalizers", R"({"type": "NFC"})"), "65 normalizers, but the limit is 64"));
+  BOOST_TEST(mentions(sequence("pre_tokenizer", "pretokenizers", R"({"type": "UnicodeScripts"})"),
+                      "65 pre-tokenizers, but the limit is 64"));
+  BOOST_TEST(mentions(sequence("decoder", "decoders", R"({"type": "ByteLevel"})"), "65 decoders, but the limit is 64"));
+  const std::string special = R"({"SpecialToken": {"id": "A", "type_id": 0}})";
+  const auto surrounded = [&](const std::string& single, const std::string& pair, const std::string& ids) {
+    return of_json(R"("a": 0)", R"(, "post_processor": {"type": "TemplateProcessing", "single": [)" + single +
+                                    R"(], "pair": [)" + pair + R"(], "special_tokens": {"A": {"id": "A", "ids": [)" +
+                                    ids + "]}}}");
+  };
+  std::string parts = special, ids = "0";
+  for (int i = 0; i < 300; ++i) parts += "," + special, ids += ",0";
+  const std::string text = R"({"Sequence": {"id": "A", "type_id": 0}})";
+  BOOST_TEST(mentions(surrounded(parts, "", "0"), "tokens before the text, but the limit is 256"));
+  BOOST_TEST(mentions(surrounded(text + "," + parts, "", "0"), "tokens after the text, but the limit is 256"));
+  BOOST_TEST(mentions(surrounded(text, text + "," + parts, "0"), "tokens between two texts, but the limit is 256"));
+  BOOST_TEST(mentions(surrounded(special, "", ids), "301 ids of a special token, but the limit is 256"));
 }
 
 BOOST_AUTO_TEST_CASE(messages_do_not_repeat_long_patterns) {

@@ -7,6 +7,7 @@
 #include "text/graphemes.hpp"
 #include "text/pattern.hpp"
 #include "text/scripts.hpp"
+#include "text/text_budget.hpp"
 #include "text/token_decoder.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -111,12 +112,13 @@ BOOST_AUTO_TEST_CASE(word_boundaries_are_those_of_ruby) {
 
 BOOST_AUTO_TEST_CASE(decoding_knows_added_tokens_from_bytes) {
   const token_decoder bytes({byte_fallback_decoding{}}, false);
-  BOOST_TEST(bytes.bytes_of("<0x41>", false, false) == "A");
-  BOOST_TEST(bytes.bytes_of("<0x41>", false, true) == "<0x41>");
-  BOOST_TEST(bytes.bytes_of("<0x4>", false, false) == "<0x4>");
+  text_budget budget(100);
+  BOOST_TEST(bytes.bytes_of("<0x41>", false, false, budget) == "A");
+  BOOST_TEST(bytes.bytes_of("<0x41>", false, true, budget) == "<0x41>");
+  BOOST_TEST(bytes.bytes_of("<0x4>", false, false, budget) == "<0x4>");
   const token_decoder replaces({byte_fallback_decoding{}, replace_step{"A", true, "b"}}, false);
-  BOOST_TEST(replaces.bytes_of("<0x41>", false, false) == "b");
-  BOOST_TEST(replaces.bytes_of("<0xFF>", false, false) == "\xFF");
+  BOOST_TEST(replaces.bytes_of("<0x41>", false, false, budget) == "b");
+  BOOST_TEST(replaces.bytes_of("<0xFF>", false, false, budget) == "\xFF");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
