@@ -9,7 +9,9 @@
 #include <boost/system/system_error.hpp>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <new>
 #include <utility>
 
@@ -45,6 +47,15 @@ json::value null_if_empty(const std::string& text) { return text.empty() ? json:
 
 /// Nobody reads it.
 error client_left() { return {499, server_error, "the client has left"}; }
+
+/// Whether a connection that a client has ended, or that was closed under it, fails like that.
+bool is_of_connection(const boost::system::error_code& code) {
+  namespace asio = boost::asio::error;
+  const boost::system::error_code ends[] = {
+      asio::operation_aborted, asio::connection_reset, asio::broken_pipe,    asio::connection_aborted,
+      asio::not_connected,     asio::timed_out,        asio::bad_descriptor, asio::eof};
+  return std::ranges::find(ends, code) != std::end(ends);
+}
 
 error no_memory() { return {503, unavailable, "the server is out of memory", "", "out_of_memory"}; }
 
@@ -119,9 +130,7 @@ error error_of(const std::exception_ptr& thrown) {
   } catch (const http::body_error& e) {
     return error_of(http::parse_error{e.status(), e.what()});
   } catch (const boost::system::system_error& e) {
-    const bool left =
-        e.code() == boost::asio::error::operation_aborted || e.code() == boost::asio::error::connection_reset;
-    return left ? client_left() : inner_error(e.what());
+    return is_of_connection(e.code()) ? client_left() : inner_error(e.what());
   } catch (const std::bad_alloc&) {
     return no_memory();
   } catch (const std::exception& e) {

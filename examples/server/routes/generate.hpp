@@ -4,10 +4,9 @@
 #include "api/generation.hpp"
 #include "api/merged_streams.hpp"
 #include "application.hpp"
+#include "worker_call.hpp"
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/json/object.hpp>
 
 #include <span>
@@ -24,8 +23,7 @@ net::awaitable<std::invoke_result_t<Work>> off_loop(call& client, std::size_t by
   constexpr std::size_t many = 32 << 10, large = 1 << 20;
   if (bytes >= large) client.is_large = true;
   if (bytes < many) co_return work();
-  auto apart = [](Work job) -> net::awaitable<std::invoke_result_t<Work>> { co_return job(); };
-  co_return co_await net::co_spawn(client.app.workers, apart(std::move(work)), net::use_awaitable);
+  co_return co_await call_on(client.app.workers, std::move(work));
 }
 
 /// The fields of a body, with the server's defaults for what it does not say. Sets the model that the
