@@ -505,6 +505,38 @@ BOOST_AUTO_TEST_CASE(bodies_have_a_bounded_number_of_values) {
     });
 }
 
+BOOST_AUTO_TEST_CASE(json_in_strings_of_a_body_has_a_bounded_number_of_values) {
+  const auto body = [](std::string_view begin, std::string_view call, std::string_view end, std::size_t calls) {
+    std::string list = "[0";
+    for (std::size_t i = 1; i < api::max_json_values / 4 - 2; ++i) list += ",0";
+    std::string text(begin);
+    for (std::size_t i = 0; i < calls; ++i)
+      text += (i > 0 ? "," : "") + fmt::format(fmt::runtime(call), "\"{\\\"a\\\":" + list + "]}\"");
+    return text + std::string(end);
+  };
+  const auto chat = [&](std::size_t calls) {
+    return body(R"({"messages": [{"role": "assistant", "tool_calls": [)",
+                R"({{"function": {{"name": "f", "arguments": {}}}}})", "]}]}", calls);
+  };
+  const auto response = [&](std::size_t calls) {
+    return body(R"({"input": [)", R"({{"type": "function_call", "call_id": "c", "name": "f", "arguments": {}}})", "]}",
+                calls);
+  };
+  const auto message = [&](std::size_t calls) {
+    return body(R"({"messages": [{"role": "assistant", "content": [)",
+                R"({{"type": "tool_use", "id": "c", "name": "f", "input": {}}})", "]}]}", calls);
+  };
+  BOOST_TEST(refusal_of(chat_of, chat(4)).empty());
+  BOOST_TEST(refusal_of(chat_of, chat(5)).find("1048576") != std::string::npos);
+  BOOST_TEST(refusal_of(response_of, response(5)).find("1048576") != std::string::npos);
+  BOOST_TEST(refusal_of(message_of, message(5)).find("1048576") != std::string::npos);
+  const one_body read(chat(2));
+  api::generation wanted;
+  api::read_chat(read.reader, wanted);
+  BOOST_CHECK_NO_THROW(api::check_generations(read.reader, 1, 1));
+  BOOST_CHECK_THROW(api::check_generations(read.reader, 1, 3), api::error);  // they are copied for each
+}
+
 BOOST_AUTO_TEST_CASE(what_each_generation_copies_is_bounded_for_all) {
   const auto refused = [](const json::object& source, std::size_t prompts, int n) {
     try {

@@ -121,7 +121,7 @@ void check_generations(const field_reader& body, std::size_t prompts, int each) 
                   fmt::format("{} prompts with {} answers each are {} generations; a request may "
                               "have at most {}",
                               prompts, each, count, max_generations));
-  json_size copied;
+  json_size copied{body.parsed_values(), 0};
   for (const auto& [name, value] : body.source())
     if (name != "prompt") copied = copied + size_of(value);
   if (count > 1 && (copied.values > max_json_values / count || copied.bytes > max_copied_bytes / count))

@@ -3,6 +3,7 @@
 #include "api/error.hpp"
 #include "api/json_text.hpp"
 
+#include <boost/json/parse.hpp>
 #include <boost/json/stream_parser.hpp>
 #include <fmt/format.h>
 
@@ -70,7 +71,11 @@ void add_defaults(const json::object& defaults, json::object& body) {
       body[name] = value;
 }
 
-field_reader::field_reader(const json::object& object, std::string path) : object_(&object), path_(std::move(path)) {}
+field_reader::field_reader(const json::object& object, std::string path)
+    : field_reader(object, std::move(path), std::make_shared<std::size_t>(0)) {}
+
+field_reader::field_reader(const json::object& object, std::string path, std::shared_ptr<std::size_t> parsed_values)
+    : object_(&object), path_(std::move(path)), parsed_values_(std::move(parsed_values)) {}
 
 const json::value* field_reader::find(std::string_view name) const {
   const auto* found = object_->if_contains({name.data(), name.size()});
@@ -161,10 +166,26 @@ const json::array& field_reader::required_array(std::string_view name) const {
   return *value;
 }
 
+std::optional<json::object> field_reader::parsed_object(std::string_view name) const {
+  const auto* value = find(name);
+  if (const auto* object = value ? value->if_object() : nullptr) return *object;
+  const auto* text = value ? value->if_string() : nullptr;
+  if (!text) return std::nullopt;
+  *parsed_values_ += value_bound(*text);
+  if (*parsed_values_ > max_json_values)
+    throw invalid(path_of(name), fmt::format("{} is JSON in a string, and the strings of the body hold more than {} "
+                                             "values of JSON",
+                                             path_of(name), max_json_values));
+  json::error_code error;
+  auto parsed = json::parse(*text, error, {}, {.max_depth = max_json_depth});
+  if (error || !parsed.is_object()) return std::nullopt;
+  return std::move(parsed.as_object());
+}
+
 std::optional<field_reader> field_reader::fields(std::string_view name) const {
   const auto* value = object(name);
   if (!value) return std::nullopt;
-  return field_reader(*value, path_of(name));
+  return field_reader(*value, path_of(name), parsed_values_);
 }
 
 void field_reader::each(std::string_view name, const std::function<void(const field_reader&)>& read) const {
@@ -174,7 +195,7 @@ void field_reader::each(std::string_view name, const std::function<void(const fi
     const auto path = fmt::format("{}[{}]", path_of(name), i);
     if (!(*values)[i].is_object())
       throw invalid(path, fmt::format("{} is {}; it must be an object", path, shown((*values)[i])));
-    read(field_reader((*values)[i].get_object(), path));
+    read(field_reader((*values)[i].get_object(), path, parsed_values_));
   }
 }
 

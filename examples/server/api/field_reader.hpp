@@ -4,9 +4,11 @@
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -47,6 +49,11 @@ class field_reader {
   const boost::json::object* object(std::string_view name) const;  ///< null if missing
   const boost::json::array& required_array(std::string_view name) const;
 
+  /// An object, or one as JSON in a string; empty if it is neither. The strings of a body that are read so hold at most
+  /// max_json_values together.
+  std::optional<boost::json::object> parsed_object(std::string_view name) const;
+  std::size_t parsed_values() const noexcept { return *parsed_values_; }  ///< about how many those strings held so far
+
   /// The fields of an object in this one.
   std::optional<field_reader> fields(std::string_view name) const;
   /// Calls `read` with the fields of each object in an array, in order.
@@ -58,8 +65,11 @@ class field_reader {
   [[noreturn]] void refuse(std::string_view name, std::string_view what) const;
 
  private:
+  field_reader(const boost::json::object& object, std::string path, std::shared_ptr<std::size_t> parsed_values);
+
   const boost::json::object* object_;
   std::string path_;
+  std::shared_ptr<std::size_t> parsed_values_;  // of the whole body
 };
 
 /// A value as a message shows it, cut where it is long.

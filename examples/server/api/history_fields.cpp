@@ -1,6 +1,5 @@
 #include "api/history_fields.hpp"
 
-#include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
 #include <utility>
@@ -18,7 +17,11 @@ std::string text_of_part(const field_reader& part) {
   return part.required_text("text");
 }
 
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+bool says_nothing(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r\n";
+  const auto begin = text.find_first_not_of(blanks);
+  return begin == std::string_view::npos || text.substr(begin, text.find_last_not_of(blanks) + 1 - begin) == "null";
+}
 
 }  // namespace
 
@@ -37,16 +40,10 @@ std::string read_content(const field_reader& fields, std::string_view name) {
 
 json::object read_arguments(const field_reader& call, std::string_view name) {
   const auto* given = call.find(name);
-  if (!given) return {};
-  if (const auto* object = given->if_object()) return *object;
-  if (const auto* text = given->if_string()) {
-    if (is_blank(*text)) return {};
-    json::error_code error;
-    auto value = json::parse(*text, error, {}, {.max_depth = 64});
-    if (!error && value.is_null()) return {};
-    if (!error && value.is_object()) return std::move(value.as_object());
-  }
-  call.refuse(name, "a JSON object, or one in a string");
+  if (!given || (given->is_string() && says_nothing(given->get_string()))) return {};
+  auto arguments = call.parsed_object(name);
+  if (!arguments) call.refuse(name, "a JSON object, or one in a string");
+  return *std::move(arguments);
 }
 
 }  // namespace server::api
