@@ -2,6 +2,10 @@
 
 #include "api/error.hpp"
 
+#include <cogen/load/sha256.hpp>
+
+#include <algorithm>
+
 namespace server {
 namespace {
 
@@ -13,6 +17,11 @@ std::string_view key_in(const http::request& request) {
   for (std::size_t i = 0; i < scheme.size(); ++i)
     if ((header[i] | 0x20) != scheme[i]) return {};
   return header.substr(scheme.size());
+}
+
+/// Never 0, which is nobody.
+std::uint64_t number_of(const std::string& key) {
+  return std::max<std::uint64_t>(1, cogen::load::sha256("cogen tenant of " + key).front());
 }
 
 }  // namespace
@@ -29,11 +38,15 @@ bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept {
 std::uint64_t tenant_of(const http::request& request, std::span<const std::string> keys) {
   if (keys.empty()) return 0;
   const auto key = key_in(request);
-  std::uint64_t found = 0;
-  for (std::size_t i = 0; i < keys.size(); ++i)
-    if (equal_in_constant_time(key, keys[i])) found = i + 1;
-  if (found == 0) throw api::error(401, "authentication_error", "Invalid API Key", "", "invalid_api_key");
-  return found;
+  const std::string* found = nullptr;
+  for (const auto& each : keys)
+    if (equal_in_constant_time(key, each)) found = &each;
+  if (!found) throw api::error(401, "authentication_error", "Invalid API Key", "", "invalid_api_key");
+  return number_of(*found);
+}
+
+const std::string& key_of(std::uint64_t tenant, std::span<const std::string> keys) {
+  return *std::ranges::find(keys, tenant, number_of);
 }
 
 }  // namespace server

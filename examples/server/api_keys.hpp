@@ -12,8 +12,12 @@ namespace server {
 /// Compares without telling by its time where texts of equal length differ.
 bool equal_in_constant_time(std::string_view a, std::string_view b) noexcept;
 
-/// Who asks: the place of the request's key among the keys, from 1; 0 if there are no keys. The key is in
-/// `Authorization: Bearer` or in `x-api-key`. Throws api::error, with status 401, for a wrong one.
+/// Who asks: a number that stands for the request's key, whatever other keys there are, since what is stored for it
+/// outlives the list of keys; 0 if there are none. The key is in `Authorization: Bearer` or in `x-api-key`. Throws
+/// api::error, with status 401, for a wrong one.
 std::uint64_t tenant_of(const http::request& request, std::span<const std::string> keys);
+
+/// The key that the number of a tenant stands for. It must be one of these.
+const std::string& key_of(std::uint64_t tenant, std::span<const std::string> keys);
 
 }  // namespace server

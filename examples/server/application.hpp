@@ -5,6 +5,7 @@
 #include "http/exchange.hpp"
 #include "models.hpp"
 #include "options.hpp"
+#include "session_transfers.hpp"
 
 #include <cogen/kv_events.hpp>
 #include <cogen/loosened_keyword.hpp>
@@ -31,6 +32,7 @@ struct application {
   std::shared_ptr<cogen::kv_event_sink> kv_events;  ///< of the one model; null: none are published
   /// Of answers in parts that their clients are still reading.
   std::shared_ptr<http::byte_budget> answers = std::make_shared<http::byte_budget>(256 << 20);
+  session_transfers transfers{context.get_executor()};
   model_table models;
   bool draining = false;  ///< nothing more is begun
   std::int64_t started = api::unix_time();

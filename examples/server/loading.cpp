@@ -46,6 +46,7 @@ std::shared_ptr<served_model> load(const model_option& wanted, const options& se
   add_drafts(settings, loading, engine, *one);
   const auto whole = one->engine->estimate({.prompt = cogen::token_ids{0}});
   one->max_length = whole.most_tokens;
+  one->sequence_bytes = whole.cache_bytes;
   one->cache_capacity = whole.cache_bytes * one->slots;
   if (limit) one->cache_capacity = std::min(one->cache_capacity, *limit);
   return one;

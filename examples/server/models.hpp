@@ -36,6 +36,7 @@ struct served_model {
   std::unique_ptr<cogen::engine> engine;
   std::shared_ptr<metrics::meter> meter;
   int max_length = 0;               ///< tokens of a sequence
+  std::int64_t sequence_bytes = 0;  ///< that the cache of the longest sequence takes
   std::int64_t cache_capacity = 0;  ///< bytes that its caches may take
   std::vector<const running_answer*> running = {};
   server::kept_slots kept_slots = {};  ///< for /slots/{id}

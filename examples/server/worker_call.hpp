@@ -13,8 +13,8 @@ namespace server {
 
 namespace net = boost::asio;
 
-/// Calls `work` on a thread of `workers`, and returns what it does, also where the caller is cancelled meanwhile: that is
-/// noticed by what it awaits next.
+/// Calls `work` on a thread of `workers`, and returns what it does, also where the caller is cancelled meanwhile: that
+/// is noticed by what it awaits next.
 template <class Work>
 net::awaitable<std::invoke_result_t<Work>> call_on(net::thread_pool& workers, Work work) {
   auto apart = [](Work job) -> net::awaitable<std::invoke_result_t<Work>> { co_return job(); };

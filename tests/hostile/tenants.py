@@ -1,5 +1,9 @@
 """One key's requests for what belongs to another's."""
+import contextlib
+import http.client
 import json
+import socket
+import time
 
 FIRST, SECOND, BYSTANDER = "first", "second", "bystander"
 KEYS = (FIRST, SECOND, BYSTANDER)
@@ -101,6 +105,49 @@ def upload_a_forged_session(server):
     return statuses(answer)
 
 
+LONG = 3000  # tokens of a session of 70 MB
+
+
+def download(server, slot):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
+    connection.request("GET", f"/slots/{slot}/session", headers={"Authorization": f"Bearer {SECOND}"})
+    response = connection.getresponse()
+    assert response.status == 200, response.status
+    session = response.read()
+    connection.close()
+    return session
+
+
+def sessions_unread(server):
+    """Clients that ask for a session and do not read it."""
+    keep(server, SECOND, 14, [5] * LONG)
+    clients = [server.connect() for _ in range(24)]
+    for client in clients:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.sendall(f"GET /slots/14/session HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {SECOND}\r\n\r\n".encode())
+    time.sleep(4)
+    for client in clients:
+        client.close()
+    return f"{len(clients)} clients left"
+
+
+def sessions_half_sent(server):
+    """Sessions of which nearly all comes, and then nothing."""
+    keep(server, SECOND, 15, [5] * LONG)
+    session = download(server, 15)
+    head = f"PUT /slots/16/session HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {SECOND}\r\nContent-Length: {len(session)}\r\n\r\n"
+    clients, sent = [server.connect() for _ in range(24)], 0
+    for client in clients:
+        client.settimeout(1)
+        client.sendall(head.encode())
+        with contextlib.suppress(OSError):
+            client.sendall(session[:-9])
+            sent += 1
+    for client in clients:
+        client.close()
+    return f"{sent} of {len(clients)} were taken"
+
+
 def take_all_slots(server):
     """One client's n is its own burden."""
     body = json.dumps({"prompt": ["x"] * 64, "n": 16, "max_tokens": 16, "ignore_eos": True})
@@ -112,4 +159,5 @@ def take_all_slots(server):
 CASES = {"another key's slot, read": read_slot, "another key's slot, used": use_slot, "another key's slot, erased": erase_slot,
          "another key's saved file": read_saved_file, "another key's requests in /slots": see_requests,
          "whether another key has asked this": ask_for_cached_tokens, "200 slots kept": keep_many_slots,
-         "a forged session": upload_a_forged_session, "1,024 answers for one client": take_all_slots}
+         "a forged session": upload_a_forged_session, "24 sessions that nobody reads": sessions_unread,
+         "24 sessions without their ends": sessions_half_sent, "1,024 answers for one client": take_all_slots}

@@ -172,6 +172,24 @@ def check_uploads(program, model, first, second):
         assert server.request("PUT", "/slots/5/session", session).json["n_restored"] == length
 
 
+def check_stored(program, model, root):
+    """What is stored for a key is its own after a restart, too, whatever keys there are then."""
+    prompt, salts = "A prompt that is stored. " + SECRET, ({}, {"cache_salt": "a"})
+    keys = root / "stored_keys"
+
+    def cached(names, asking):
+        keys.write_text("\n".join(names) + "\n", encoding="ascii")
+        with CogenServer(program, model, "--api-key-file", str(keys), "--prefix-cache-directory", str(root / "prefixes")) as server:
+            result = [Key(server, name).cached(prompt, **salt) for name in asking for salt in salts]
+            server.terminate()
+            assert server.exit_code() == 0
+            return result
+
+    assert cached(("first", "second"), ["first"]) == [0, 0]
+    told = cached(("second", "third", "first"), ["second", "third", "first"])
+    assert not any(told[:4]) and min(told[4:]) > 100, told
+
+
 def dechunked(body):
     whole = b""
     while True:
@@ -201,6 +219,7 @@ def check_all(program):
             check_shares(server, second)
             check_shown(server, first, second)
             check_uploads(program, model, first, second)
+        check_stored(program, model, root)
 
 
 check_all(sys.argv[1])

@@ -2,6 +2,7 @@
 // body (GET and PUT /slots/{id}/session).
 #include "api/field_reader.hpp"
 #include "api/json_text.hpp"
+#include "api_keys.hpp"
 #include "routes/routes.hpp"
 
 #include <cogen/load/sha256.hpp>
@@ -42,7 +43,7 @@ std::filesystem::path folder_of(const call& client) {
   if (directory.empty())
     throw api::error(501, "not_supported_error", "the server was started without --slot-save-path");
   if (keys.empty()) return directory;
-  const auto digest = cogen::load::sha256("cogen slot files of " + keys.at(client.tenant - 1));
+  const auto digest = cogen::load::sha256("cogen slot files of " + key_of(client.tenant, keys));
   return directory / cogen::load::hexadecimal(digest);
 }
 
@@ -101,8 +102,10 @@ void make_room_for(const std::filesystem::path& file) {
                                                file.filename().string(), max_saved_files));
 }
 
-net::awaitable<json::object> save(const call& client, served_model& model, int id, std::filesystem::path file) {
+net::awaitable<json::object> save(call& client, served_model& model, int id, std::filesystem::path file) {
   const auto begun = std::chrono::steady_clock::now();
+  static_cast<void>(tokens_of(client, model, id));
+  const auto place = co_await client.app.transfers.async_begin(client.tenant);
   auto sequence = co_await sequence_of(client, model, id);
   make_room_for(file);
   co_await sequence.async_save(file);
@@ -113,12 +116,13 @@ net::awaitable<json::object> save(const call& client, served_model& model, int i
                          {"timings", timed("save_ms", begun)}};
 }
 
-net::awaitable<json::object> restore(const call& client, served_model& model, int id, std::filesystem::path file) {
+net::awaitable<json::object> restore(call& client, served_model& model, int id, std::filesystem::path file) {
   const auto begun = std::chrono::steady_clock::now();
   std::error_code missing;
   const auto bytes = std::filesystem::file_size(file, missing);
   if (missing)
     throw api::invalid("filename", fmt::format("filename is \"{}\", which was not saved", file.filename().string()));
+  const auto place = co_await client.app.transfers.async_begin(client.tenant);
   auto sequence = co_await model.engine->async_open(file, options_of(client));
   const auto count = co_await bring_back(client, model, id, sequence);
   co_return json::object{{"id_slot", id},
@@ -148,12 +152,12 @@ class session_body final : public cogen::byte_sink {
   call& client_;
 };
 
-/// The body of a request, which may be as large as what the model's caches may hold, and `--max-body-bytes` more.
+/// The body of a request, which may be as large as the cache of the longest sequence, and `--max-body-bytes` more.
 class uploaded_body final : public cogen::byte_source {
  public:
   uploaded_body(call& client, const served_model& model)
       : client_(client),
-        limit_(client.app.settings.connections.body + static_cast<std::uint64_t>(model.cache_capacity)) {}
+        limit_(client.app.settings.connections.body + static_cast<std::uint64_t>(model.sequence_bytes)) {}
   net::any_io_executor get_executor() override { return client_.app.context.get_executor(); }
   net::awaitable<std::size_t> read_some(std::span<std::byte> into) override {
     const auto count = co_await client_.client.read_body(net::buffer(into.data(), into.size()));
@@ -190,7 +194,10 @@ net::awaitable<cogen::sequence> open(const call& client, served_model& model, up
 
 net::awaitable<void> download_session(call& client) {
   const auto model = client.queried_model();
-  auto sequence = co_await sequence_of(client, *model, slot_id(client));
+  const auto id = slot_id(client);
+  static_cast<void>(tokens_of(client, *model, id));
+  const auto place = co_await client.app.transfers.async_begin(client.tenant);
+  auto sequence = co_await sequence_of(client, *model, id);
   session_body body(client);
   co_await sequence.async_save(body);
   co_await client.client.end();
@@ -203,6 +210,7 @@ net::awaitable<void> upload_session(call& client) {
   const auto begun = std::chrono::steady_clock::now();
   const auto id = slot_id(client);
   const auto model = client.queried_model();
+  const auto place = co_await client.app.transfers.async_begin(client.tenant);
   uploaded_body body(client, *model);
   auto sequence = co_await open(client, *model, body);
   const auto count = co_await bring_back(client, *model, id, sequence);
