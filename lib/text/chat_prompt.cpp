@@ -43,13 +43,13 @@ std::string encoded_chat::ending() const {
 }
 
 encoded_chat encode_chat(std::span<const chat_message> messages, boost::json::object variables,
-                         const chat_template& chat, const tokenizer& tokens, bool continued) {
+                         const chat_template& chat, const tokenizer& tokens, bool continued, std::size_t max_tokens) {
   template_options options{.continue_final_message = continued, .extra = std::move(variables)};
   if (const auto bos = tokens.bos()) options.bos = tokens.token_text(*bos);
   if (const auto eos = tokens.eos(); !eos.empty()) options.eos = tokens.token_text(eos.front());
   auto segments = chat.render_segments(messages, options);
   check_roles(messages, chat, options);
-  auto ids = tokens.encode(segments, {.parse_special = true});
+  auto ids = tokens.encode(segments, {.parse_special = true, .max_tokens = max_tokens});
   return {std::move(ids), std::move(segments)};
 }
 

@@ -6,6 +6,8 @@
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
+#include <cstddef>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,8 +30,9 @@ struct encoded_chat {
 
 /// Control tokens count where the template has written them. `continued`: the prompt ends with the last message's
 /// content, see template_options. Throws template_error if the template refuses the messages or the variables, or
-/// writes nothing of a message because of its role.
+/// writes nothing of a message because of its role; token_limit_exceeded as encode_options::max_tokens says.
 encoded_chat encode_chat(std::span<const chat_message> messages, boost::json::object variables,
-                         const chat_template& chat, const tokenizer& tokens, bool continued = false);
+                         const chat_template& chat, const tokenizer& tokens, bool continued = false,
+                         std::size_t max_tokens = std::numeric_limits<std::size_t>::max());
 
 }  // namespace cogen::text

@@ -2,6 +2,7 @@
 
 #include "json/string_list.hpp"
 #include "text/added_tokens.hpp"
+#include "text/covered_bytes.hpp"
 #include "text/normalizer.hpp"
 #include "text/piece_encoder.hpp"
 #include "text/pre_tokenizer.hpp"
@@ -110,7 +111,8 @@ struct tokenizer::parts {
         eos(ascending(spec.eos)),
         words(spec.vocabulary),
         encoder(words, spec),
-        pre_tokenize(spec.pre_tokenizer) {
+        pre_tokenize(spec.pre_tokenizer),
+        covered(covered_bytes(spec)) {
     for (const auto& added : spec.added) add(added);
     std::exchange(spec.vocabulary, {});  // `= {}` would keep the memory
     std::exchange(spec.merges, {});
@@ -123,6 +125,7 @@ struct tokenizer::parts {
     if (added.normalized) {
       text_budget budget(added.content.size());
       added.content = normalized(added, normalize, budget);
+      if (covered) covered = std::max(*covered, added.content.size());
       normalized_added.add(added);
     } else {
       raw_added.add(added);
@@ -151,6 +154,7 @@ struct tokenizer::parts {
   byte_trie added_ids;
   added_token_matcher raw_added;
   added_token_matcher normalized_added;
+  std::optional<std::size_t> covered;  // by one token
 };
 
 namespace {
@@ -162,9 +166,11 @@ using refused_match = added_token_matcher::refused_match;
 template <typename Parts>
 class encoding {
  public:
-  encoding(const Parts& parts, std::string_view text, permission may_be_special, refused_match refused)
+  encoding(const Parts& parts, std::string_view text, std::size_t most, permission may_be_special,
+           refused_match refused)
       : parts_(parts),
         text_(text),
+        most_(most),
         budget_(text.size()),
         may_be_special_(std::move(may_be_special)),
         refused_(refused) {}
@@ -185,6 +191,7 @@ class encoding {
 
  private:
   void encode_normalized(const std::string& text, range original) {
+    require_few_tokens(text.size());
     budget_.take(text.size());
     auto whole_may = [&](range) { return may_be_special_(original); };
     for (auto part : parts_.normalized_added.split(text, whole_may, refused_, budget_)) {
@@ -205,10 +212,20 @@ class encoding {
     }
   }
 
+  /// Before the next part, of so many bytes.
+  void require_few_tokens(std::size_t more) {
+    normalized_bytes_ += more;
+    if (!parts_.covered) return;
+    const auto least = normalized_bytes_ / *parts_.covered;
+    if (least > most_) throw token_limit_exceeded(text_.size(), least);
+  }
+
   void append(const std::vector<token>& ids) { tokens_.insert(tokens_.end(), ids.begin(), ids.end()); }
 
   const Parts& parts_;
   std::string_view text_;
+  std::size_t most_;  // tokens
+  std::size_t normalized_bytes_ = 0;
   text_budget budget_;
   permission may_be_special_;
   refused_match refused_;
@@ -217,6 +234,11 @@ class encoding {
 };
 
 }  // namespace
+
+token_limit_exceeded::token_limit_exceeded(std::size_t bytes, std::size_t least)
+    : std::length_error("a text of " + std::to_string(bytes) + " bytes has at least " + std::to_string(least) +
+                        " tokens, which are too many"),
+      least_(least) {}
 
 tokenizer tokenizer::from_tokenizer_json(std::string_view json, std::string_view config) {
   return tokenizer(text::from_tokenizer_json(json, config));
@@ -234,14 +256,15 @@ std::vector<token> tokenizer::encode(std::string_view text, encode_options optio
   const auto repaired = is_utf8(text) ? std::string() : repaired_utf8(text);
   const auto given = repaired.empty() ? text : std::string_view(repaired);
   auto may_be_special = [&](range) { return options.parse_special; };
-  return encoding(*parts_, given, may_be_special, refused_match::skipped).run(options.add_special);
+  return encoding(*parts_, given, options.max_tokens, may_be_special, refused_match::skipped).run(options.add_special);
 }
 
 std::vector<token> tokenizer::encode(std::span<const text_segment> segments, encode_options options) const {
   trusted_text joined(segments);
   require_at_most(max_tokens, joined.text().size(), "bytes");
   auto may_be_special = [&](range where) { return options.parse_special && joined.is_trusted(where); };
-  return encoding(*parts_, joined.text(), may_be_special, refused_match::searched_within).run(options.add_special);
+  return encoding(*parts_, joined.text(), options.max_tokens, may_be_special, refused_match::searched_within)
+      .run(options.add_special);
 }
 
 encoder_text tokenizer::encode(const text_pair& pair) const {

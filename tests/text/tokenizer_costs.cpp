@@ -4,9 +4,11 @@
 #include "mentions.hpp"
 #include "small_tokenizer.hpp"
 #include "text/pattern.hpp"
+#include "tokenizer_of_model.hpp"
 
 #include <boost/test/unit_test.hpp>
 
+#include <filesystem>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -290,6 +292,74 @@ BOOST_AUTO_TEST_CASE(messages_do_not_repeat_long_patterns) {
   const auto message = refusal([] { pattern wrong(std::string(10'000, '(')); });
   BOOST_TEST(mentions(message, "malformed"));
   BOOST_TEST(message.size() < 500u);
+}
+
+namespace {
+
+/// Of a text that must have more tokens than this; empty if it is not refused.
+std::string refusal_beyond(std::size_t tokens, const tokenizer& by, const std::string& text) {
+  try {
+    by.encode(text, {.max_tokens = tokens});
+  } catch (const token_limit_exceeded& error) {
+    BOOST_TEST(error.least() > tokens);
+    return error.what();
+  }
+  return "";
+}
+
+std::string repeated(std::string_view part, std::size_t count) {
+  std::string text;
+  for (std::size_t i = 0; i < count; ++i) text += part;
+  return text;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_text_that_must_have_too_many_tokens_is_refused) {
+  const auto refused = [](const spoiling& spoil, const std::string& text, std::size_t limit) {
+    return !refusal_beyond(limit, made(spoil), text).empty();
+  };
+  const std::string text(4096, 'a'), spaces(4096, ' ');
+  const auto unchanged = [](auto&) {};
+  BOOST_TEST(refusal_beyond(1023, made(unchanged), text) ==
+             "a text of 4096 bytes has at least 1024 tokens, which are too many");
+  BOOST_TEST(!refused(unchanged, text, 1024));
+  BOOST_TEST(refused([](auto& spec) { spec.vocabulary.push_back(std::string(2048, 'b')); }, text, 1));
+  BOOST_TEST(!refused([](auto& spec) { spec.vocabulary.push_back(std::string(2048, 'b')); }, text, 2));
+  BOOST_TEST(refused([](auto& spec) { spec.normalizer = {replace_step{"a", false, "bb"}}; }, text, 2047));
+  BOOST_TEST(!refused([](auto& spec) { spec.normalizer = {replace_step{"aaaa", false, "b"}}; }, text, 256));
+  // What may stand for any number of bytes.
+  BOOST_TEST(!refused(
+      [](auto& spec) {
+        spec.pre_tokenizer = {split_step{" ", true, split_behavior::removed}};
+      },
+      spaces, 0));
+  BOOST_TEST(!refused([](auto& spec) { spec.vocabulary[0] = "?"; }, text, 0));
+  const auto strips = [](bool normalized) {
+    return [=](auto& spec) { spec.added = {{.id = 300, .content = "|", .rstrip = true, .normalized = normalized}}; };
+  };
+  BOOST_TEST(!refused(strips(true), "|" + spaces, 1));
+  BOOST_TEST(!refused(strips(false), "|" + spaces, 1));
+}
+
+BOOST_AUTO_TEST_CASE(no_text_is_refused_that_has_so_few_tokens) {
+  const std::vector<std::string> parts{
+      "a",      " ",          "\n",           "ab 12", "the sea ", "\u00e4\u6f22", "\u0301e\u0301",
+      "\u00a0", "\U0001f600", "\u212b",       "\x01",  "##a",      "<|im_end|>",   "[MASK]  ",
+      "<s> ",   "ffi",        "\u00df\u1e9e", "''",    "\xff",     "\u3000"};
+  std::size_t limited = 0;
+  for (const auto& folder : std::filesystem::directory_iterator(COGEN_TEST_DATA "/text/tokenizers")) {
+    const auto tokens = tokenizer_of_model(folder);
+    for (const auto& part : parts) {
+      const auto text = repeated(part, 500) + "x" + repeated(part, 3);
+      for (const bool special : {false, true}) {
+        const auto whole = tokens->encode(text, {.parse_special = special});
+        BOOST_TEST(tokens->encode(text, {.parse_special = special, .max_tokens = whole.size()}) == whole);
+      }
+      limited += !refusal_beyond(0, *tokens, text).empty();
+    }
+  }
+  BOOST_TEST(limited > 5 * parts.size());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +36,19 @@ struct encode_options {
   /// Recognizes control tokens written in the text; in segments, only in trusted ones. Otherwise `<|im_end|>` is ten
   /// ordinary characters, as user input should be.
   bool parse_special = false;
+  /// A text that must have more tokens than this, as no token is long enough for so few, is refused before it is cut
+  /// into tokens. One that is not refused may have more.
+  std::size_t max_tokens = std::numeric_limits<std::size_t>::max();
+};
+
+/// A text must have more tokens than encode_options::max_tokens.
+class token_limit_exceeded : public std::length_error {
+ public:
+  token_limit_exceeded(std::size_t bytes, std::size_t least);  ///< of a text of so many bytes
+  std::size_t least() const noexcept { return least_; }        ///< how many it has at least
+
+ private:
+  std::size_t least_;
 };
 
 /// A part of a rendered chat, by author.
@@ -65,7 +80,8 @@ class tokenizer {
   ~tokenizer();
   /// The tokens of a text, in O(n log n) of its length. Throws std::length_error above 2^31 - 1 bytes or tokens, and
   /// std::runtime_error where the steps of the model's own file make more than 64 bytes of each byte and 4096 more, or
-  /// take more than 64 steps for each byte and 2^26 more, or where one match of a pattern exceeds its limits.
+  /// take more than 64 steps for each byte and 2^26 more, or where one match of a pattern exceeds its limits. Throws
+  /// token_limit_exceeded as encode_options::max_tokens says.
   std::vector<token> encode(std::string_view text, encode_options options = {}) const;
   /// The tokens of the joined segments. A control token counts only where every byte of it is trusted.
   std::vector<token> encode(std::span<const text_segment> segments, encode_options options = {}) const;
