@@ -29,7 +29,7 @@ text::encoded_chat chat_encoder::encode(const chat_messages& messages, const req
   if (what.continue_final_message) check_continued(messages);
   const auto encode_all = [&](const chat_messages& all) {
     return text::encode_chat(all, text::template_variables(what.tools, what.chat_template_kwargs), *chat, *tokenizer,
-                             what.continue_final_message);
+                             what.continue_final_message, max_tokens);
   };
   return call_id.length > 0 ? encode_all(response::with_call_ids(messages, call_id)) : encode_all(messages);
 }

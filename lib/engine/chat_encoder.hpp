@@ -5,6 +5,8 @@
 
 #include <cogen/request.hpp>
 
+#include <cstddef>
+#include <limits>
 #include <string>
 
 namespace cogen::detail {
@@ -22,6 +24,7 @@ struct chat_encoder {
   const text::chat_template* chat;
   const std::string& chat_error;       ///< why the model's template is not supported; empty otherwise
   response::call_id_syntax call_id{};  ///< of the calls in a history
+  std::size_t max_tokens = std::numeric_limits<std::size_t>::max();  ///< see text::encode_options
 
   /// The prompt of the request's chat. Throws std::invalid_argument if there is no tokenizer or template, and for what
   /// the template refuses.

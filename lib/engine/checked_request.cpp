@@ -20,11 +20,25 @@ void check_limit(std::string_view name, const std::optional<clock::duration>& li
     throw std::invalid_argument(fmt::format("{} is {} ns; it must be more than 0", name, limit->count()));
 }
 
-std::vector<token> encoder_tokens(const request& what, const engine_parts& parts) {
+template <class... Values>
+[[noreturn]] void does_not_fit(fmt::format_string<Values...> sentence, Values&&... values) {
+  throw generation_error({error::does_not_fit, fmt::format(sentence, std::forward<Values>(values)...)});
+}
+
+std::string_view and_one_more(const request& what) {
+  return what.max_tokens.value_or(1) > 0 ? ", with at least 1 generated" : "";
+}
+
+std::vector<token> encoder_tokens(const request& what, const engine_parts& parts) try {
   if (!what.encoder_input) return {};
   if (const auto* ids = std::get_if<token_ids>(&*what.encoder_input)) return *ids;
   if (!parts.tokenizer) throw std::invalid_argument("the encoder input is text, and this engine has no tokenizer");
-  return parts.tokenizer->encode(std::get<std::string>(*what.encoder_input), {.add_special = true});
+  text::encode_options options{.add_special = true};
+  if (parts.encoder_inputs) options.max_tokens = static_cast<std::size_t>(parts.encoder_inputs->longest);
+  return parts.tokenizer->encode(std::get<std::string>(*what.encoder_input), options);
+} catch (const text::token_limit_exceeded& e) {
+  throw std::invalid_argument(fmt::format("the encoder input has at least {} tokens; the encoder reads {} at most",
+                                          e.least(), parts.encoder_inputs->longest));
 }
 
 void check_no_chat(const request& what) {
@@ -36,11 +50,16 @@ void check_no_chat(const request& what) {
     throw std::invalid_argument("tool_choice and reasoning_budget are for a chat, and the prompt is none");
 }
 
+std::size_t longest_prompt(const engine_parts& parts) {
+  return static_cast<std::size_t>(parts.limits.max_sequence_length);
+}
+
 chat_encoder chats_of(const engine_parts& parts, const response::response_syntax& syntax) {
   return {.tokenizer = parts.tokenizer.get(),
           .chat = parts.chat.get(),
           .chat_error = parts.chat_error,
-          .call_id = call_id_of(syntax)};
+          .call_id = call_id_of(syntax),
+          .max_tokens = longest_prompt(parts)};
 }
 
 text::encoded_chat encode_prompt(const request& what, const engine_parts& parts,
@@ -50,14 +69,16 @@ text::encoded_chat encode_prompt(const request& what, const engine_parts& parts,
   if (const auto* ids = std::get_if<token_ids>(&what.prompt)) return {.tokens = *ids};
   if (messages) return chats_of(parts, syntax).encode(*messages, what);
   if (!parts.tokenizer) throw std::invalid_argument(no_tokenizer);
-  return {.tokens = parts.tokenizer->encode(std::get<std::string>(what.prompt), {.add_special = true})};
+  return {.tokens = parts.tokenizer->encode(std::get<std::string>(what.prompt),
+                                            {.add_special = true, .max_tokens = longest_prompt(parts)})};
 }
 
 /// The decoder's prompt for a model with an encoder. It begins with the start token, once.
 std::vector<token> decoder_tokens(const request& what, const engine_parts& parts,
                                   const response::response_syntax& syntax) {
   const auto* text = std::get_if<std::string>(&what.prompt);
-  auto begun = text && parts.tokenizer ? parts.tokenizer->encode(*text) : encode_prompt(what, parts, syntax).tokens;
+  auto begun = text && parts.tokenizer ? parts.tokenizer->encode(*text, {.max_tokens = longest_prompt(parts)})
+                                       : encode_prompt(what, parts, syntax).tokens;
   if (begun.empty() || begun.front() != parts.encoder_inputs->start)
     begun.insert(begun.begin(), parts.encoder_inputs->start);
   return begun;
@@ -90,11 +111,6 @@ void check_biases(const sampling_params& how, int vocabulary) {
   const auto forbids = [](const auto& each) { return each.second == -std::numeric_limits<double>::infinity(); };
   if (std::ranges::count_if(how.logit_bias, forbids) == vocabulary)
     throw std::invalid_argument(fmt::format("logit_bias forbids all {} tokens of the vocabulary", vocabulary));
-}
-
-template <class... Values>
-[[noreturn]] void does_not_fit(fmt::format_string<Values...> sentence, Values&&... values) {
-  throw generation_error({error::does_not_fit, fmt::format(sentence, std::forward<Values>(values)...)});
 }
 
 /// The most tokens, up to `limit`, whose cache takes at most `bytes`. A footprint never shrinks as the length grows.
@@ -136,7 +152,7 @@ void check_parameters(const request& what, int vocabulary) {
 }
 
 read_request read(const request& what, const engine_parts& parts, const response::response_syntax& syntax,
-                  int vocabulary) {
+                  int vocabulary) try {
   if (what.speculative.drafter && what.speculative.drafter->reads_predictions() && !parts.predicts_tokens)
     throw std::invalid_argument(
         "the drafter reads predictions, as mtp() does, and the model was loaded without "
@@ -156,13 +172,16 @@ read_request read(const request& what, const engine_parts& parts, const response
       throw std::invalid_argument(
           fmt::format("the prompt holds token {}; the vocabulary ends at {}", id, vocabulary - 1));
   return all;
+} catch (const text::token_limit_exceeded& e) {
+  does_not_fit("the prompt has at least {} tokens; a sequence holds {} at most{}", e.least(),
+               parts.limits.max_sequence_length, and_one_more(what));
 }
 
 int new_tokens_after(int prompt, const request& what, const scheduler::limits& limits) {
   const int least = std::min(1, what.max_tokens.value_or(1));
   if (prompt + least > limits.max_sequence_length)
     does_not_fit("the prompt has {} tokens; a sequence holds {} at most{}", prompt, limits.max_sequence_length,
-                 least > 0 ? ", with at least 1 generated" : "");
+                 and_one_more(what));
   int longest = limits.max_sequence_length;
   if (what.max_bytes) longest = longest_within(*what.max_bytes, limits.usage, longest);
   if (prompt + least > longest)

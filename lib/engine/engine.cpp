@@ -2,6 +2,7 @@
 #include "engine/compile_state.hpp"
 #include "engine/drain_state.hpp"
 #include "engine/engine_loop.hpp"
+#include "engine/prompt_bytes.hpp"
 #include "engine/sequence_state.hpp"
 #include "engine/strategy_stream.hpp"
 #include "engine/stream_state.hpp"
@@ -9,7 +10,6 @@
 
 #include <cogen/engine.hpp>
 
-#include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
 #include <future>
@@ -21,30 +21,29 @@ namespace {
 
 using detail::stream_state;
 
-constexpr std::size_t long_prompt = 16 * 1024;  // bytes; longer ones are tokenized on another thread
+constexpr std::size_t long_prompt = 16 << 10;  // bytes; longer ones are tokenized on another thread
+constexpr std::size_t huge_prompt = 1 << 20;   // bytes; longer ones are tokenized few at a time
 
-template <class Json>
-std::size_t bytes_of(const Json& what) {
-  return what.empty() ? 0 : serialize(what).size();
+/// How a request is read: at once, on another thread, or there in turn of tenants.
+enum class reading : std::uint8_t { at_once, beside, in_turn };
+
+reading reading_of(const request& what) {
+  const auto bytes = detail::prompt_bytes(what, huge_prompt + 1);
+  if (bytes > huge_prompt) return reading::in_turn;
+  const bool compiles = what.response_format && std::holds_alternative<response_format>(*what.response_format);
+  const bool is_slow = compiles || !what.tools.empty() || what.reasoning_budget;
+  return is_slow || bytes > long_prompt ? reading::beside : reading::at_once;
 }
 
-/// Whether reading it may take longer than a caller should wait.
-bool is_long(const request& what) {
-  if (what.response_format && std::holds_alternative<response_format>(*what.response_format)) return true;
-  if (!what.tools.empty() || what.reasoning_budget) return true;
-  if (const auto* text = std::get_if<std::string>(&what.prompt)) return text->size() > long_prompt;
-  const auto* messages = std::get_if<chat_messages>(&what.prompt);
-  if (!messages) return false;
-  auto bytes = bytes_of(what.chat_template_kwargs);
-  for (const auto& each : *messages) bytes += each.content.size() + bytes_of(each.extra);
-  return bytes > long_prompt;
-}
-
-void begin(detail::engine_loop& loop, const std::shared_ptr<stream_state>& first, bool is_long,
+void begin(detail::engine_loop& loop, std::uint64_t tenant, reading how, const std::shared_ptr<stream_state>& first,
            const std::vector<std::shared_ptr<stream_state>>& others = {}) {
   if (!first->admit(others)) return;
-  if (!is_long) return first->prepare(others);
-  loop.offload([first, others] { first->prepare(others); });
+  if (how == reading::at_once) return first->prepare(others);
+  auto prepare = [first, others] { first->prepare(others); };
+  if (how == reading::beside)
+    loop.offload(std::move(prepare));
+  else
+    loop.huge_prompts().put(tenant, std::move(prepare));
   first->start_deadlines();
   for (const auto& each : others) each->start_deadlines();
 }
@@ -72,7 +71,8 @@ request rest_of(request& what) {
 /// Begins `n` generations of one request, each in a state that `make` makes of it and of a branch of random numbers.
 template <class Make>
 std::vector<token_stream> begin_all(detail::engine_loop& loop, request what, int n, const Make& make) {
-  const bool takes_long = is_long(what);
+  const auto how = reading_of(what);
+  const auto tenant = what.tenant;
   random_stream random(loop.fresh_seed());
   const auto rest = rest_of(what);
   const std::shared_ptr<stream_state> first = make(std::move(what), random);
@@ -81,7 +81,7 @@ std::vector<token_stream> begin_all(detail::engine_loop& loop, request what, int
   std::vector<token_stream> streams;
   streams.emplace_back(first);
   for (const auto& each : others) streams.emplace_back(each);
-  begin(loop, first, takes_long, others);
+  begin(loop, tenant, how, first, others);
   return streams;
 }
 
@@ -168,9 +168,10 @@ engine::~engine() {
 }
 
 token_stream engine::generate(request what) {
-  const bool takes_long = is_long(what);
+  const auto how = reading_of(what);
+  const auto tenant = what.tenant;
   auto state = std::make_shared<stream_state>(loop_, std::move(what), random_stream(loop_->fresh_seed()));
-  begin(*loop_, state, takes_long);
+  begin(*loop_, tenant, how, state);
   return token_stream(std::move(state));
 }
 

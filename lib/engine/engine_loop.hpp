@@ -3,10 +3,10 @@
 #include "async/forkable_mutex.hpp"
 #include "async/side_work.hpp"
 #include "engine/admission.hpp"
-#include "engine/compile_queue.hpp"
 #include "engine/engine_metrics.hpp"
 #include "engine/inbox.hpp"
 #include "engine/swap_completions.hpp"
+#include "engine/tenant_queue.hpp"
 #include "engine/timers.hpp"
 #include "grammar/compiler.hpp"
 #include "grammar/model_responses.hpp"
@@ -27,6 +27,9 @@ class stored_prefixes;
 /// ownership of it, so it lives as long as any of them.
 class engine_loop {
  public:
+  /// At once, so that threads are left for other prompts.
+  static constexpr int max_compilations = 2, max_huge_prompts = 2;
+
   engine_loop(engine_parts parts, engine_options options);
   ~engine_loop();
 
@@ -52,7 +55,8 @@ class engine_loop {
   const std::string& snapshot_format() const noexcept { return snapshot_format_; }
   const runner::finite_check& check_of_numbers() const noexcept { return check_of_numbers_; }  // perhaps empty
   grammar::compiler& formats() noexcept { return formats_; }
-  compile_queue& compilations() noexcept { return compilations_; }
+  tenant_queue& compilations() noexcept { return compilations_; }
+  tenant_queue& huge_prompts() noexcept { return huge_prompts_; }
   const grammar::model_responses& responses() const noexcept { return responses_; }
   diagnostics error() const noexcept;
   engine_stats stats() const;
@@ -147,7 +151,8 @@ class engine_loop {
   const std::string snapshot_format_;
   const runner::finite_check check_of_numbers_;
   grammar::compiler formats_;
-  compile_queue compilations_{[this](compile_queue::job job) { offload(std::move(job)); }};
+  tenant_queue compilations_{max_compilations, [this](tenant_queue::job job) { offload(std::move(job)); }};
+  tenant_queue huge_prompts_{max_huge_prompts, [this](tenant_queue::job job) { offload(std::move(job)); }};
   const grammar::model_responses responses_;
   const std::shared_ptr<async::engine_queue> queue_ = std::make_shared<async::engine_queue>();
   scheduler::scheduler scheduler_;

@@ -46,7 +46,11 @@ bool stream_state::admit(siblings others) noexcept try {
 }
 
 void stream_state::prepare(siblings others) noexcept try {
+  if (is_unwanted_ && std::ranges::all_of(others, [](const auto& each) { return each->is_unwanted_.load(); }))
+    return refuse(net::error::operation_aborted, others);
   auto what = read(request_, engine_->parts(), engine_->responses().syntax(), engine_->vocabulary());
+  request_.prompt = {};  // it may be many times as large as its tokens
+  request_.encoder_input.reset();
   if (!compiles()) return begin_guided(std::move(what), others);
   const auto self = std::static_pointer_cast<stream_state>(shared_from_this());
   engine_->compilations().put(

@@ -79,7 +79,7 @@ class stream_state : public request_state, public stream_face {
   void finish(finish_reason reason, diagnostics why = {});
   scheduler::cache_salt salt() const { return salt_of(request_.tenant, request_.cache_salt); }
 
-  const request request_;
+  request request_;  // constant, but for prompt and encoder input, which are gone once they have been read
 
   // Set by prepare(); then used only by the engine thread, and by the thread that samples its row.
   scheduler::encoder_tokens encoder_input_;

@@ -13,8 +13,9 @@ namespace {
 BOOST_AUTO_TEST_SUITE(chat_requests)
 
 /// A token for each printable character, and one that ends messages.
-std::shared_ptr<const text::tokenizer> printable() {
+std::shared_ptr<const text::tokenizer> printable(std::optional<token> unknown = {}) {
   text::tokenizer_spec spec;
+  spec.unknown = unknown;
   for (char c = ' '; c <= '~'; ++c) text::append_printable(spec.vocabulary.emplace_back(), std::string(1, c));
   spec.added.push_back({.id = static_cast<token>(spec.vocabulary.size()), .content = "<|end|>", .special = true});
   spec.pre_tokenizer = {text::byte_level_step{false, false}};
@@ -135,6 +136,28 @@ BOOST_AUTO_TEST_CASE(an_echo_is_the_text_of_the_prompt_without_control_tokens) {
   BOOST_TEST(whole->text.starts_with("HiAnswer:"));
   BOOST_TEST(whole->tokens.size() == 10u + 3u);
   BOOST_CHECK(whole->reason == finish_reason::length);
+}
+
+BOOST_AUTO_TEST_CASE(a_prompt_that_must_be_too_long_is_refused_before_it_is_tokenized) {
+  chatting all("{% for m in messages %}{{ m.content }}{{ m.content }}<|end|>{% endfor %}");
+  all.tokenizer = printable(token{0});
+  all.running = engine(all.parts("{{ messages[0].content }}{{ messages[0].content }}"), {.external_stepping = true});
+  const auto refusal = [&](request what) {
+    auto stream = all.running.generate(what);
+    const auto estimate = all.running.estimate(what);
+    BOOST_CHECK_EQUAL(stream.error().code(), make_error_code(error::does_not_fit));
+    BOOST_TEST(estimate.why_not.message() == stream.error().message());
+    return stream.error().message();
+  };
+  const std::string large(2 << 20, 'a');  // of which a token has 7 bytes at most, as <|end|>
+  BOOST_TEST(refusal({.prompt = large}) ==
+             "the prompt has at least 299593 tokens; a sequence holds 400 at most, with at least 1 generated");
+  BOOST_TEST(refusal({.prompt = large, .max_tokens = 0}) ==
+             "the prompt has at least 299593 tokens; a sequence holds 400 at most");
+  BOOST_TEST(refusal({.prompt = chat(large)}) ==
+             "the prompt has at least 599186 tokens; a sequence holds 400 at most, with at least 1 generated");
+  BOOST_TEST(refusal({.prompt = chat(std::string(300, 'a'))}) ==
+             "the prompt has 600 tokens; a sequence holds 400 at most, with at least 1 generated");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -84,7 +84,8 @@ class [[nodiscard]] strategy_output {
 
 /// What a strategy begins with: a request that was read and checked.
 struct strategy_input {
-  const cogen::request& request;  ///< as given to the engine; valid as long as the outputs
+  /// As given to the engine, without prompt and encoder input; valid as long as the outputs.
+  const cogen::request& request;
   std::vector<token> prompt;      ///< at least one token; the decoder's, if the model has an encoder
   std::vector<token> end_tokens;  ///< end a generation: the model's, unless it ignores them, and its stop_token_ids
   int max_tokens = 0;             ///< that may follow the prompt, at least 1

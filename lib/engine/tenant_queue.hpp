@@ -11,16 +11,14 @@
 
 namespace cogen::detail {
 
-/// Runs what compiles formats, which may take seconds: few at once, so that threads are left for prompts, one of each
-/// tenant, and tenants in turn, so that none waits for all that another one has sent. Any thread.
-class compile_queue {
+/// Runs what takes long for a request: few jobs at once, so that threads are left for prompts, one of each tenant, and
+/// tenants in turn, so that none waits for all that another one has sent. Any thread.
+class tenant_queue {
  public:
   using job = std::function<void()>;
 
-  static constexpr int max_at_once = 2;
-
   /// `run` runs a job on another thread, or at once.
-  explicit compile_queue(std::function<void(job)> run) : run_(std::move(run)) {}
+  tenant_queue(int max_at_once, std::function<void(job)> run) : max_at_once_(max_at_once), run_(std::move(run)) {}
 
   /// A job keeps alive whoever owns the queue, and does not throw. Throws std::bad_alloc, and has then kept nothing.
   void put(std::uint64_t tenant, job what);
@@ -39,6 +37,7 @@ class compile_queue {
   tenant_map::iterator next_in_turn() noexcept;
   void run(std::uint64_t tenant, const kept_job& what) noexcept;
 
+  const int max_at_once_;
   const std::function<void(job)> run_;
   async::forkable_mutex mutex_;
   tenant_map tenants_;  // that have jobs

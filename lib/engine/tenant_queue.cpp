@@ -1,11 +1,11 @@
-#include "engine/compile_queue.hpp"
+#include "engine/tenant_queue.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace cogen::detail {
 
-void compile_queue::put(std::uint64_t tenant, job what) {
+void tenant_queue::put(std::uint64_t tenant, job what) {
   auto kept = std::make_shared<const job>(std::move(what));
   {
     const std::lock_guard lock(mutex_);
@@ -14,9 +14,9 @@ void compile_queue::put(std::uint64_t tenant, job what) {
   start();
 }
 
-void compile_queue::start() noexcept {
+void tenant_queue::start() noexcept {
   std::unique_lock lock(mutex_);
-  const auto found = running_ < max_at_once ? next_in_turn() : tenants_.end();
+  const auto found = running_ < max_at_once_ ? next_in_turn() : tenants_.end();
   if (found == tenants_.end()) return;
   const auto tenant = found->first;
   auto& own = found->second;
@@ -33,14 +33,14 @@ void compile_queue::start() noexcept {
   }
 }
 
-compile_queue::tenant_map::iterator compile_queue::next_in_turn() noexcept {
+tenant_queue::tenant_map::iterator tenant_queue::next_in_turn() noexcept {
   const auto may_run = [](const auto& each) { return !each.second.runs && !each.second.waiting.empty(); };
   const auto behind = std::find_if(tenants_.upper_bound(last_), tenants_.end(), may_run);
   return behind != tenants_.end() ? behind : std::find_if(tenants_.begin(), tenants_.end(), may_run);
 }
 
 /// The job, which the caller keeps, may be the last to hold the queue's owner.
-void compile_queue::run(std::uint64_t tenant, const kept_job& what) noexcept {
+void tenant_queue::run(std::uint64_t tenant, const kept_job& what) noexcept {
   (*what)();
   {
     const std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-#include "engine/compile_queue.hpp"
+#include "engine/tenant_queue.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-using cogen::detail::compile_queue;
+using cogen::detail::tenant_queue;
 
 namespace {
 
@@ -34,16 +34,16 @@ class watched_queue {
   }
 
  private:
-  std::vector<compile_queue::job> running_;
+  std::vector<tenant_queue::job> running_;
   std::vector<std::string> begun_;
-  compile_queue queue_{[this](compile_queue::job job) { running_.push_back(std::move(job)); }};
+  tenant_queue queue_{2, [this](tenant_queue::job job) { running_.push_back(std::move(job)); }};
 };
 
 using names = std::vector<std::string>;
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(compile_queues)
+BOOST_AUTO_TEST_SUITE(tenant_queues)
 
 BOOST_AUTO_TEST_CASE(a_tenant_has_one_job_at_once) {
   watched_queue queue;
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(tenants_take_turns) {
     for (const std::uint64_t tenant : {1, 2, 3}) queue.put(tenant, std::to_string(tenant) + name);
   for (int i = 0; i < 10; ++i) {
     queue.end_first();
-    BOOST_TEST(queue.running() == static_cast<std::size_t>(compile_queue::max_at_once));
+    BOOST_TEST(queue.running() == 2u);
   }
   const auto begun = queue.run_all();
   BOOST_TEST(begun.size() == 12u);
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(tenants_take_turns) {
 
 BOOST_AUTO_TEST_CASE(jobs_may_run_where_they_are_put) {
   names begun;
-  compile_queue queue([](const compile_queue::job& job) { job(); });
+  tenant_queue queue(2, [](const tenant_queue::job& job) { job(); });
   queue.put(1, [&] {
     begun.emplace_back("outer");
     queue.put(1, [&] { begun.emplace_back("inner"); });
