@@ -3,6 +3,7 @@
 #include "api/answer.hpp"
 #include "api/error.hpp"
 #include "http/exchange.hpp"
+#include "http/fair_budget.hpp"
 #include "models.hpp"
 #include "options.hpp"
 #include "session_transfers.hpp"
@@ -28,10 +29,13 @@ struct application {
 
   options settings;
   net::io_context context{1};
-  net::thread_pool workers{1};                      ///< for what would keep other clients waiting, such as large bodies
+  net::thread_pool workers{1};  ///< for what would keep other clients waiting, such as large bodies
+  /// Turns on the thread of the workers.
+  std::shared_ptr<http::fair_budget> turns = std::make_shared<http::fair_budget>(1);
   std::shared_ptr<cogen::kv_event_sink> kv_events;  ///< of the one model; null: none are published
-  /// Of answers in parts that their clients are still reading.
-  std::shared_ptr<http::byte_budget> answers = std::make_shared<http::byte_budget>(256 << 20);
+  /// Bytes of requests from their bodies to the beginnings of their answers, and of answers that clients have not read.
+  std::shared_ptr<http::fair_budget> bodies = std::make_shared<http::fair_budget>(settings.max_pending_body_bytes);
+  std::shared_ptr<http::fair_budget> answers = std::make_shared<http::fair_budget>(settings.max_unread_answer_bytes);
   session_transfers transfers{context.get_executor()};
   model_table models;
   bool draining = false;  ///< nothing more is begun
@@ -51,7 +55,7 @@ struct call {
   api::usage_sum usage = {};                           ///< for the log
   std::vector<cogen::loosened_keyword> loosened = {};  ///< for the log
 
-  http::body body = {};   ///< of a route that does not read it itself
+  std::string body = {};  ///< of a route that does not read it itself
   bool is_large = false;  ///< whether it took much memory, to be given back to the system
 
   const http::request& request() const { return client.request(); }

@@ -37,7 +37,12 @@ void add_server_options(po::options_description& all, command_line& into) {
   add("max-header-bytes", with_default(into.max_header_bytes), "of a request");
   add("max-body-bytes", with_default(into.max_body_bytes), "of a request");
   add("max-pending-body-bytes", with_default(into.max_pending_body_bytes),
-      "of all bodies together that are not read yet, beyond the first 64 KiB of each; more are refused with 503");
+      "of all bodies together whose answers have not begun, beyond the first 64 KiB of each; more wait, and are "
+      "refused "
+      "with 503 after the receive timeout");
+  add("max-unread-answer-bytes", with_default(into.max_unread_answer_bytes),
+      "of all answers together that clients have not read, beyond the first 64 KiB of each; more are refused with "
+      "503");
   add("idle-timeout", with_default(into.idle_timeout), "seconds that a connection may wait for its next request");
   add("receive-timeout", with_default(into.receive_timeout), "seconds in which a request has to arrive whole");
   add("send-timeout", with_default(into.send_timeout), "seconds in which a client has to take what is written to it");

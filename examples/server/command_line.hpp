@@ -15,7 +15,8 @@ struct command_line {
   int port = 8080;
   std::string api_key_file, tls_certificate, tls_key, cors, allowed_hosts;
   int max_connections = 4096, max_connections_per_address = 1024;
-  std::int64_t max_header_bytes = 16 << 10, max_body_bytes = 16 << 20, max_pending_body_bytes = 256 << 20;
+  std::int64_t max_header_bytes = 16 << 10, max_body_bytes = 16 << 20, max_pending_body_bytes = 128 << 20,
+               max_unread_answer_bytes = 256 << 20;
   double idle_timeout = 75, receive_timeout = 30, send_timeout = 600, ping_interval = 15, drain_timeout = 0;
   std::string device = "cpu", device_weights = "whole", compute_type, kv_dtype, kv_quantization;
   int tensor = 1, pipeline = 1, slots = 16, max_length = 0, threads = 0, queue = 1024, max_sequences = 4096,

@@ -75,7 +75,8 @@ int serve(const options& settings) {
                           {.limits = settings.connections,
                            .handler = [&app](http::exchange& client) { return dispatch(app, client); },
                            .refuse = refused,
-                           .bodies = std::make_shared<http::byte_budget>(settings.max_pending_body_bytes)});
+                           .bodies = app.bodies,
+                           .answers = app.answers});
   listener.start();
   say(fmt::format("loading; listening on {}", address(settings, listener.port())));
   loading models(app, [&](std::exception_ptr why) {

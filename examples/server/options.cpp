@@ -259,8 +259,11 @@ options checked(const command_line& given) {
   if (!given.allowed_hosts.empty()) all.allowed_hosts = names_in(given.allowed_hosts);
   all.listener = listener_limits_of(given);
   all.connections = limits_of(given);
-  require(given.max_pending_body_bytes >= 0, "max-pending-body-bytes", given.max_pending_body_bytes, "at least 0");
+  require(given.max_pending_body_bytes >= given.max_body_bytes, "max-pending-body-bytes", given.max_pending_body_bytes,
+          fmt::format("at least --max-body-bytes, which is {}", given.max_body_bytes));
   all.max_pending_body_bytes = static_cast<std::uint64_t>(given.max_pending_body_bytes);
+  require(given.max_unread_answer_bytes >= 0, "max-unread-answer-bytes", given.max_unread_answer_bytes, "at least 0");
+  all.max_unread_answer_bytes = static_cast<std::uint64_t>(given.max_unread_answer_bytes);
   all.ping = milliseconds("ping-interval", given.ping_interval, 0.001);
   all.drain = std::chrono::duration_cast<std::chrono::seconds>(milliseconds("drain-timeout", given.drain_timeout, 0));
   all.loading = loading_of(given);

@@ -49,9 +49,10 @@ struct options {
   std::vector<std::string> allowed_hosts;  ///< that requests and pages may name; empty: see request_origin.hpp
   http::listener_limits listener = {};
   http::connection_limits connections = {};
-  std::uint64_t max_pending_body_bytes = 256 << 20;  ///< of all bodies together that are not read yet
-  std::chrono::milliseconds ping{15'000};            ///< between two signs of life in a stream
-  std::chrono::seconds drain{0};                     ///< how long draining may take; 0: as long as it takes
+  std::uint64_t max_pending_body_bytes = 128 << 20;   ///< of all bodies together whose answers have not begun
+  std::uint64_t max_unread_answer_bytes = 256 << 20;  ///< of all answers together that clients have not read
+  std::chrono::milliseconds ping{15'000};             ///< between two signs of life in a stream
+  std::chrono::seconds drain{0};                      ///< how long draining may take; 0: as long as it takes
   cogen::load_options loading = {};
   cogen::engine_options engine = {};
   speculation_options speculation = {};

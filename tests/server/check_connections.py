@@ -77,16 +77,20 @@ def check_connections(server):
 
 
 def check_raw_requests(server):
-    """Requests that servers and proxies have read differently, each before another one on the same connection. One whose end is in
-    doubt is the connection's last, so that nothing in it is taken for a request."""
+    """Requests that servers and proxies have read differently, each between others on the same connection. One whose end is in doubt
+    is the connection's last, so that nothing in it is taken for a request. Where the answer comes before the body, it may be."""
     cases = json.loads((pathlib.Path(__file__).parent / "raw_requests.json").read_text(encoding="utf-8"))
+    first, last = (b"GET /version HTTP/1.1\r\nHost: localhost\r\n%s\r\n" % more for more in (b"", b"Connection: close\r\n"))
     for case in cases:
-        with contextlib.closing(server.connect()) as client:
-            client.sendall(case["request"].encode("latin-1") + b"GET /version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-            answers = re.findall(r"HTTP/1\.1 (\d+) [A-Z]", read_to_end(client))
-        assert int(answers[0]) in case["statuses"], (case, answers)
-        assert len(answers) == (1 if case["closes"] else 2), (case, answers)
-        assert case["closes"] or answers[1] == "200", (case, answers)
+        for before in (b"", first):
+            with contextlib.closing(server.connect()) as client:
+                client.sendall(before + case["request"].encode("latin-1") + last)
+                answers = [status for status in re.findall(r"HTTP/1\.1 (\d+) [A-Z]", read_to_end(client)) if status != "100"]
+            if before:
+                assert answers.pop(0) == "200", (case, answers)
+            assert int(answers[0]) in case["statuses"], (case, answers)
+            assert len(answers) in {True: [1], False: [2], None: [1, 2]}[case["closes"]], (case, answers)
+            assert answers[1:] in ([], ["200"]), (case, answers)
 
 
 def check_origins(server):
@@ -122,7 +126,9 @@ def check_long_texts(server):
     assert "".join(short["token_strs"]) == "The sea is" and len(short["tokens"]) == short["count"] == 3, short
     long = server.ask("/tokenize", content="é\n" * 100000)["tokens"]
     assert server.ask("/detokenize", tokens=long)["content"] == "é\n" * 100000
-    for path, body in [("/tokenize", {"content": "x" * (5 << 20)}), ("/detokenize", {"tokens": [0] * (1 << 20)})]:
+    said = {"messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": "", "reasoning_content": "x" * (5 << 20)}]}
+    for path, body in [("/tokenize", {"content": "x" * (5 << 20)}), ("/detokenize", {"tokens": [0] * (1 << 20)}), ("/tokenize", said), ("/apply-template", said),
+                       ("/v1/chat/completions/input_tokens", said), ("/v1/responses/input_tokens", {"input": "x" * (5 << 20)})]:
         refused = server.post(path, body)
         assert refused.status == 400 and re.search("at most 4194304|more than 1048576", refused.text), refused.text
 
@@ -163,23 +169,50 @@ def check_leaving(server):
 
 
 def check_bodies():
-    """Bodies that do not come to their end take no more memory than all of them may, and small ones are taken all the same."""
-    with served("--max-pending-body-bytes", "1000000") as server:
-        half = b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000000\r\n\r\n" + b" " * 500000
-        clients = [server.connect() for _ in range(3)]
-        for client in clients:
-            client.sendall(half)
-        refused, = select.select(clients, [], [], 300)[0]
-        answer = read_to_end(refused)
+    """A body that does not come to its end lets others wait that are large, and none that is small."""
+    with served("--max-pending-body-bytes", "1000000", "--max-body-bytes", "1000000") as server:
+        half = server.connect()
+        half.sendall(b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 900000\r\n\r\n" + b" " * 500000)
+        large = server.connect()
+        large.sendall(b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 900000\r\n\r\n")
+        chunked = server.connect()
+        chunked.sendall(b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n80000\r\n" + b" " * 0x80000)
+        answer = read_to_end(chunked)
         assert answer.startswith("HTTP/1.1 503 ") and "Retry-After" in answer and "1000000" in answer, answer
         assert server.post("/tokenize", {"content": "x" * 60000}).status == 200
-        for client in clients:
-            client.close()
-        while server.post("/tokenize", {"content": "x" * 900000}).status == 503:
-            pass
+        assert not select.select([large], [], [], 0)[0]
+        half.close()
+        assert read_until(large, "\r\n\r\n").startswith("HTTP/1.1 100 ")
+        large.sendall(b'{"content": "%s"}' % (b"x" * (900000 - 15)))
+        assert "HTTP/1.1 200 " in read_until(large, "\r\n\r\n")
+        large.close()
+
+
+def check_unread_answers():
+    """What clients do not read is bounded, large answers are refused beyond, and small ones are sent."""
+    with served("--max-unread-answer-bytes", "1000000") as server:
+        refused = server.post("/tokenize", {"content": "z q" * 333333})
+        assert refused.status == 503 and "1000000" in refused.text and refused.headers["retry-after"] == "1", refused.text
+        assert server.post("/tokenize", {"content": "z q" * 10000}).status == 200
 
 
 def check_many_connections():
+    with served("--max-connections", "1", "--idle-timeout", "100000") as server, contextlib.ExitStack() as open_ones:
+        def connect():
+            return open_ones.enter_context(contextlib.closing(server.connect()))
+
+        kept = connect()
+        kept.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        read_until(kept, "ok")
+        waiting = [connect() for _ in range(64)]  # to be told
+        further = connect()
+        with contextlib.suppress(OSError):
+            further.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert read_to_end(further) == ""
+        waiting[0].sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        refused = read_to_end(waiting[0])
+        assert refused.startswith("HTTP/1.1 503 ") and "at most 1 are served" in refused, refused
+        assert read_to_end(waiting[1]) == ""  # soon, though it has asked nothing
     with served("--max-connections-per-address", "2") as server:
         kept = [http.client.HTTPConnection("127.0.0.1", server.port, timeout=300) for _ in range(2)]
         for client in kept:
@@ -265,4 +298,4 @@ def check_signals():
 
 
 check_all(shared=[check_errors, check_connections, check_raw_requests, check_origins, check_long_texts, check_memory, check_leaving],
-          own=[check_bodies, check_many_connections, check_pings, check_tls, check_draining, check_signals])
+          own=[check_bodies, check_unread_answers, check_many_connections, check_pings, check_tls, check_draining, check_signals])

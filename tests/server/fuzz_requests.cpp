@@ -33,7 +33,7 @@ void read_json(std::string_view body) {
   attempt(body, [](const auto& fields, auto& into) { api::read_completion(fields, into); });
   attempt(body, [](const auto& fields, auto&) { api::read_response_request(fields, {}, {}, nullptr); });
   attempt(body, [](const auto& fields, auto&) { api::read_message_request(fields, {}, {}, nullptr, true); });
-  attempt(body, [](const auto& fields, auto&) { api::read_prompts(fields, "prompt", nullptr); });
+  attempt(body, [](const auto& fields, auto&) { api::read_prompts(fields, "prompt"); });
 }
 
 void read_http(std::string_view bytes, std::size_t cut) {

@@ -482,7 +482,7 @@ BOOST_AUTO_TEST_CASE(thinking_is_a_budget_of_reasoning) {
 BOOST_AUTO_TEST_CASE(prompts_are_texts_or_tokens_or_several) {
   const auto prompts = [](std::string_view text) {
     const one_body body(text);
-    return api::read_prompts(body.reader, "prompt", nullptr);
+    return api::read_prompts(body.reader, "prompt");
   };
   BOOST_TEST(std::get<std::string>(prompts(R"({"prompt": "a"})").at(0)) == "a");
   BOOST_TEST(std::get<cogen::token_ids>(prompts(R"({"prompt": [1, 2]})").at(0)).size() == 2U);

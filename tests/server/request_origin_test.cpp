@@ -1,7 +1,6 @@
 #include "request_origin.hpp"
 
 #include "api/error.hpp"
-#include "http/byte_budget.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -101,32 +100,6 @@ BOOST_AUTO_TEST_CASE(pages_send_json) {
     BOOST_TEST(one.origin(own, type) == 415, type);
   BOOST_TEST(one.status("POST", "localhost") == 0);
   BOOST_TEST(one.status("PUT", "127.0.0.1:8080", {{"origin", own}}) == 0);
-}
-
-BOOST_AUTO_TEST_SUITE_END()
-
-BOOST_AUTO_TEST_SUITE(byte_budgets)
-
-BOOST_AUTO_TEST_CASE(what_is_counted_is_given_back) {
-  using server::http::counted_bytes;
-  const auto budget = std::make_shared<server::http::byte_budget>(100);
-  const auto free = counted_bytes::uncounted;
-  {
-    counted_bytes one(budget), other(budget);
-    BOOST_TEST(one.grow_to(free));
-    BOOST_TEST(budget->taken() == 0U);
-    BOOST_TEST(one.grow_to(free + 60));
-    BOOST_TEST(one.grow_to(free + 50));
-    BOOST_TEST(budget->taken() == 60U);
-    BOOST_TEST(!other.grow_to(free + 41));
-    BOOST_TEST(other.grow_to(free + 40));
-    BOOST_TEST(!one.grow_to(free + 61));
-    one = std::move(other);
-    BOOST_TEST(budget->taken() == 40U);
-    BOOST_TEST(!one.grow_to(~std::uint64_t{0}));
-    BOOST_TEST(counted_bytes().grow_to(~std::uint64_t{0}));
-  }
-  BOOST_TEST(budget->taken() == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

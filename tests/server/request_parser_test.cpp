@@ -59,7 +59,8 @@ int refusal_of(std::string_view bytes, std::size_t max_header = 16 << 10) {
 struct raw_request {
   std::string name, bytes;
   std::vector<std::int64_t> statuses;
-  bool is_malformed() const { return statuses.front() == 400; }
+  bool is_kept = false;  ///< whether the connection is, for sure
+  bool is_malformed() const { return statuses.front() == 400 && !is_kept; }
 };
 
 std::string bytes_of(std::string_view utf8) {
@@ -78,7 +79,8 @@ std::vector<raw_request> raw_requests() {
   const auto cases = boost::json::parse(text);
   for (const auto& each : cases.as_array())
     all.push_back({boost::json::value_to<std::string>(each.at("name")), bytes_of(each.at("request").as_string()),
-                   boost::json::value_to<std::vector<std::int64_t>>(each.at("statuses"))});
+                   boost::json::value_to<std::vector<std::int64_t>>(each.at("statuses")),
+                   each.at("closes") == boost::json::value(false)});
   return all;
 }
 

@@ -80,7 +80,7 @@ struct stepped_server {
   std::shared_ptr<client_side> send(std::string_view request) {
     auto client = std::make_shared<client_side>(app.context);
     connections.push_back(std::make_shared<http::connection>(std::make_unique<server::test::memory_transport>(client),
-                                                             app.context.get_executor(), service));
+                                                             app.context.get_executor(), service, "network"));
     net::co_spawn(app.context, connections.back()->run(), net::detached);
     client->send(request);
     return client;

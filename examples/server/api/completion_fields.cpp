@@ -3,6 +3,7 @@
 #include "api/encoded_text.hpp"
 #include "api/error.hpp"
 #include "api/format_fields.hpp"
+#include "api/json_size.hpp"
 
 #include <fmt/format.h>
 
@@ -23,34 +24,27 @@ bool is_id(const json::value& value) {
 constexpr std::size_t max_generations = 1024;
 constexpr std::size_t max_copied_bytes = 32 << 20;  // of what each generation of a request has for itself
 
-struct json_size {
-  std::size_t values = 0, bytes = 0;
-  friend json_size operator+(json_size a, json_size b) noexcept { return {a.values + b.values, a.bytes + b.bytes}; }
-};
-
-/// Of a body's value, whose depth is limited.
-json_size size_of(const json::value& value) {
-  json_size size{1, value.is_string() ? value.get_string().size() : 0};
-  if (const auto* array = value.if_array())
-    for (const auto& element : *array) size = size + size_of(element);
-  if (const auto* object = value.if_object())
-    for (const auto& [name, member] : *object) size = size + json_size{0, name.size()} + size_of(member);
-  return size;
-}
-
 constexpr auto a_prompt = "a string, an array of token ids, an object with a prompt_string, or an array of prompts";
+
+/// Throws api::error for what is too much for the tokenizer or for a sequence.
+cogen::token_ids encoded_text(std::string_view name, std::string_view text, bool is_first, prompt_tokenizer by) try {
+  return encoded(name, [&] {
+    return by.tokens->encode(
+        text, {.add_special = is_first, .parse_special = true, .max_tokens = static_cast<std::size_t>(by.length)});
+  });
+} catch (const cogen::text::token_limit_exceeded& e) {
+  throw too_long(e.least(), true, by.length);
+}
 
 /// One prompt of an array: its texts become tokens, beside those that are ids already.
 cogen::token_ids joined(const field_reader& body, std::string_view name, const json::array& parts,
-                        const cogen::text::tokenizer* tokens) {
+                        prompt_tokenizer by) {
   cogen::token_ids result;
   for (const auto& part : parts) {
     if (is_id(part)) {
       result.push_back(static_cast<cogen::token>(part.get_int64()));
-    } else if (const auto* text = part.if_string(); text && tokens) {
-      const auto more = encoded(name, [&] {
-        return tokens->encode(std::string_view(*text), {.add_special = result.empty(), .parse_special = true});
-      });
+    } else if (const auto* text = part.if_string(); text && by.tokens) {
+      const auto more = encoded_text(name, std::string_view(*text), result.empty(), by);
       result.insert(result.end(), more.begin(), more.end());
     } else {
       body.refuse(name, a_prompt);
@@ -60,32 +54,27 @@ cogen::token_ids joined(const field_reader& body, std::string_view name, const j
   return result;
 }
 
-cogen::token_ids encoded_prompt(std::string_view name, std::string_view text, const cogen::text::tokenizer& tokens) {
-  return encoded(name, [&] { return tokens.encode(text, {.add_special = true, .parse_special = true}); });
-}
-
 /// A prompt as llama-server's clients write it beside images, of which there are none.
-cogen::prompt prompt_in(const field_reader& prompt, const cogen::text::tokenizer* tokens) {
+cogen::prompt prompt_in(const field_reader& prompt, prompt_tokenizer by) {
   auto text = prompt.required_text("prompt_string");
   if (const auto* media = prompt.find("multimodal_data"); media && !(media->is_array() && media->get_array().empty()))
     prompt.refuse("multimodal_data", "empty; the model reads nothing but text");
-  if (!tokens) return text;
-  return encoded_prompt("prompt_string", text, *tokens);
+  if (!by.tokens) return text;
+  return encoded_text("prompt_string", text, true, by);
 }
 
 cogen::prompt one_prompt(const field_reader& body, std::string_view name, const json::value& value,
-                         const cogen::text::tokenizer* tokens) {
-  if (const auto* object = value.if_object()) return prompt_in(field_reader(*object, body.path_of(name)), tokens);
-  if (const auto* text = value.if_string(); text && !tokens) return std::string(*text);
-  if (const auto* text = value.if_string()) return encoded_prompt(name, std::string_view(*text), *tokens);
-  if (const auto* parts = value.if_array()) return joined(body, name, *parts, tokens);
+                         prompt_tokenizer by) {
+  if (const auto* object = value.if_object()) return prompt_in(field_reader(*object, body.path_of(name)), by);
+  if (const auto* text = value.if_string(); text && !by.tokens) return std::string(*text);
+  if (const auto* text = value.if_string()) return encoded_text(name, std::string_view(*text), true, by);
+  if (const auto* parts = value.if_array()) return joined(body, name, *parts, by);
   body.refuse(name, a_prompt);
 }
 
 }  // namespace
 
-std::vector<cogen::prompt> read_prompts(const field_reader& body, std::string_view name,
-                                        const cogen::text::tokenizer* tokens) {
+std::vector<cogen::prompt> read_prompts(const field_reader& body, std::string_view name, prompt_tokenizer by) {
   const auto* value = body.find(name);
   if (!value) body.refuse(name, a_prompt);
   std::vector<cogen::prompt> result;
@@ -93,9 +82,9 @@ std::vector<cogen::prompt> read_prompts(const field_reader& body, std::string_vi
   if (several && several->empty()) body.refuse(name, "at least one token");
   const bool one = !several || std::any_of(several->begin(), several->end(), is_id);
   if (one) {
-    result.push_back(one_prompt(body, name, *value, tokens));
+    result.push_back(one_prompt(body, name, *value, by));
   } else {
-    for (const auto& each : *several) result.push_back(one_prompt(body, name, each, tokens));
+    for (const auto& each : *several) result.push_back(one_prompt(body, name, each, by));
   }
   return result;
 }

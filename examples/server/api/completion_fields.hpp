@@ -10,10 +10,16 @@
 
 namespace server::api {
 
+/// What makes tokens of texts, if anything does, and how many tokens a sequence holds.
+struct prompt_tokenizer {
+  const cogen::text::tokenizer* tokens = nullptr;
+  int length = 0;
+};
+
 /// The prompts of a field: a text, token ids, both in an array, or an array of several prompts; at least one. Control
-/// tokens count in texts, since clients apply templates of their own. `tokens` may be null. Throws api::error.
-std::vector<cogen::prompt> read_prompts(const field_reader& body, std::string_view name,
-                                        const cogen::text::tokenizer* tokens);
+/// tokens count in texts, since clients apply templates of their own. Throws api::error, also for a text that is bound
+/// to have more tokens than a sequence.
+std::vector<cogen::prompt> read_prompts(const field_reader& body, std::string_view name, prompt_tokenizer by = {});
 
 /// What /v1/completions has besides: `logprobs`, `echo`, `best_of` and the format. Returns `best_of`.
 int read_completion(const field_reader& body, generation& into);

@@ -2,7 +2,7 @@
 
 #include "api/json_text.hpp"
 #include "api/valid_text.hpp"
-#include "http/body.hpp"
+#include "http/body_error.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/json/value.hpp>
@@ -81,6 +81,15 @@ error::error(int status, std::string type, const std::string& sentence, std::str
 
 error invalid(std::string parameter, const std::string& sentence) {
   return {400, invalid_request, sentence, std::move(parameter)};
+}
+
+error too_long(std::size_t tokens, bool or_more, int length) {
+  error result(400, "exceed_context_size_error",
+               fmt::format("the prompt of {}{} tokens exceeds the available context size of {} tokens",
+                           or_more ? "at least " : "", tokens, length),
+               "", "context_length_exceeded");
+  result.details = {{"n_prompt_tokens", tokens}, {"n_ctx", length}};
+  return result;
 }
 
 error draining() { return {503, unavailable, "the server is draining", "", "draining"}; }

@@ -7,6 +7,7 @@
 
 #include <boost/json/object.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <stdexcept>
@@ -38,6 +39,9 @@ class error : public std::runtime_error {
 
 /// Status 400: a field is wrong.
 error invalid(std::string parameter, const std::string& sentence);
+
+/// Status 400: a prompt of so many tokens, or more, is too long for sequences of `length`.
+error too_long(std::size_t tokens, bool or_more, int length);
 
 /// Status 503: the server ends when what has begun is over.
 error draining();

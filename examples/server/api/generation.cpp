@@ -18,7 +18,7 @@ std::optional<int> integer_header(const http::request& request, std::string_view
   const auto read = std::from_chars(text->data(), text->data() + text->size(), value);
   if (read.ec != std::errc() || read.ptr != text->data() + text->size() || value < least)
     throw invalid(std::string(name), fmt::format("the header {} is \"{}\"; it must be an integer between {} and {}",
-                                                 name, *text, least, std::numeric_limits<int>::max()));
+                                                 name, text->substr(0, 60), least, std::numeric_limits<int>::max()));
   return value;
 }
 

@@ -52,7 +52,7 @@ std::vector<cogen::prompt> read_suffixed_prompts(const field_reader& body, const
   if (into.echo) body.refuse("echo", "false with a suffix");
   add_ends(tokens, into);
   const auto suffix = body.required_text("suffix");
-  auto prompts = read_prompts(body, "prompt", nullptr);
+  auto prompts = read_prompts(body, "prompt");
   for (auto& prompt : prompts) {
     auto* const prefix = std::get_if<std::string>(&prompt);
     if (!prefix) body.refuse("prompt", "a string or an array of strings with a suffix");

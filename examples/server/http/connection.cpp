@@ -16,11 +16,13 @@ constexpr std::size_t large_part = 64 << 10;
 
 }  // namespace
 
-connection::connection(std::unique_ptr<transport> bytes, net::any_io_executor executor, const service& shared)
+connection::connection(std::unique_ptr<transport> bytes, net::any_io_executor executor, const service& shared,
+                       std::string network)
     : bytes_(std::move(bytes)),
       timer_(executor),
       service_(shared),
       limits_(shared.limits),
+      network_(std::move(network)),
       body_ended_(executor, net::steady_timer::time_point::max()) {}
 
 net::awaitable<void> connection::run() {
@@ -31,6 +33,7 @@ net::awaitable<void> connection::run() {
   }
   timer_.cancel();
   bytes_->close();
+  body_bytes_ = {};
 }
 
 net::awaitable<void> connection::serve() {
@@ -63,6 +66,7 @@ net::awaitable<bool> connection::read_request() {
   }
   timer_.cancel();
   request_ = parser.take_head();
+  owner_ = network_;
   part_ = parser.take_body();
   if (!parser.is_done()) parser_ = std::move(parser);
   body_is_broken_ = false;
@@ -84,9 +88,13 @@ net::awaitable<void> connection::invite_body() {
     co_await send("HTTP/1.1 100 Continue\r\n\r\n");
 }
 
-net::awaitable<body> connection::read_whole_body() {
-  body whole(service_.bodies);
-  if (parser_ && parser_->announced_length() > limits_.body) throw too_long();
+net::awaitable<std::string> connection::read_whole_body() {
+  std::string whole;
+  body_bytes_ = counted_bytes(service_.bodies, owner_);
+  if (parser_) {
+    co_await reserve(parser_->announced_length());
+    whole.reserve(parser_->announced_length());
+  }
   co_await invite_body();
   add_part(whole);
   while (!body_has_ended()) {
@@ -99,14 +107,29 @@ net::awaitable<body> connection::read_whole_body() {
   co_return whole;
 }
 
+/// Room for a whole body, before it comes: half of one would keep others out. Time to wait for it is none of receiving.
+net::awaitable<void> connection::reserve(std::uint64_t bytes) {
+  using namespace net::experimental::awaitable_operators;
+  if (bytes > limits_.body) throw too_long();
+  if (body_bytes_.grow_to(bytes)) co_return;
+  const auto room = co_await (body_bytes_.async_grow_to(bytes, receive_deadline_) || bytes_->wait_closed());
+  if (room.index() == 1) throw boost::system::system_error(net::error::connection_reset);
+  if (!std::get<0>(room)) throw no_room();
+  receive_deadline_ = clock::now() + limits_.receive;
+}
+
 body_error connection::too_long() const { return {413, fmt::format("the body is longer than {} bytes", limits_.body)}; }
 
-void connection::add_part(body& whole) {
+body_error connection::no_room() const {
+  return {503, fmt::format("the bodies of all requests may have {} bytes together, and there is no room for another",
+                           service_.bodies->limit())};
+}
+
+void connection::add_part(std::string& whole) {
   const auto part = std::exchange(part_, {});
   if (whole.size() + part.size() > limits_.body) throw too_long();
-  if (!whole.append(part))
-    throw body_error(503, fmt::format("the bodies of all requests take {} bytes, and there is no room for another",
-                                      service_.bodies->limit()));
+  if (!body_bytes_.grow_to(whole.size() + part.size())) throw no_room();
+  whole += part;
 }
 
 net::awaitable<std::size_t> connection::read_body(net::mutable_buffer into) {
@@ -172,14 +195,25 @@ void connection::take_headers(response& answer) {
   keep_alive_ = keep_alive_ && body_has_ended() && !body_is_broken_;
   status_ = answer.status;
   answer.headers.insert(answer.headers.end(), headers_.begin(), headers_.end());
+  body_bytes_ = {};
 }
 
 net::awaitable<void> connection::respond(response answer) {
+  counted_bytes unread(service_.answers, owner_);
+  if (!unread.grow_to(answer.body.size())) answer = service_.refuse(too_much_unread());
   take_headers(answer);
-  auto bytes = head_of(answer, answer.body.size(), keep_alive_, false);
-  if (request_.method != "HEAD") bytes += answer.body;
-  co_await send(std::move(bytes));
+  auto head = head_of(answer, answer.body.size(), keep_alive_, false);
+  if (request_.method == "HEAD") answer.body.clear();
+  if (answer.body.size() < large_part) head += std::exchange(answer.body, {});
+  co_await send(head);
+  if (!answer.body.empty()) co_await send(answer.body);
   ended_ = true;
+}
+
+parse_error connection::too_much_unread() const {
+  return {503, fmt::format("the answers that clients have not read may have {} bytes together, and there is no "
+                           "room for another",
+                           service_.answers->limit())};
 }
 
 net::awaitable<void> connection::begin(response head) {
@@ -191,17 +225,19 @@ net::awaitable<void> connection::begin(response head) {
 
 net::awaitable<void> connection::write(std::string_view bytes) {
   if (bytes.empty() || request_.method == "HEAD") co_return;  // an empty chunk would end the answer
+  counted_bytes unread(service_.answers, owner_);
+  if (!unread.grow_to(bytes.size())) throw body_error(503, too_much_unread().message);
   co_await send(chunked_ ? chunk_of(bytes) : std::string(bytes));
 }
 
 net::awaitable<void> connection::end() {
-  if (chunked_ && request_.method != "HEAD") co_await send(std::string(last_chunk));
+  if (chunked_ && request_.method != "HEAD") co_await send(last_chunk);
   ended_ = true;
 }
 
-net::awaitable<void> connection::send(std::string bytes) {
+net::awaitable<void> connection::send(std::string_view bytes) {
   expire_after(limits_.send);
-  co_await bytes_->write(net::buffer(bytes));
+  co_await bytes_->write(net::buffer(bytes.data(), bytes.size()));
   timer_.cancel();
 }
 

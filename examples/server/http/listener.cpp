@@ -88,23 +88,24 @@ void listener::admit(tcp::socket socket) {
   if (gone) return;
   const auto network = network_of(client.address());
   if (admitted_count_ >= limits_.connections || admitted_[network] >= limits_.connections_per_address)
-    return refuse(std::move(socket));
+    return refuse(std::move(socket), network.to_string());
   ++admitted_count_;
   ++admitted_[network];
-  serve(std::move(socket), served_, [this, network] {
+  serve(std::move(socket), served_, network.to_string(), [this, network] {
     --admitted_count_;
     if (--admitted_[network] == 0) admitted_.erase(network);
   });
 }
 
-void listener::refuse(tcp::socket socket) {
+void listener::refuse(tcp::socket socket, std::string network) {
   if (refused_count_ >= max_refused) return;
   ++refused_count_;
-  serve(std::move(socket), refused_, [this] { --refused_count_; });
+  serve(std::move(socket), refused_, std::move(network), [this] { --refused_count_; });
 }
 
-void listener::serve(tcp::socket socket, const service& shared, std::function<void()> ended) {
-  auto one = std::make_shared<connection>(wrap_(std::move(socket)), acceptor_.get_executor(), shared);
+void listener::serve(tcp::socket socket, const service& shared, std::string network, std::function<void()> ended) {
+  auto one =
+      std::make_shared<connection>(wrap_(std::move(socket)), acceptor_.get_executor(), shared, std::move(network));
   open_.insert(one);
   if (finishing_ || &shared == &refused_) one->finish();
   net::co_spawn(acceptor_.get_executor(), one->run(), [this, one, ended = std::move(ended)](std::exception_ptr) {

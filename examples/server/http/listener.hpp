@@ -45,8 +45,8 @@ class listener {
  private:
   net::awaitable<void> accept();
   void admit(net::ip::tcp::socket socket);
-  void refuse(net::ip::tcp::socket socket);
-  void serve(net::ip::tcp::socket socket, const service& shared, std::function<void()> ended);
+  void refuse(net::ip::tcp::socket socket, std::string network);
+  void serve(net::ip::tcp::socket socket, const service& shared, std::string network, std::function<void()> ended);
 
   net::ip::tcp::acceptor acceptor_;
   net::steady_timer pause_;

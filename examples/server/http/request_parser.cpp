@@ -105,7 +105,7 @@ void request_parser::state::read_head() {
   head->method = std::string(received.method_string());
   for (const auto& field : received)
     head->headers.emplace_back(lower(std::string_view(field.name_string())), std::string(field.value()));
-  head->keep_alive = received.keep_alive();
+  head->keep_alive = parser.keep_alive();
   head->chunked_answer = received.version() >= 11;
   error = read_target(std::string_view(received.target()), *head);
   if (!error) error = read_host(*head);

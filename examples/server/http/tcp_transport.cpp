@@ -1,5 +1,6 @@
 #include "http/tcp_transport.hpp"
 
+#include "http/client_socket.hpp"
 #include "http/closed_peer.hpp"
 
 #include <boost/asio/error.hpp>
@@ -11,10 +12,7 @@
 
 namespace server::http {
 
-tcp_transport::tcp_transport(net::ip::tcp::socket socket) : socket_(std::move(socket)) {
-  boost::system::error_code ignored;
-  socket_.set_option(net::ip::tcp::no_delay(true), ignored);
-}
+tcp_transport::tcp_transport(net::ip::tcp::socket socket) : socket_(std::move(socket)) { prepare(socket_); }
 
 net::awaitable<void> tcp_transport::handshake() { co_return; }
 

@@ -1,5 +1,6 @@
 #include "http/tls.hpp"
 
+#include "http/client_socket.hpp"
 #include "http/closed_peer.hpp"
 
 #include <boost/asio/redirect_error.hpp>
@@ -20,8 +21,7 @@ class tls_transport final : public transport {
  public:
   tls_transport(net::ip::tcp::socket socket, std::shared_ptr<ssl::context> context)
       : context_(std::move(context)), stream_(std::move(socket), *context_) {
-    boost::system::error_code ignored;
-    stream_.next_layer().set_option(net::ip::tcp::no_delay(true), ignored);
+    prepare(stream_.next_layer());
   }
 
   net::awaitable<void> handshake() override {

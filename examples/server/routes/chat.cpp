@@ -18,9 +18,8 @@ namespace json = boost::json;
 class chat_events final : public openai_events {
  public:
   chat_events(call& client, const api::merged_streams& streams, const api::answer_head& head,
-              const cogen::text::tokenizer& vocabulary, const api::generation& wanted)
-      : openai_events(client, streams, head, wanted.extras), vocabulary_(vocabulary) {
-    const bool logprobs = wanted.request.sampling.logprobs.has_value();
+              const cogen::text::tokenizer& vocabulary, const api::event_extras& extras, bool logprobs)
+      : openai_events(client, streams, head, extras), vocabulary_(vocabulary) {
     for (std::size_t i = 0; i < size(); ++i) choices_.emplace_back(i, logprobs);
   }
 
@@ -69,9 +68,8 @@ std::string chat_answer(call& client, const api::merged_streams& streams, const 
 }
 
 /// How many log-probabilities of its prompt an answer has. Throws api::error for more than it may have.
-std::size_t logprobs_of_prompt(const cogen::token_stream& stream, const cogen::request& asked) {
+std::size_t logprobs_of_prompt(const cogen::token_stream& stream, std::size_t top) {
   const auto tokens = static_cast<std::size_t>(stream.usage().prompt_tokens);
-  const auto top = static_cast<std::size_t>(asked.prompt_logprobs.value_or(0));
   if (tokens * top > api::max_logprobs_of_answer)
     throw api::invalid("prompt_logprobs",
                        fmt::format("prompt_logprobs is {}, for a prompt of {} tokens; an answer has at most {}", top,
@@ -80,12 +78,11 @@ std::size_t logprobs_of_prompt(const cogen::token_stream& stream, const cogen::r
 }
 
 net::awaitable<void> send_chat(call& client, api::merged_streams& streams, const api::answer_head& head,
-                               const cogen::text::tokenizer& vocabulary, const cogen::request& asked) {
+                               const cogen::text::tokenizer& vocabulary, bool logprobs, std::size_t top_of_prompt) {
   const auto answers = co_await collect(client, streams);
-  const auto of_prompt = logprobs_of_prompt(streams.streams().front(), asked);
-  auto text = co_await off_loop(client, weight_of(answers) + 64 * of_prompt, [&] {
-    return chat_answer(client, streams, answers, head, vocabulary, asked.sampling.logprobs.has_value());
-  });
+  const auto of_prompt = logprobs_of_prompt(streams.streams().front(), top_of_prompt);
+  auto text = co_await off_loop(client, weight_of(answers) + 64 * of_prompt,
+                                [&] { return chat_answer(client, streams, answers, head, vocabulary, logprobs); });
   co_await client.client.respond({.body = std::move(text)});
 }
 
@@ -101,20 +98,23 @@ api::generation read(const call& client, const api::field_reader& body, const se
 }  // namespace
 
 net::awaitable<void> chat_completions(call& client) {
-  const auto wanted = co_await read_fields(client, read);
+  auto wanted = co_await read_fields(client, read);
   auto& model = *client.model;
   const auto& vocabulary = model.tokenizer();
   const api::answer_head head{.id = api::new_id("chatcmpl-"),
                               .object = wanted.stream ? "chat.completion.chunk" : "chat.completion",
                               .created = api::unix_time(),
                               .model = client.model_name};
-  api::merged_streams streams(begin(model, wanted), client.app.context.get_executor(), wanted.extras.progress);
+  const bool stream = wanted.stream, logprobs = wanted.request.sampling.logprobs.has_value();
+  const auto extras = wanted.extras;
+  const auto top_of_prompt = static_cast<std::size_t>(wanted.request.prompt_logprobs.value_or(0));
+  api::merged_streams streams(begin(model, std::move(wanted)), client.app.context.get_executor(), extras.progress);
   const running_answer shown(model, head.id, streams, client.tenant);
-  if (wanted.stream) {
-    chat_events writer(client, streams, head, vocabulary, wanted);
+  if (stream) {
+    chat_events writer(client, streams, head, vocabulary, extras, logprobs);
     co_await send_events(client, streams, writer);
   } else {
-    co_await send_chat(client, streams, head, vocabulary, wanted.request);
+    co_await send_chat(client, streams, head, vocabulary, logprobs, top_of_prompt);
   }
 }
 

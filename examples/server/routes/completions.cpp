@@ -35,7 +35,7 @@ completion_request read(const call& client, const api::field_reader& body, const
   wanted.best_of = api::read_completion(body, wanted.each);
   if (wanted.best_of < wanted.n) body.refuse("best_of", "at least n");
   wanted.prompts = body.text("suffix").value_or("").empty()
-                       ? api::read_prompts(body, "prompt", &tokens)
+                       ? api::read_prompts(body, "prompt", {&tokens, model.max_length})
                        : api::read_suffixed_prompts(body, tokens, wanted.each.request);
   api::check_generations(body, wanted.prompts.size(), wanted.best_of);
   api::check_prompt_logprobs(body, wanted.prompts, wanted.each.request);

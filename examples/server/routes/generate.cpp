@@ -56,12 +56,7 @@ std::vector<cogen::token_stream> begin_several(const served_model& model, api::g
 api::error refusal(const cogen::diagnostics& why, const cogen::token_stream& stream, const served_model& model) {
   const int tokens = stream.usage().prompt_tokens;
   if (why.code() != cogen::error::does_not_fit || tokens < model.max_length) return api::error_of(why);
-  api::error result(
-      400, "exceed_context_size_error",
-      fmt::format("the prompt of {} tokens exceeds the available context size of {} tokens", tokens, model.max_length),
-      "", "context_length_exceeded");
-  result.details = {{"n_prompt_tokens", tokens}, {"n_ctx", model.max_length}};
-  return result;
+  return api::too_long(static_cast<std::size_t>(tokens), false, model.max_length);
 }
 
 }  // namespace

@@ -17,12 +17,15 @@
 
 namespace server {
 
-/// Calls `work` on the thread of a worker where it concerns so many bytes that other clients would notice.
+/// Calls `work` on the thread of the workers, in the client's turn, where it concerns so many bytes that others would
+/// notice.
 template <class Work>
 net::awaitable<std::invoke_result_t<Work>> off_loop(call& client, std::size_t bytes, Work work) {
   constexpr std::size_t many = 32 << 10, large = 1 << 20;
   if (bytes >= large) client.is_large = true;
   if (bytes < many) co_return work();
+  http::budget_share turn(client.app.turns, client.client.owner());
+  co_await turn.async_take(1);
   co_return co_await call_on(client.app.workers, std::move(work));
 }
 
@@ -37,7 +40,7 @@ auto read_fields(call& client, Read read)
   client.app.models.require_ready();
   co_return co_await off_loop(client, client.body.size(), [&client, read] {
     const auto body = std::move(client.body);
-    const auto fields = parse_fields(client, body.text());
+    const auto fields = parse_fields(client, body);
     return read(client, api::field_reader(fields), *client.model);
   });
 }

@@ -52,7 +52,7 @@ wanted_completion read_settings(const call& client, const api::field_reader& bod
 
 wanted_completion read(const call& client, const api::field_reader& body, const served_model& model) {
   auto wanted = read_settings(client, body, model);
-  for (auto& prompt : api::read_prompts(body, "prompt", &model.tokenizer()))
+  for (auto& prompt : api::read_prompts(body, "prompt", {&model.tokenizer(), model.max_length}))
     wanted.prompts.push_back(std::get<cogen::token_ids>(std::move(prompt)));
   api::check_generations(body, wanted.prompts.size(), wanted.each.n);
   const auto* list = body.find("prompt")->if_array();

@@ -3,6 +3,7 @@
 #include "api/field_reader.hpp"
 #include "api/json_text.hpp"
 #include "api_keys.hpp"
+#include "routes/generate.hpp"
 #include "routes/routes.hpp"
 
 #include <cogen/load/sha256.hpp>
@@ -26,6 +27,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::ptrdiff_t max_saved_files = 256;  // of a key
+
+json::object fields_of(const std::string& body) { return body.empty() ? json::object() : api::parse_body(body); }
 
 int slot_id(const call& client) {
   const auto& text = client.matched.front().second;
@@ -224,7 +227,7 @@ net::awaitable<void> slot_action(call& client) {
   const auto model = client.queried_model();
   const auto& query = client.request().query;
   const auto action = query.find("action") == query.end() ? std::string() : query.find("action")->second;
-  const auto source = client.body.text().empty() ? json::object() : api::parse_body(client.body.text());
+  const auto source = co_await off_loop(client, client.body.size(), [&client] { return fields_of(client.body); });
   const api::field_reader body(source);
   json::object answer;
   if (action == "save")

@@ -125,6 +125,7 @@ net::awaitable<void> answer(call& one) {
   const auto& found = route_of(one.request(), one.matched);
   one.errors = found.errors;
   if (found.who == access::with_key) one.tenant = tenant_of(one.request(), one.app.settings.api_keys);
+  if (one.tenant != 0) one.client.set_owner("key " + std::to_string(one.tenant));
   if (one.app.draining && found.method != "GET") throw api::draining();
   if (!found.reads_body) one.body = co_await one.client.read_whole_body();
   co_await found.answer(one);

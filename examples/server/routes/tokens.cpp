@@ -2,6 +2,7 @@
 #include "api/chat_fields.hpp"
 #include "api/completion_fields.hpp"
 #include "api/encoded_text.hpp"
+#include "api/json_size.hpp"
 #include "api/json_text.hpp"
 #include "api/response_fields.hpp"
 #include "http/growing_answer.hpp"
@@ -32,18 +33,6 @@ json::object piece_of(cogen::token id, const cogen::text::tokenizer& tokens) {
   return {{"id", id}, {"piece", std::move(numbers)}};
 }
 
-/// Reads a chat as a generation would. Throws api::error and generation_error.
-cogen::rendered_prompt rendered(const served_model& model, const cogen::request& chat) {
-  static_cast<void>(model.tokenizer());
-  return cogen::render_prompt(*model.model, chat);
-}
-
-cogen::rendered_prompt rendered_chat(const served_model& model, const api::field_reader& body) {
-  api::generation chat;
-  api::read_chat(body, chat);
-  return rendered(model, chat.request);
-}
-
 /// Texts that are longer are refused: their tokens take several times as much memory, and a worker's time.
 constexpr std::size_t max_text_bytes = 4 << 20;
 
@@ -51,6 +40,22 @@ void check_length(std::string_view name, std::size_t bytes) {
   if (bytes > max_text_bytes)
     throw api::invalid(std::string(name),
                        fmt::format("{} has {} bytes of text; it must have at most {}", name, bytes, max_text_bytes));
+}
+
+/// Reads a chat as a generation would. Throws api::error and generation_error.
+cogen::rendered_prompt rendered(const served_model& model, const cogen::request& chat, std::string_view name) {
+  static_cast<void>(model.tokenizer());
+  std::size_t bytes = 0;
+  for (const auto& message : std::get<cogen::chat_messages>(chat.prompt))
+    bytes += message.content.size() + api::size_of(message.extra).bytes;
+  check_length(name, bytes);
+  return cogen::render_prompt(*model.model, chat);
+}
+
+cogen::rendered_prompt rendered_chat(const served_model& model, const api::field_reader& body) {
+  api::generation chat;
+  api::read_chat(body, chat);
+  return rendered(model, chat.request, "messages");
 }
 
 cogen::token_ids tokens_of_text(const served_model& model, const api::field_reader& body) {
@@ -89,13 +94,13 @@ net::awaitable<void> add_array(http::growing_answer& answer, const cogen::token_
 }
 
 /// What an answer in parts is made of is kept until its client has read it.
-http::counted_bytes held(const application& app, std::size_t bytes) {
-  http::counted_bytes counted(app.answers);
+http::counted_bytes held(const call& client, std::size_t bytes) {
+  http::counted_bytes counted(client.app.answers, client.client.owner());
   if (!counted.grow_to(bytes))
     throw api::error(503, "unavailable_error",
-                     fmt::format("the answers that wait for their clients take {} bytes, and there is no room for "
-                                 "another",
-                                 app.answers->limit()));
+                     fmt::format("the answers that clients have not read may have {} bytes together, and there is no "
+                                 "room for another",
+                                 client.app.answers->limit()));
   return counted;
 }
 
@@ -103,7 +108,7 @@ cogen::token_ids read_tokens(const call&, const api::field_reader& body, const s
   const auto* list = body.array("tokens");
   if (!list) body.refuse("tokens", "an array of token ids");
   if (list->empty()) return {};
-  auto prompts = api::read_prompts(body, "tokens", nullptr);
+  auto prompts = api::read_prompts(body, "tokens");
   auto* tokens = std::get_if<cogen::token_ids>(&prompts.front());
   if (prompts.size() != 1 || !tokens) body.refuse("tokens", "an array of token ids");
   const auto& vocabulary = model.tokenizer();
@@ -148,7 +153,7 @@ json::object counted(const call&, const api::field_reader& body, const served_mo
 }
 
 json::object counted_response(const call&, const api::field_reader& body, const served_model& model) {
-  return count_of(rendered(model, api::read_response_request(body, {}, {}, &model.tokenizer()).request));
+  return count_of(rendered(model, api::read_response_request(body, {}, {}, &model.tokenizer()).request, "input"));
 }
 
 }  // namespace
@@ -156,7 +161,7 @@ json::object counted_response(const call&, const api::field_reader& body, const 
 net::awaitable<void> tokenize(call& client) {
   const auto asked = co_await read_fields(client, read_tokenization);
   const auto& vocabulary = client.model->tokenizer();
-  const auto counted = held(client.app, asked.tokens.size() * sizeof(cogen::token));
+  const auto counted = held(client, asked.tokens.size() * sizeof(cogen::token));
   http::growing_answer answer(client.client);
   answer.text() = R"({"tokens":)";
   co_await add_array(answer, asked.tokens, [&](cogen::token id) {
@@ -174,7 +179,7 @@ net::awaitable<void> tokenize(call& client) {
 
 net::awaitable<void> detokenize(call& client) {
   const auto text = co_await read_fields(client, detokenized);
-  const auto counted = held(client.app, text.size());
+  const auto counted = held(client, text.size());
   http::growing_answer answer(client.client);
   answer.text() = R"({"content":)";
   co_await add_text(answer, text);
@@ -186,7 +191,7 @@ net::awaitable<void> detokenize(call& client) {
 
 net::awaitable<void> apply_template(call& client) {
   const auto text = co_await read_fields(client, templated);
-  const auto counted = held(client.app, text.size());
+  const auto counted = held(client, text.size());
   http::growing_answer answer(client.client);
   answer.text() = R"({"prompt":)";
   co_await add_text(answer, text);

@@ -101,7 +101,7 @@ void check_count(std::string_view name, std::size_t count) {
 std::vector<cogen::encoder_input> inputs_of(const api::field_reader& body) {
   std::vector<cogen::encoder_input> texts;
   const auto name = body.has("content") && !body.has("input") ? "content" : "input";
-  auto prompts = api::read_prompts(body, name, nullptr);
+  auto prompts = api::read_prompts(body, name);
   check_count(name, prompts.size());
   for (auto& prompt : prompts) {
     if (auto* ids = std::get_if<cogen::token_ids>(&prompt))

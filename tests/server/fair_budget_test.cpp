@@ -1,0 +1,163 @@
+#include "http/fair_budget.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/test/unit_test.hpp>
+
+#include <exception>
+#include <iterator>
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace net = boost::asio;
+
+using server::http::budget_share;
+using server::http::counted_bytes;
+using server::http::fair_budget;
+
+namespace {
+
+/// Clients that wait for amounts, and the order in which they got them.
+struct waiting_clients {
+  std::shared_ptr<fair_budget> budget;
+  net::io_context context;
+  std::list<budget_share> shares;
+  std::string order = {};
+  std::vector<budget_share*> served = {};
+
+  explicit waiting_clients(std::uint64_t limit) : budget(std::make_shared<fair_budget>(limit)) {}
+
+  /// The client's first letter stands in the order; a small one where it got nothing.
+  void ask(const std::string& name, std::uint64_t amount, net::cancellation_slot slot = {},
+           budget_share::time_point deadline = budget_share::time_point::max()) {
+    auto& share = shares.emplace_back(budget, name);
+    net::co_spawn(
+        context,
+        [this, &share, name, amount, deadline]() -> net::awaitable<void> {
+          const bool has_it = co_await share.async_take(amount, deadline);
+          order += has_it ? name : "-" + name;
+          if (has_it) served.push_back(&share);
+        },
+        net::bind_cancellation_slot(slot, [this, name](const std::exception_ptr& why) {
+          if (why) order += "!" + name;
+        }));
+    run();
+  }
+
+  const std::string& end(budget_share& share) {
+    share = {};
+    run();
+    return order;
+  }
+
+  void run() {
+    context.restart();
+    context.poll();
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(fair_budgets)
+
+BOOST_AUTO_TEST_CASE(what_is_counted_is_given_back) {
+  const auto budget = std::make_shared<fair_budget>(100);
+  const auto free = counted_bytes::uncounted;
+  {
+    counted_bytes one(budget, "a"), other(budget, "b");
+    BOOST_TEST(one.grow_to(free));
+    BOOST_TEST(budget->taken() == 0U);
+    BOOST_TEST(one.grow_to(free + 40));
+    BOOST_TEST(one.grow_to(free + 30));
+    BOOST_TEST(budget->taken() == 40U);
+    BOOST_TEST(!other.grow_to(free + 61));
+    BOOST_TEST(other.grow_to(free + 60));
+    BOOST_TEST(!one.grow_to(free + 41));
+    one = std::move(other);
+    BOOST_TEST(budget->taken() == 60U);
+    BOOST_TEST(!one.grow_to(~std::uint64_t{0}));
+    BOOST_TEST(counted_bytes().grow_to(~std::uint64_t{0}));
+  }
+  BOOST_TEST(budget->taken() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(a_client_leaves_as_much_as_it_takes) {
+  const auto budget = std::make_shared<fair_budget>(1200);
+  std::list<budget_share> shares;
+  const auto most_of = [&](const std::string& client) {
+    std::uint64_t count = 0;
+    while (shares.emplace_back(budget, client).take(1)) ++count;
+    return count;
+  };
+  BOOST_TEST(most_of("a") == 600U);
+  BOOST_TEST(most_of("b") == 300U);
+  BOOST_TEST(most_of("a") == 0U);
+  BOOST_TEST(most_of("c") == 150U);
+  BOOST_TEST(budget_share(budget, "d").take(150));
+  shares.clear();
+  BOOST_TEST(budget_share(budget, "a").take(1200));
+  BOOST_TEST(!budget_share(budget, "a").take(1201));
+  BOOST_TEST(budget->taken() == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(clients_that_wait_take_turns) {
+  waiting_clients all(1);
+  for (const auto* name : {"A", "A", "A", "A", "B", "C", "C"}) all.ask(name, 1);
+  BOOST_TEST(all.order == "A");
+  for (std::size_t i = 0; i < all.served.size(); ++i) all.end(*all.served[i]);
+  BOOST_TEST(all.order == "ABCACAA");
+}
+
+BOOST_AUTO_TEST_CASE(one_that_waits_for_much_keeps_no_other_client_out) {
+  waiting_clients all(100);
+  all.ask("A", 40);
+  all.ask("B", 70);
+  all.ask("B", 1);  // behind its own
+  all.ask("C", 20);
+  BOOST_TEST(all.order == "AC");
+  BOOST_TEST(all.end(all.shares.front()) == "ACB");
+  BOOST_TEST(all.end(*std::next(all.shares.begin())) == "ACBB");
+}
+
+BOOST_AUTO_TEST_CASE(one_that_leaves_makes_room_for_those_behind_it) {
+  waiting_clients all(100);
+  net::cancellation_signal leaves;
+  all.ask("A", 60);
+  all.ask("B", 80, leaves.slot());
+  all.ask("B", 40);
+  BOOST_TEST(all.order == "A");
+  leaves.emit(net::cancellation_type::terminal);
+  all.run();
+  BOOST_TEST(all.order == "A!BB");
+  all.ask("C", 50, {}, std::chrono::steady_clock::now());
+  all.context.restart();
+  all.context.run();
+  BOOST_TEST(all.order == "A!BB-C");
+  BOOST_TEST(all.budget->taken() == 100U);
+}
+
+BOOST_AUTO_TEST_CASE(who_waits_may_end_with_the_context) {
+  const auto budget = std::make_shared<fair_budget>(10);
+  {
+    net::io_context context;
+    budget_share has(budget, "a");
+    BOOST_TEST(has.take(10));
+    for (const auto* name : {"a", "b", "b"})
+      net::co_spawn(
+          context,
+          [](std::shared_ptr<fair_budget> of, std::string client) -> net::awaitable<void> {
+            budget_share share(std::move(of), std::move(client));
+            BOOST_TEST(!co_await share.async_take(10));
+          }(budget, name),
+          [](std::exception_ptr) {});
+    context.poll();
+  }
+  BOOST_TEST(budget->taken() == 0U);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
