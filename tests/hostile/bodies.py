@@ -56,10 +56,24 @@ def many_numbers(server):
     return refused_or_served(server.post("/detokenize", json.dumps({"tokens": [5] * 3000000})))
 
 
-def many_large_bodies(server):
-    body = json.dumps({"prompt": "z q" * (LARGE // 3), "max_tokens": 1})
-    in_parallel(8, lambda _: refused_or_served(server.post("/v1/completions", body)))
-    return "8 bodies of 15 MB at once"
+def many_large_bodies(path, **body):
+    def case(server):
+        text = json.dumps(body | {"max_tokens": 1})
+        statuses = []
+        in_parallel(16, lambda _: statuses.append(refused_or_served(server.post(path, text))))
+        return ", ".join(f"{statuses.count(status)} x {status}" for status in sorted(set(statuses)))
+    return case
+
+
+def said(text):
+    return [{"role": "user", "content": text}]
+
+
+def arguments(server):
+    """JSON within texts, which no count of a body's values sees."""
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": [' + "[]," * 70000 + "0]}"}}
+    messages = [{"role": "assistant", "content": "", "tool_calls": [call] * 60}, *said("x")]
+    return refused_or_served(server.post("/v1/chat/completions", json.dumps({"messages": messages, "max_tokens": 1})))
 
 
 def deep_body(server):
@@ -75,11 +89,12 @@ def slow_bodies(server):
         client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 16000000\r\n\r\n")
     sent = 0
     for client in clients:
+        client.settimeout(0.2)
         try:
             client.sendall(b"x" * LARGE)
             sent += 1
         except OSError:
-            pass  # refused in time
+            pass  # refused in time, or not read
     time.sleep(1)
     for client in clients:
         client.close()
@@ -90,8 +105,13 @@ def top_logprobs(server):
     return refused_or_served(server.post("/v1/completions", json.dumps({"prompt": [5] * 4000, "max_tokens": 1, "echo": True, "logprobs": 20})))
 
 
+# MiB that cases may take, where that is less than others may.
+MOST_MEMORY = {"16 prompts of 15 MB at once": 300, "16 chats of 15 MB at once": 300, "24 bodies that never end": 300}
 OPEN = {"15 MB of text to /tokenize": tokenize, "answers of /tokenize that nobody reads": tokenize_unread, "15 MB of prompt": long_text,
-        "400,000 messages": many_messages, "3,000,000 numbers to /detokenize": many_numbers, "8 prompts of 15 MB at once": many_large_bodies,
+        "400,000 messages": many_messages, "3,000,000 numbers to /detokenize": many_numbers, "16 prompts of 15 MB at once": many_large_bodies("/v1/completions", prompt="z q" * (LARGE // 3)),
+        "16 chats of 15 MB at once": many_large_bodies("/v1/chat/completions", messages=said("z q" * (LARGE // 3))),
+        "16 chats of 400,000 messages at once": many_large_bodies("/v1/chat/completions", messages=said("x") * 400000),
+        "4,200,000 values in arguments": arguments,
         "ten million brackets": deep_body, "24 bodies that never end": slow_bodies,
         "logprobs of 4,000 tokens": top_logprobs}
 KEYED = {"24 bodies without a key": slow_bodies}

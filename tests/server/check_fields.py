@@ -280,6 +280,15 @@ def check_schemas_that_take_long():
         assert "60000 stop strings" in refusal(stops) and stops.json["error"]["type"] == "invalid_request_error", stops.text
 
 
+def check_log_probabilities():
+    """Of a chat's prompt, whose tokens are known late."""
+    with tempfile.TemporaryDirectory() as folder, served(write_tiny_model(folder)) as server:
+        chat = {"messages": [{"role": "user", "content": "ab" * 1200}], "max_tokens": 1}
+        said = refusal(server.post("/v1/chat/completions", chat | {"prompt_logprobs": 128}))
+        assert "prompt_logprobs is 128" in said and "at most 262144" in said, said
+        assert server.post("/v1/chat/completions", chat | {"prompt_logprobs": 1}).status == 200
+
+
 def check_numbers():
     """Without exponents, and as they are."""
     with tempfile.TemporaryDirectory() as folder, served(write_tiny_model(folder)) as server:
@@ -293,6 +302,6 @@ def check_numbers():
 
 
 for check in (check_tokens_without_text, check_prompts_alone, check_gaps, check_roles, check_generation_config, check_drafts, check_texts, check_texts_without_tokenizer, check_scores, check_too_many_answers,
-              check_schemas_that_take_long, check_numbers):
+              check_schemas_that_take_long, check_log_probabilities, check_numbers):
     check()
     print(check.__name__, "passed", flush=True)

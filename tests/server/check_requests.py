@@ -227,6 +227,43 @@ def check_requests(server):
     assert not failures, "\n".join([f"{len(failures)} failed, the first of them:", *failures[:20]])
 
 
+HEADERS = {"x-priority": "priority", "x-start-within-ms": "start", "x-finish-within-ms": "finish"}
+HEADER_VALUES = ["", "x", "1.5", "-1", "0", "99999999999999999999", "1 2", "1e3", "0x1", "+1", "1,2", "\xe9", "9" * 5000]
+PLACES = ["0", "1", "-1", "x", "1.5", "99999999999999999999", "%00", "%ff", "1/2", "..", "a" * 3000, "%31"]
+QUERIES = ["model=", "model=other", "model=" + "x" * 3000, "model=%00", "model=%ff", "model=scores", "model=bare", "action=", "action=save&action=erase",
+           "action=" + "x" * 3000, "fail_on_no_slot", "fail_on_no_slot=%ff", "&&&", "=", "a[]=1", "model[]=x"]
+SESSIONS = [b"", b"x", b"\0" * 100, b"cogen", b"{}", b"\xff" * 70000]
+
+
+def odd_requests():
+    """Methods, paths, bodies and headers, and a word of what is altered."""
+    body = json.dumps({"model": "chats", "prompt": "Hi", "max_tokens": 1})
+    for name, word in HEADERS.items():
+        yield from (("POST", "/v1/completions", body, {name: value}, word) for value in HEADER_VALUES)
+    for name in ("x-request-id", "content-type", "accept", "accept-encoding", "authorization", "x-api-key", "range", "if-match", "cookie"):
+        yield from (("POST", "/v1/completions", body, {name: value}, None) for value in HEADER_VALUES)
+    for query in QUERIES:
+        yield from (("GET", f"{path}?{query}", None, {}, None) for path in ("/", "/health", "/models", "/version", "/metrics", "/slots", "/props", "/tokenizer_info"))
+        yield "POST", f"/slots/1?{query}", "{}", {}, None
+        yield "PUT", f"/slots/1/session?{query}", b"x", {}, None
+    for place in PLACES:
+        yield from (("GET", f"/{path}{place}{behind}", None, {}, None) for path, behind in (("slots/", "/session"), ("v1/models/", ""), ("", "")))
+        yield from (("POST", f"/slots/{place}?action={action}", '{"filename": "f"}', {}, None) for action in ("save", "restore", "erase"))
+    yield from (("PUT", "/slots/1/session", session, {}, None) for session in SESSIONS)
+    for method in ("HEAD", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "x" * 100):
+        yield from ((method, path, None, {}, None) for path in ("/v1/completions", "/slots/1", "/slots/1/session", "/health", "/nothing"))
+
+
+def check_odd_requests(server):
+    for method, path, body, headers, word in odd_requests():
+        answer = server.request(method, path, body=body, headers=headers)
+        seen = f"{method} {path[:100]} {headers}: {answer.status} {answer.text[:300]}"
+        assert answer.status in (200, 400, 404, 405, 501) and len(answer.headers.get("x-request-id", "")) <= 128, seen
+        if answer.status != 200 and method != "HEAD":
+            message = message_of(answer.json)
+            assert len(message) < 500 and (word is None or word in message), seen
+
+
 def check_bounds(server):
     """What a route would make a multiple of is bounded, whatever fits into a body."""
     for path, body, word in [("/v1/rerank", {"model": "scores", "query": "x" * 20000, "documents": ["y"] * 1000}, "query"),
@@ -237,6 +274,10 @@ def check_bounds(server):
                              ("/v1/completions", {"model": "chats", "prompt": ["x"] * 200, "logit_bias": [[1, 0.5]] * 2000}, "n")]:
         answer = server.post(path, body)
         assert answer.status == 400 and word in message_of(answer.json), (path, answer.text)
+    many = {"model": "chats", "prompt": "x", "max_tokens": 240, "ignore_eos": True, "logprobs": 128, "n": 9}
+    whole = server.post("/v1/completions", many)
+    assert whole.status == 400 and "more than 262144 log-probabilities" in message_of(whole.json), whole.text[:500]
+    assert server.post("/v1/completions", many | {"n": 1}).status == 200 and server.post("/v1/completions", many | {"stream": True}).events
     for path, field in [("/tokenize", "content"), ("/v1/completions", "prompt"), ("/completion", "prompt")]:
         answer = server.post(path, {"model": "grows", field: "ж" * 500, "max_tokens": 1})
         assert answer.status == 400 and "the tokenizer makes more of a text of 1000 bytes" in message_of(answer.json), (path, answer.text)
@@ -248,8 +289,9 @@ tiny_model.CONFIG["max_position_embeddings"] = 256
 with tempfile.TemporaryDirectory() as temporary:
     models = write_models(pathlib.Path(temporary))
     flags = [flag for name, folder in models.items() for flag in ("--model", f"{name}={folder}")]
-    with CogenServer(sys.argv[1], flags[1], *flags[2:], "--slot-save-path", temporary, "--queue", "100000") as program:
+    with CogenServer(sys.argv[1], flags[1], *flags[2:], "--slot-save-path", temporary, "--session-uploads", "--queue", "100000") as program:
         check_requests(program)
+        check_odd_requests(program)
         check_bounds(program)
         for name in models:
             assert not any(slot["is_processing"] for slot in program.get(f"/slots?model={name}").json), name
