@@ -1,4 +1,5 @@
 """Bodies: large, slow, without a key, and answers that are many times as large."""
+import contextlib
 import json
 import threading
 import time
@@ -101,6 +102,19 @@ def slow_bodies(server):
     return f"{sent} bodies of 15 MB were taken"
 
 
+def tiny_chunks(extension):
+    """Bodies of which each byte comes in a chunk of its own."""
+    sent = b"POST /tokenize HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n" + (b"1%s\r\nx\r\n" % extension) * ((8 << 20) // (6 + len(extension)))
+
+    def case(server):
+        def send(_):
+            with contextlib.closing(server.connect()) as client:
+                client.sendall(sent + b"0\r\n\r\n")
+                assert client.recv(100).startswith(b"HTTP/1.1 400 ")
+        in_parallel(4, send)
+    return case
+
+
 def top_logprobs(server):
     return refused_or_served(server.post("/v1/completions", json.dumps({"prompt": [5] * 4000, "max_tokens": 1, "echo": True, "logprobs": 20})))
 
@@ -113,5 +127,6 @@ OPEN = {"15 MB of text to /tokenize": tokenize, "answers of /tokenize that nobod
         "16 chats of 400,000 messages at once": many_large_bodies("/v1/chat/completions", messages=said("x") * 400000),
         "4,200,000 values in arguments": arguments,
         "ten million brackets": deep_body, "24 bodies that never end": slow_bodies,
+        "chunks of a byte": tiny_chunks(b""), "chunks with long extensions": tiny_chunks(b";" + b"a=b;" * 2000 + b"a"),
         "logprobs of 4,000 tokens": top_logprobs}
 KEYED = {"24 bodies without a key": slow_bodies}

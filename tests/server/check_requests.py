@@ -256,11 +256,15 @@ def odd_requests():
 
 def check_odd_requests(server):
     for method, path, body, headers, word in odd_requests():
-        answer = server.request(method, path, body=body, headers=headers)
-        seen = f"{method} {path[:100]} {headers}: {answer.status} {answer.text[:300]}"
-        assert answer.status in (200, 400, 404, 405, 501) and len(answer.headers.get("x-request-id", "")) <= 128, seen
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=300)
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        received = answer.read()
+        connection.close()
+        seen = f"{method} {path[:100]} {headers}: {answer.status} {received[:300]}"
+        assert answer.status in (200, 400, 404, 405, 501) and len(answer.getheader("x-request-id")) <= 128, seen
         if answer.status != 200 and method != "HEAD":
-            message = message_of(answer.json)
+            message = message_of(json.loads(received))
             assert len(message) < 500 and (word is None or word in message), seen
 
 
