@@ -8,9 +8,12 @@
 #include "metrics/exposition.hpp"
 #include "metrics/meter.hpp"
 
+#include <boost/asio/error.hpp>
 #include <boost/json/parse.hpp>
+#include <boost/system/system_error.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -55,6 +58,18 @@ BOOST_AUTO_TEST_CASE(errors_are_written_for_their_clients) {
   const auto anthropic = boost::json::parse(api::body_of(why, api::dialect::anthropic));
   BOOST_TEST(anthropic.at("type").as_string() == "error");
   BOOST_TEST(anthropic.at("error").at("message").as_string() == "top_p is 2");
+}
+
+BOOST_AUTO_TEST_CASE(a_connection_that_ends_is_no_failure_of_the_server) {
+  namespace asio = boost::asio::error;
+  const boost::system::error_code ends[] = {asio::connection_reset, asio::broken_pipe, asio::eof,
+                                            asio::operation_aborted};
+  for (const auto& code : ends) {
+    BOOST_TEST(api::error_of(std::make_exception_ptr(boost::system::system_error(code))).status() == 499);
+    BOOST_TEST(api::error_of(cogen::diagnostics(code, "why")).status() == 499);
+  }
+  const boost::system::error_code inner(ENOSPC, boost::system::system_category());
+  BOOST_TEST(api::error_of(cogen::diagnostics(inner, "why")).status() == 500);
 }
 
 BOOST_AUTO_TEST_CASE(details_of_an_error_are_fields) {

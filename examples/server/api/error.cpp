@@ -96,7 +96,7 @@ error draining() { return {503, unavailable, "the server is draining", "", "drai
 
 error error_of(const cogen::diagnostics& why) {
   using code = cogen::error;
-  if (why.code() == boost::asio::error::operation_aborted) return client_left();
+  if (is_of_connection(why.code())) return client_left();
   if (why.code().category() != cogen::category()) return inner_error(why.message());
   switch (static_cast<code>(why.code().value())) {
     case code::invalid_request:
