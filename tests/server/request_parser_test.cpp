@@ -129,6 +129,17 @@ BOOST_AUTO_TEST_CASE(raw_requests_are_taken_alike_however_they_are_cut) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(messages_show_no_more_than_the_beginning_of_a_field) {
+  const std::string text(9000, 'x');
+  for (const auto& lines :
+       {"Host: " + text + "/", "Host: h\r\nContent-Encoding: " + text, "Host: h\r\nTransfer-Encoding: " + text}) {
+    const auto request = "POST / HTTP/1.1\r\n" + lines + "\r\n\r\n";
+    const auto found = parse_in_parts(request, request.size());
+    BOOST_TEST_REQUIRE(found.error.has_value());
+    BOOST_TEST(found.error->message.size() < 200U);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(encoded_bodies_are_refused) {
   const std::string post = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nContent-Encoding: ";
   BOOST_TEST(refusal_of(post + "identity\r\n\r\n0\r\n\r\n") == 0);
