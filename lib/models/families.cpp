@@ -1,5 +1,6 @@
 #include "models/families.hpp"
 
+#include "json/printable.hpp"
 #include "models/gguf_spec.hpp"
 
 #include <fmt/format.h>
@@ -52,8 +53,8 @@ describe_model family_named(std::string_view name) {
       return fields.is_gguf() ? as_gguf(std::move(spec), fields) : spec;
     };
   }
-  throw std::invalid_argument(
-      fmt::format("model family \"{}\" is not known; known are: {}", name, fmt::join(family_names(), ", ")));
+  throw std::invalid_argument(fmt::format("model family \"{}\" is not known; known are: {}", json::printable(name),
+                                          fmt::join(family_names(), ", ")));
 }
 
 std::string_view family_title(std::string_view name) { return find(name)->title; }

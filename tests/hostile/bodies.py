@@ -83,6 +83,27 @@ def deep_body(server):
     return str(answer.status)
 
 
+def deep_parts(server):
+    """What a field holds, within itself."""
+    said = set()
+    for depth in (60, 100, 200000):
+        for opening, closing in (("[", "]"), ('{"a":', "}")):
+            nested = opening * depth + "1" + closing * depth
+            for route, body in {
+                    "/v1/completions": '{"prompt":%s}', "/v1/chat/completions": '{"messages":%s}',
+                    "/v1/chat/completions#content": '{"messages":[{"role":"user","content":%s}]}',
+                    "/v1/chat/completions#calls": '{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"a","arguments":%s}}]}]}',
+                    "/v1/chat/completions#tools": '{"messages":[{"role":"user","content":"a"}],"max_tokens":1,"tools":[{"type":"function","function":{"name":"a","parameters":%s}}]}',
+                    "/v1/chat/completions#format": '{"messages":[{"role":"user","content":"a"}],"max_tokens":1,"response_format":%s}',
+                    "/v1/messages": '{"max_tokens":1,"messages":[{"role":"user","content":%s}]}',
+                    "/v1/messages#input": '{"max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"a","input":%s}]}]}',
+                    "/v1/responses": '{"input":%s}', "/tokenize": '{"content":%s}', "/completion": '{"prompt":%s}'}.items():
+                said.add(refused_or_served(server.post(route.split("#")[0], body % nested)))
+            text = json.dumps(nested)
+            said.add(refused_or_served(server.post("/v1/chat/completions", '{"max_tokens":1,"messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"a","arguments":%s}}]}]}' % text)))
+    return ", ".join(sorted(said))
+
+
 def slow_bodies(server):
     """Bodies of which a part comes, and then nothing."""
     clients = [server.connect() for _ in range(24)]
@@ -126,7 +147,7 @@ OPEN = {"15 MB of text to /tokenize": tokenize, "answers of /tokenize that nobod
         "16 chats of 15 MB at once": many_large_bodies("/v1/chat/completions", messages=said("z q" * (LARGE // 3))),
         "16 chats of 400,000 messages at once": many_large_bodies("/v1/chat/completions", messages=said("x") * 400000),
         "4,200,000 values in arguments": arguments,
-        "ten million brackets": deep_body, "24 bodies that never end": slow_bodies,
+        "ten million brackets": deep_body, "fields that hold themselves": deep_parts, "24 bodies that never end": slow_bodies,
         "chunks of a byte": tiny_chunks(b""), "chunks with long extensions": tiny_chunks(b";" + b"a=b;" * 2000 + b"a"),
         "logprobs of 4,000 tokens": top_logprobs}
 KEYED = {"24 bodies without a key": slow_bodies}

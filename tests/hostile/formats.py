@@ -18,6 +18,12 @@ def doubled_definitions(count):
     return {"$ref": "#/$defs/d0", "$defs": definitions | {f"d{count}": {"type": "integer"}}}
 
 
+def chained_definitions(count, wrap):
+    """Each with a reference to the next one, within a mebibyte."""
+    definitions = {f"{i}": wrap({"$ref": f"#/$defs/{i + 1}"}) for i in range(count)}
+    return {"$ref": "#/$defs/0", "$defs": definitions | {f"{count}": {"type": "null"}}}
+
+
 def nested(count, wrap):
     schema = {"type": "integer"}
     for _ in range(count):
@@ -62,6 +68,11 @@ SCHEMAS = {
     "20,000 properties, open": properties(20000),
     "forty definitions, each the next one twice": doubled_definitions(40),
     "10,000 definitions in a row": {"$ref": "#/$defs/d0", "$defs": {f"d{i}": {"$ref": f"#/$defs/d{i + 1}"} for i in range(10000)} | {"d10000": {"type": "null"}}},
+    "25,000 definitions in a row": chained_definitions(25000, lambda inner: inner),
+    "20,000 definitions in a row, in lists": chained_definitions(20000, lambda inner: {"items": inner}),
+    "20,000 definitions in a row, that may be null": chained_definitions(20000, lambda inner: {"anyOf": [inner]}),
+    "a name of 500,000 letters around 30,000 properties": {"properties": {"x" * 500000: {"properties": {f"{i}": {} for i in range(30000)}}}},
+    "9,000 items, each of its own": {"prefixItems": [{"const": i} for i in range(9000)], "items": False, "minItems": 9000},
     "a definition that is itself": {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}},
     "arrays in arrays, 30 deep": nested(30, lambda inner: {"type": "array", "items": inner, "maxItems": 1000}),
     "items in items, 300 deep": nested(300, lambda inner: {"items": inner}),
