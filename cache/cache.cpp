@@ -331,6 +331,18 @@ std::vector<exported_run> cache::exported_runs(int length, int encoder_length) c
   return runs;
 }
 
+bool cache::has_finite_numbers(std::span<const std::byte> exported, int length, int encoder_length) const {
+  const auto take = [&](const cogen::cache::layer& storage, int tokens) {
+    const auto bytes = static_cast<std::size_t>(storage.exported_bytes(tokens));
+    if (bytes > exported.size()) return true;
+    const bool are = storage.has_finite_numbers(exported.first(bytes), tokens);
+    exported = exported.subspan(bytes);
+    return are;
+  };
+  return std::ranges::all_of(storages_, [&](const auto* storage) { return take(*storage, length); }) &&
+         std::ranges::all_of(readers_, [&](const auto* reader) { return take(*reader, encoder_length); });
+}
+
 memory_terms cache::compressed_terms() const { return sum_of(storages_, &layer::compressed_terms, readers_); }
 
 void cache::check_exported(int slot, int length, int encoder_length, std::size_t bytes) const {

@@ -128,6 +128,33 @@ void each_run(std::span<const exported_run> runs, From* snapshot, To* compressed
   }
 }
 
+/// Whether none of the numbers has all these bits.
+template <class Bits>
+bool none_has(Bits wanted, std::span<const std::byte> numbers) {
+  bool found = false;
+  for (std::size_t at = 0; at + sizeof(Bits) <= numbers.size(); at += sizeof(Bits)) {
+    Bits bits;
+    std::memcpy(&bits, numbers.data() + at, sizeof(bits));
+    found |= (bits & wanted) == wanted;
+  }
+  return !found;
+}
+
+/// What is not finite has all bits of its exponent; in e4m3fn those of its fraction, too.
+bool are_finite(scalar type, std::span<const std::byte> numbers) {
+  switch (type) {
+    case scalar::f32:
+      return none_has<std::uint32_t>(0x7f800000, numbers);
+    case scalar::f16:
+      return none_has<std::uint16_t>(0x7c00, numbers);
+    case scalar::bf16:
+      return none_has<std::uint16_t>(0x7f80, numbers);
+    case scalar::fp8:
+      return none_has<std::uint8_t>(0x7f, numbers);
+  }
+  return true;
+}
+
 void check(std::span<const exported_run> runs, std::size_t snapshot, std::size_t compressed) {
   std::int64_t bytes = 0;
   for (const exported_run& run : runs) bytes += run.bytes;
@@ -148,6 +175,16 @@ void append(std::vector<exported_run>& runs, const exported_run& next) {
     runs.back().bytes += next.bytes;
   else
     runs.push_back(next);
+}
+
+bool are_finite(std::span<const exported_run> runs, std::span<const std::byte> exported) {
+  for (const exported_run& run : runs) {
+    const auto bytes = static_cast<std::size_t>(run.bytes);
+    if (bytes > exported.size()) return true;
+    if (run.type && !are_finite(*run.type, exported.first(bytes))) return false;
+    exported = exported.subspan(bytes);
+  }
+  return true;
 }
 
 std::int64_t compressed_bytes(std::span<const exported_run> runs) {

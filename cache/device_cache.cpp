@@ -1,6 +1,7 @@
 #include "slot_pages.hpp"
 
 #include <cogen/cache/device_cache.hpp>
+#include <cogen/cache/layer.hpp>
 #include <cogen/cache/span_with_sinks.hpp>
 #include <cogen/cache/view.hpp>
 
@@ -235,6 +236,26 @@ at::Tensor encoded_for(std::span<const kv_cache_spec> shapes, const device_optio
   return device_rows({options.slots, 2 * layers, options.max_encoder_length, width_of(shapes)}, options);
 }
 
+bool all_are_finite(scalar type, std::span<const std::byte> numbers) {
+  const exported_run all{.bytes = static_cast<std::int64_t>(numbers.size()), .type = type, .dims = 1};
+  return are_finite({&all, 1}, numbers);
+}
+
+/// Rows of planes, of which each has so many numbers: what is behind them, no layer has written.
+bool rows_are_finite(std::span<const std::byte> exported, const at::Tensor& of, std::span<const std::int64_t> widths) {
+  constexpr scalar types[] = {scalar::f32, scalar::f16, scalar::bf16, scalar::fp8};
+  const auto* type = std::ranges::find(types, of.scalar_type(), tensor_type);
+  const auto row = static_cast<std::size_t>(of.size(-1)) * of.element_size();
+  if (type == std::end(types) || widths.empty() || row == 0) return true;
+  const auto rows = exported.size() / row / widths.size();
+  for (std::size_t plane = 0; plane < widths.size(); ++plane) {
+    const auto numbers = static_cast<std::size_t>(widths[plane]) * of.element_size();
+    for (std::size_t at = 0; at < rows; ++at)
+      if (!all_are_finite(*type, exported.subspan((plane * rows + at) * row, numbers))) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 kv_cache_spec first_with_keys(std::span<const kv_cache_spec> shapes) {
@@ -272,8 +293,10 @@ device_cache::device_cache(std::span<const kv_cache_spec> shapes, const device_o
       first_number += shape.state;
     } else if (is_cross(shape)) {
       layers_.push_back(cross_layer(cross++, shape));
+      encoder_widths_.insert(encoder_widths_.end(), 2, width_of(shape));
     } else {
       layers_.push_back(layer_with_keys(index++, shape, options));
+      token_widths_.insert(token_widths_.end(), static_cast<std::size_t>(planes_), width_of(shape));
     }
   }
 }
@@ -467,9 +490,39 @@ void device_cache::share_pages(int from, int to, int end) {
 std::vector<at::Tensor> device_cache::parts_of(int slot, int length) const {
   table_.length(slot);  // throws if there is no such slot
   std::vector<at::Tensor> parts{exact_part_of(slot, length)};
-  if (quantized_.defined()) parts.push_back(quantized_.select(0, slot).narrow(1, 0, length / block_tokens));
+  if (quantized_.defined()) parts.push_back(block_part_of(slot, length));
   if (has_states()) parts.push_back(state_part_of(slot, length));
   return parts;
+}
+
+bool device_cache::has_finite_numbers(std::span<const std::byte> exported, int length, int encoder_length) const {
+  const auto next = [&](const at::Tensor& part) {
+    const auto size = part.defined() ? std::min(part.nbytes(), exported.size()) : 0;
+    const auto bytes = exported.first(size);
+    exported = exported.subspan(size);
+    return bytes;
+  };
+  if (!rows_are_finite(next(exact_part_of(0, length)), storage_, token_widths_)) return false;
+  if (quantized_.defined() && !blocks_are_finite(next(block_part_of(0, length)), length)) return false;
+  if (has_states() && !all_are_finite(scalar::f32, next(state_part_of(0, length)))) return false;
+  return encoder_length == 0 || rows_are_finite(next(encoder_part(0, encoder_length)), encoded_, encoder_widths_);
+}
+
+/// Later blocks are quantized before they are read.
+bool device_cache::blocks_are_finite(std::span<const std::byte> exported, int length) const {
+  const auto& how = *std::ranges::find_if(layers_, [](const auto& each) { return each.quantization.has_value(); });
+  auto head = how.quantization->head.keys;
+  if (planes_ > 1) head.insert(head.end(), how.quantization->head.values.begin(), how.quantization->head.values.end());
+  const auto bytes = static_cast<std::size_t>(how.quantization->head_bytes);
+  const auto blocks = static_cast<std::size_t>(length / block_tokens),
+             layers = static_cast<std::size_t>(quantized_.size(1));
+  const auto due = static_cast<std::size_t>(quantized_tokens(length, how.quantization->residual) / block_tokens);
+  if (blocks == 0 || exported.size() != static_cast<std::size_t>(quantized_.size(3)) * blocks * layers) return true;
+  const auto heads = static_cast<std::size_t>(quantized_.size(3)) / bytes;
+  for (std::size_t layer = 0; layer < layers; ++layer)
+    for (std::size_t at = 0; at < std::min(due, blocks) * heads; ++at)
+      if (!are_finite(head, exported.subspan((layer * blocks * heads + at) * bytes, bytes))) return false;
+  return true;
 }
 
 std::vector<at::Tensor> device_cache::live_parts_of(int slot, int length) const {
@@ -483,6 +536,10 @@ std::vector<at::Tensor> device_cache::live_parts_of(int slot, int length) const 
 /// Keys and values in full precision.
 at::Tensor device_cache::exact_part_of(int slot, int length) const {
   return storage_.select(1, slot).narrow(1, 0, std::min<std::int64_t>(length, storage_.size(2)));
+}
+
+at::Tensor device_cache::block_part_of(int slot, int length) const {
+  return quantized_.select(0, slot).narrow(1, 0, length / block_tokens);
 }
 
 at::Tensor device_cache::state_part_of(int slot, int length) const {

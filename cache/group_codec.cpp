@@ -1,5 +1,7 @@
 #include "group_codec.hpp"
 
+#include <cogen/cache/compressed_snapshot.hpp>
+
 #include <c10/util/Half.h>
 
 #include <algorithm>
@@ -124,6 +126,12 @@ class group_codec final : public codec {
     }
   }
 
+  bool has_finite_numbers(const std::byte* quantized, int head_dim) const override {
+    const exported_run scales_and_minimums{
+        .bytes = group_layout(format_, head_dim).codes, .type = scalar::f16, .dims = 1};
+    return are_finite({&scales_and_minimums, 1}, {quantized, as_size(static_cast<int>(scales_and_minimums.bytes))});
+  }
+
   void dequantize(const std::byte* quantized, int head_dim, float* values) const override {
     const group_layout at(format_, head_dim);
     for (int row = 0; row < at.rows; ++row)
@@ -215,6 +223,12 @@ std::shared_ptr<const codec> values_in(int bits, int group) {
 }
 
 }  // namespace
+
+bool codec::has_finite_numbers(const std::byte* quantized, int head_dim) const {
+  std::vector<float> numbers(as_size(block_tokens) * as_size(head_dim));
+  dequantize(quantized, head_dim, numbers.data());
+  return std::ranges::all_of(numbers, [](float number) { return std::isfinite(number); });
+}
 
 group_layout::group_layout(const group_format& format, int head_dim) {
   if (head_dim < 1 || head_dim > most_dimensions)

@@ -117,6 +117,11 @@ std::int64_t layer::exported_bytes(int length) const { return length * token_byt
 
 std::vector<exported_run> layer::exported_runs(int length) const { return {{.bytes = exported_bytes(length)}}; }
 
+bool layer::has_finite_numbers(std::span<const std::byte> exported, int) const {
+  const exported_run all{.bytes = static_cast<std::int64_t>(exported.size()), .type = type_, .dims = 1};
+  return are_finite({&all, 1}, exported);
+}
+
 memory_terms layer::compressed_terms() const { return footprint_terms(); }
 
 void layer::export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>&) const {

@@ -45,6 +45,9 @@ class offloaded_layer final : public layer {
   void drop_snapshot(int slot, int length) override { host_->drop_snapshot(slot, length); }
   std::int64_t exported_bytes(int length) const override { return host_->exported_bytes(length); }
   std::vector<exported_run> exported_runs(int length) const override { return host_->exported_runs(length); }
+  bool has_finite_numbers(std::span<const std::byte> exported, int length) const override {
+    return host_->has_finite_numbers(exported, length);
+  }
   memory_terms compressed_terms() const override { return host_->compressed_terms(); }
   void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const override;
   void import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>& later) override {

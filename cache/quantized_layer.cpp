@@ -141,6 +141,30 @@ std::int64_t quantized_layer::exported_bytes(int length) const {
   return storage_->quantized->exported_bytes(length) + storage_->newest->exported_bytes(length);
 }
 
+bool quantized_layer::has_finite_numbers(std::span<const std::byte> exported, int length) const {
+  const auto& quantized = *storage_->quantized;
+  const auto bytes = static_cast<std::size_t>(quantized.exported_bytes(length));
+  if (bytes > exported.size()) return true;
+  if (bytes > 0)
+    for (auto at = quantized.exported_prefix(); at < quantized.exported_bytes(length); at += quantized.layout().stride)
+      if (!block_is_finite(exported.data() + at)) return false;
+  return are_finite(storage_->newest->exported_runs(length, type()), exported.subspan(bytes));
+}
+
+/// Of all layers of the storage.
+bool quantized_layer::block_is_finite(const std::byte* block) const {
+  const auto& [keys, values, residual] = storage_->how;
+  for (const block_part& part : storage_->quantized->layout().parts)
+    for (int head = 0; head < part.kv_heads; ++head) {
+      const std::byte* of_layer = block + part.offset;
+      if (!keys->has_finite_numbers(of_layer + head * part.head_stride, part.head_dim)) return false;
+      if (part.value_head_stride == 0) continue;
+      of_layer += part.value_offset;
+      if (!values->has_finite_numbers(of_layer + head * part.value_head_stride, part.head_dim)) return false;
+    }
+  return true;
+}
+
 memory_terms quantized_layer::compressed_terms() const {
   memory_terms terms = footprint_terms();
   terms.fixed += storage_->quantized->exported_prefix() + storage_->newest->exported_prefix();

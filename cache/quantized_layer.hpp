@@ -47,6 +47,7 @@ class quantized_layer final : public layer {
   void take_snapshot(int slot) override;
   void drop_snapshot(int slot, int length) override;
   std::int64_t exported_bytes(int length) const override;
+  bool has_finite_numbers(std::span<const std::byte> exported, int length) const override;
   memory_terms compressed_terms() const override;
   void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const override;
   void import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>& later) override;
@@ -54,6 +55,7 @@ class quantized_layer final : public layer {
   std::int64_t committed_bytes() const override;
 
  private:
+  bool block_is_finite(const std::byte* block) const;
   keys_values read(const kv_view& view, int quantized, int begin, int end) const;
 
   std::shared_ptr<quantized_storage> storage_;

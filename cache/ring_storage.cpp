@@ -229,14 +229,15 @@ void ring_storage::swap_in(int slot, int length, const std::byte* from) {
              [&](int number, std::int64_t place) { std::copy_n(from + place, layout_.stride, block(slot, number)); });
 }
 
-/// For what was saved at this length.
+/// For what was saved at this length, perhaps by somebody else: what the slot needs to go on is there.
 void ring_storage::make_ready(int slot, int length, const std::byte* from) {
   grow(slot, length);
   std::int64_t oldest = 0;
   std::memcpy(&oldest, from, sizeof(oldest));
   slot_state& at = state(slot);
   at.end = stored(length);
-  at.oldest = std::max({static_cast<int>(oldest), oldest_needed(length), at.end - ring_ * block_tokens});
+  const auto from_there = static_cast<int>(std::clamp<std::int64_t>(oldest, 0, needed(length)));
+  at.oldest = std::max({from_there, oldest_needed(length), at.end - ring_ * block_tokens});
 }
 
 std::int64_t ring_storage::exported_bytes(int length) const { return length == 0 ? 0 : saved_bytes(length); }

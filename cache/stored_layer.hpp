@@ -35,6 +35,9 @@ class stored_layer final : public layer {
   void drop_snapshot(int slot, int length) override { storage_->drop_snapshot(slot, length); }
   std::int64_t exported_bytes(int length) const override { return storage_->exported_bytes(length); }
   std::vector<exported_run> exported_runs(int length) const override { return storage_->exported_runs(length, type()); }
+  bool has_finite_numbers(std::span<const std::byte> exported, int length) const override {
+    return are_finite(storage_->exported_runs(length, type()), exported);
+  }
   memory_terms compressed_terms() const override { return storage_->compressed_terms(type()); }
   void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const override {
     storage_->export_slot(slot, into.data(), later);

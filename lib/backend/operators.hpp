@@ -100,6 +100,13 @@ class operators {
   virtual std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
                                             std::int64_t head_dim) = 0;
 
+  /// Where numbers lie in these bytes. Default: it is not known.
+  virtual cache::quantized_head quantized_head_numbers(const cache::group_format& /*keys*/,
+                                                       const cache::group_format& /*values*/,
+                                                       std::int64_t /*head_dim*/) const {
+    return {};
+  }
+
   /// The codes and scales of a product in the form in which it takes them.
   virtual quantized_rows pack(const quantized_rows& rows) = 0;
 

@@ -73,6 +73,7 @@ class sequence_state final : public request_state, public sequence_face {
 
   /// One of the two, whether the session's numbers are finite or not. Takes long. `name` begins the error.
   void check_and_finish_open(const std::string& name, read_session found) noexcept;
+  void check_numbers(const std::string& name, const read_session& found) const;
   void fail_opening(const diagnostics& why);
 
   void report(const diagnostics& why) noexcept;  ///< has error() return it

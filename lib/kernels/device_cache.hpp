@@ -71,11 +71,15 @@ constexpr std::int64_t quantized_tokens(std::int64_t length, std::int64_t residu
   return length > residual ? (length - residual) / 64 * 64 : 0;
 }
 
-/// Bytes of one head's keys, or values, in a block of 64 tokens. Scales and minimums by token are stored for every 32
-/// dimensions.
+/// Bytes of the scales and minimums of one head's keys, or values, in a block of 64 tokens. Those by token are stored
+/// for every 32 dimensions.
+constexpr std::int64_t quantized_scale_bytes(const quantized_format& format, int head_dim) {
+  return std::int64_t{4} * (format.by_channel ? 64 / format.group * head_dim : 64 * (head_dim / 32));
+}
+
+/// Bytes of all: scales and minimums, then codes.
 constexpr std::int64_t quantized_plane_bytes(const quantized_format& format, int head_dim) {
-  const int scales = format.by_channel ? 64 / format.group * head_dim : 64 * (head_dim / 32);
-  return std::int64_t{4} * scales + std::int64_t{8} * head_dim * format.bits;
+  return quantized_scale_bytes(format, head_dim) + std::int64_t{8} * head_dim * format.bits;
 }
 
 /// Bytes of one head's keys and values in a block: first the keys, then the values.

@@ -28,7 +28,7 @@ constexpr int code_shift(int bits, int pair, int side) {
 }
 
 constexpr int scale_bytes(const quantized_format& format, int head_dim) {
-  return 4 * (format.by_channel ? 64 / format.group * head_dim : 64 * (head_dim / 32));
+  return static_cast<int>(quantized_scale_bytes(format, head_dim));
 }
 
 struct code_place {

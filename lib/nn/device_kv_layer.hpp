@@ -72,6 +72,10 @@ class device_kv_layer final : public cache::layer {
   void copy(int from, int to, int begin, int end) override;
 
   std::int64_t exported_bytes(int length) const override;
+  bool has_finite_numbers(std::span<const std::byte> exported, int length) const override {
+    return kv_->tokens.has_finite_numbers(
+        exported.subspan(std::min(exported.size(), static_cast<std::size_t>(mark_bytes()))), length, 0);
+  }
   void export_slot(int slot, std::span<std::byte> into, std::vector<cache::byte_copy>& later) const override;
   void import_slot(int slot, int length, std::span<const std::byte> from,
                    std::vector<cache::byte_copy>& later) override;

@@ -16,12 +16,13 @@ constexpr int in_blocks(int tokens) {
 cache::device_quantization quantization_of(const device_model& model, const cache::quantization& kv_quantization) {
   const auto* keys = kv_quantization.keys->format();
   const auto* values = kv_quantization.values->format();
-  return cache::device_quantization{
-      .keys = *keys,
-      .values = *values,
-      .residual = kv_quantization.residual,
-      .head_bytes = model.backend->make_operators()->quantized_head_bytes(
-          *keys, *values, cache::first_with_keys(model.network->kv_cache_specs()).head_dim)};
+  const auto head_dim = cache::first_with_keys(model.network->kv_cache_specs()).head_dim;
+  const auto operators = model.backend->make_operators();
+  return cache::device_quantization{.keys = *keys,
+                                    .values = *values,
+                                    .residual = kv_quantization.residual,
+                                    .head_bytes = operators->quantized_head_bytes(*keys, *values, head_dim),
+                                    .head = operators->quantized_head_numbers(*keys, *values, head_dim)};
 }
 
 int longest_encoder_input(const device_model& model, const cache::options& options) {

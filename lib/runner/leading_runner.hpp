@@ -71,7 +71,7 @@ class leading_runner final : public runner {
   void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) override;
   std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte> bytes, int encoder_input) const override;
 
-  /// Looks at the part of this rank alone.
+  /// Looks at the part of this rank alone; the others look at theirs before they swap them in.
   finite_check check_of_numbers() const override;
 
  private:

@@ -9,6 +9,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -108,6 +109,7 @@ class worker {
         const auto name = from.read<scheduler::swap_id>();
         const auto encoder_input = from.read<int>();
         own_->keep(name, own_->make_snapshot({from.rest().begin(), from.rest().end()}, encoder_input));
+        unchecked_.insert(name);
         return true;
       }
       case rank_command::trim:
@@ -122,6 +124,8 @@ class worker {
   void launch(message_reader& from) {
     auto& step = steps_.next();
     read_step(from, step);
+    for (const auto& each : step.swap_ins) check_numbers(each);
+    for (const auto name : step.drops) unchecked_.erase(name);
     own_->launch(step);
     const auto failed_swaps = swaps_.finish(step.swap_outs.size() + step.swap_ins.size());
     if (!is_answered(step)) return;
@@ -129,6 +133,16 @@ class worker {
     for (std::size_t index = 0; index < step.checkpoints.size(); ++index)
       if (step.checkpoints[index].failed) failed.push_back(static_cast<int>(index));
     answer(failed_swaps, failed);
+  }
+
+  /// A session is from anywhere, and rank 0 has looked at its own part of it: one whose numbers are not finite becomes
+  /// one of no bytes, which cannot be swapped in.
+  void check_numbers(const scheduler::swapping_in& what) {
+    if (unchecked_.erase(what.name) == 0) return;
+    const auto is_finite = own_->check_of_numbers();
+    const int encoder_input = own_->snapshot(what.name)->encoder_input();
+    if (is_finite && !is_finite(bytes_of(what.name), what.length, encoder_input))
+      own_->keep(what.name, own_->make_snapshot({}, encoder_input));
   }
 
   std::vector<std::byte> bytes_of(scheduler::swap_id name) const {
@@ -149,6 +163,7 @@ class worker {
   }
 
   parallel::rank_group& ranks_;
+  std::set<scheduler::swap_id> unchecked_;  // what was kept, and not yet swapped in
   step_swaps swaps_;
   steps_in_turn steps_{swaps_};
   const std::unique_ptr<runner> own_;  // ends before what its steps use

@@ -175,13 +175,22 @@ void sequence_state::read(const std::filesystem::path& path) try {
 }
 
 void sequence_state::check_and_finish_open(const std::string& name, read_session found) noexcept try {
-  const auto& of = found.saved.snapshot;
-  const auto& is_finite = engine_->check_of_numbers();
-  if (of && is_finite && !is_finite(found.bytes, of->length, found.snapshot_source))
-    throw session_error(name, make_error_code(error::bad_session), "it holds a number that is not finite");
+  if (found.saved.snapshot) check_numbers(name, found);
   finish_open(std::move(found));
 } catch (...) {
   fail_opening(diagnostics_of(std::current_exception()));
+}
+
+void sequence_state::check_numbers(const std::string& name, const read_session& found) const {
+  const auto refuse = [&](const char* why) { throw session_error(name, make_error_code(error::bad_session), why); };
+  const auto& is_finite = engine_->check_of_numbers();
+  bool finite = true;
+  try {
+    finite = !is_finite || is_finite(found.bytes, found.saved.snapshot->length, found.snapshot_source);
+  } catch (const std::runtime_error& error) {  // its parts are not those of the ranks
+    refuse(error.what());
+  }
+  if (!finite) refuse("it holds a number that is not finite");
 }
 
 void sequence_state::finish_open(read_session found) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "snapshot/cache_slots.hpp"
-#include "snapshot/finite_numbers.hpp"
 
 #include <cogen/cache/cache.hpp>
 
@@ -34,7 +33,7 @@ class cpu_slots final : public cache_slots {
     return kv.exported_runs(length, kv.encoder_length(slot));
   }
   bool is_finite(std::span<const std::byte> exported, int length, int source) const override {
-    return detail::is_finite(kv, exported, length, source);
+    return kv.has_finite_numbers(exported, length, source);
   }
   host_bytes allocate(std::size_t bytes) const override { return std::make_shared_for_overwrite<std::byte[]>(bytes); }
   host_bytes try_allocate(std::size_t bytes) const override { return allocate(bytes); }

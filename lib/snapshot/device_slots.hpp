@@ -31,6 +31,9 @@ class device_slots final : public cache_slots {
 
   int encoder_input(int slot) const override { return kv.encoder_length(slot); }
   std::vector<cache::exported_run> runs(int slot, int length) const override;
+  bool is_finite(std::span<const std::byte> exported, int length, int source) const override {
+    return kv.has_finite_numbers(exported, length, source);
+  }
   host_bytes allocate(std::size_t bytes) const override { return memory_.allocate(bytes); }
   host_bytes try_allocate(std::size_t bytes) const override { return memory_.take(bytes); }
   void copy_out(int slot, int length, std::span<std::byte> to, cache::transfer& by,

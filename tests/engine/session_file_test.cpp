@@ -23,9 +23,15 @@ namespace {
 
 /// A session of some tokens on a tiny model.
 struct saved_one {
-  explicit saved_one(const std::string& golden = "llama_default", std::optional<cache::scalar> type = {})
+  explicit saved_one(const std::string& golden = "llama_default", std::optional<cache::scalar> type = {},
+                     std::optional<cache::quantization> quantization = {})
       : model(golden_model(golden)) {
     options.kv.dtype = type;
+    if (quantization) {
+      quantization->residual = 0;
+      length = 70;  // of which 64 are quantized
+    }
+    options.kv.quantization = std::move(quantization);
     engine running(model, options);
     BOOST_TEST_REQUIRE(!save(running, file.path), said);
     whole = file.bytes();
@@ -35,7 +41,7 @@ struct saved_one {
     error_code ended;
     drive(running, [&]() -> net::awaitable<void> {
       auto seq = running.open();
-      co_await seq.async_forward(some_tokens(*model, 20, 1));
+      co_await seq.async_forward(some_tokens(*model, length, 1));
       ended = std::get<0>(co_await seq.async_save(path, net::as_tuple(net::use_awaitable)));
       said = seq.error().message();
       co_await seq.async_forward({1});
@@ -79,6 +85,7 @@ struct saved_one {
   }
 
   std::shared_ptr<const cogen::model> model;
+  int length = 20;
   engine_options options = tiny_engine(*model);
   session_path file;
   std::string whole;
@@ -146,18 +153,26 @@ BOOST_AUTO_TEST_CASE(a_forged_head_is_refused_or_harms_nobody) {
 
 /// With the body's checksum, as somebody makes it up.
 BOOST_AUTO_TEST_CASE(numbers_that_are_not_finite_are_refused) {
-  const std::pair<const char*, cache::scalar> kinds[] = {{"llama_default", cache::scalar::f32},
-                                                         {"llama_default", cache::scalar::f16},
-                                                         {"llama_default", cache::scalar::bf16},
-                                                         {"mamba_tiny", cache::scalar::f32}};
+  struct stored {
+    const char* golden;
+    cache::scalar type;
+    std::optional<cache::quantization> quantization = {};
+  };
+  const stored kinds[] = {{"llama_default", cache::scalar::f32},
+                          {"llama_default", cache::scalar::f16},
+                          {"llama_default", cache::scalar::bf16},
+                          {"llama_default", cache::scalar::f32, cache::int8()},
+                          {"llama_default", cache::scalar::bf16, cache::int4()},
+                          {"llama_default", cache::scalar::f16, cache::kivi2()},
+                          {"mamba_tiny", cache::scalar::f32}};
   constexpr std::uint32_t no_number = 0x7fff7fff;  // in float32, and twice in each 16-bit type
-  for (const auto& [golden, type] : kinds) {
-    saved_one s(golden, type);
+  for (const auto& [golden, type, quantization] : kinds) {
+    saved_one s(golden, type, quantization);
     engine running(s.model, s.options);
     detail::session_preamble first;
     std::memcpy(&first, s.whole.data(), sizeof(first));
     const auto begin = sizeof(first) + first.head_bytes;
-    for (const std::size_t at : {0, 64}) {
+    for (const std::size_t at : {std::size_t{0}, std::size_t{64}}) {
       auto forged = s.whole;
       std::memcpy(forged.data() + begin + at, &no_number, sizeof(no_number));
       const auto body = std::string_view(forged).substr(begin, first.body_bytes);

@@ -2,8 +2,10 @@
 #include "engine/external_stepping.hpp"
 #include "engine/model_engines.hpp"
 #include "engine/session_files.hpp"
+#include "load/checksum.hpp"
 #include "nn/load_rank.hpp"
 #include "parallel/rank_group.hpp"
+#include "snapshot/session_format.hpp"
 #include "test_data.hpp"
 #include "thread_transport.hpp"
 
@@ -17,12 +19,16 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <ostream>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -294,6 +300,72 @@ BOOST_DATA_TEST_CASE(a_session_goes_on_over_as_many_ranks, data::make(splits), s
       BOOST_TEST(running.stats().steps - steps <= 2u, "the session's tokens were computed again");
       BOOST_TEST(std::ranges::equal(logits.last(), before));
     });
+  });
+}
+
+/// Each rank looks at its own part of what somebody made up: rank 0 when the session is opened; what another one does
+/// not take is computed again.
+BOOST_DATA_TEST_CASE(forged_parts_of_sessions_are_not_used, data::make(splits), split) {
+  const session_path file;
+  over_ranks("llama_default", split, as_it_is, [&](engine& running, const model& model) {
+    std::vector<float> right;
+    drive(running, [&]() -> net::awaitable<void> {
+      auto one = running.open();
+      co_await one.async_forward(some_tokens(model, 30, 3));
+      co_await one.async_save(file.path);
+      const auto logits = co_await one.async_forward({5});
+      right.assign(logits.last().begin(), logits.last().end());
+    });
+    const auto whole = file.bytes();
+    const auto refusal = [&](const std::string& bytes) {
+      std::string said;
+      file.write(bytes);
+      drive(running, [&]() -> net::awaitable<void> {
+        auto [refused, one] = co_await running.async_open(file.path, {}, net::as_tuple(net::use_awaitable));
+        if (refused) co_return void(said = one.error().message());
+        const auto logits = co_await one.async_forward({5});
+        BOOST_TEST(std::ranges::equal(logits.last(), right));
+      });
+      return said;
+    };
+    const auto forged = [&](const std::function<void(char* body)>& change) {
+      detail::session_preamble first;
+      std::memcpy(&first, whole.data(), sizeof(first));
+      auto bytes = whole;
+      const auto begin = sizeof(first) + first.head_bytes;
+      change(bytes.data() + begin);
+      const auto sum = load::checksum_of(std::as_bytes(std::span(bytes).subspan(begin, first.body_bytes)));
+      std::memcpy(bytes.data() + begin + first.body_bytes, &sum, sizeof(sum));
+      return bytes;
+    };
+    const auto ranks = static_cast<std::size_t>(split.ranks());
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      const auto said = refusal(forged([&](char* body) {
+        std::vector<std::uint64_t> sizes(ranks);
+        std::memcpy(sizes.data(), body, ranks * sizeof(sizes[0]));
+        const auto before = std::accumulate(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(rank),
+                                            std::uint64_t{ranks * sizeof(sizes[0])});
+        constexpr std::uint32_t no_number = 0x7fff7fff;
+        std::memcpy(body + before, &no_number, sizeof(no_number));
+      }));
+      BOOST_TEST((said.find("it holds a number that is not finite") != std::string::npos) == (rank == 0), said);
+    }
+    const auto with_sizes = [&](std::uint64_t more, std::uint64_t fewer) {
+      return refusal(forged([&](char* body) {
+        std::uint64_t sizes[2];
+        std::memcpy(sizes, body, sizeof(sizes));
+        sizes[0] += more, sizes[1] -= fewer;
+        std::memcpy(body, sizes, sizeof(sizes));
+      }));
+    };
+    with_sizes(4, 4);
+    with_sizes(-std::uint64_t{4}, -std::uint64_t{4});
+    BOOST_TEST(
+        with_sizes(std::numeric_limits<std::int64_t>::max(), 0).find("a snapshot is shorter than its ranks' parts") !=
+        std::string::npos);
+    BOOST_TEST(with_sizes(0, 4).find("a snapshot is longer than its ranks' parts") != std::string::npos);
+    BOOST_TEST(refusal(whole) == "");
+    BOOST_TEST(!running.error());
   });
 }
 

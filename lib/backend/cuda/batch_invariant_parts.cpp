@@ -55,6 +55,10 @@ class batch_invariant_parts final : public operators {
                                     std::int64_t head_dim) override {
     return by_->quantized_head_bytes(keys, values, head_dim);
   }
+  cache::quantized_head quantized_head_numbers(const cache::group_format& keys, const cache::group_format& values,
+                                               std::int64_t head_dim) const override {
+    return by_->quantized_head_numbers(keys, values, head_dim);
+  }
 
   quantized_rows pack(const quantized_rows& rows) override { return by_->pack(rows); }
 

@@ -119,6 +119,18 @@ class cuda_operators final : public tensor_operators {
     return cuda::quantized_head_bytes(quantized, dim);
   }
 
+  cache::quantized_head quantized_head_numbers(const cache::group_format& keys, const cache::group_format& values,
+                                               std::int64_t head_dim) const override {
+    const auto plane = [&](const cache::group_format& format) -> std::vector<cache::exported_run> {
+      const auto form = format_of(format);
+      const int dim = static_cast<int>(head_dim);
+      const auto scales = cuda::quantized_scale_bytes(form, dim);
+      return {{.bytes = scales, .type = cache::scalar::f16, .dims = 1},
+              {.bytes = cuda::quantized_plane_bytes(form, dim) - scales}};
+    };
+    return {plane(keys), plane(values)};
+  }
+
   quantized_rows pack(const quantized_rows& rows) override { return packed(rows); }
 
   void embed(const embedding& from, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) override {

@@ -82,6 +82,15 @@ std::int64_t reference_operators::quantized_head_bytes(const cache::group_format
   return 2 * 64 * head_dim * static_cast<std::int64_t>(sizeof(float));
 }
 
+cache::quantized_head reference_operators::quantized_head_numbers(const cache::group_format&,
+                                                                  const cache::group_format&,
+                                                                  std::int64_t head_dim) const {
+  const cache::exported_run plane{.bytes = 64 * head_dim * static_cast<std::int64_t>(sizeof(float)),
+                                  .type = cache::scalar::f32,
+                                  .dims = static_cast<int>(head_dim)};
+  return {{plane}, {plane}};
+}
+
 at::Tensor reference_operators::weights_of(const projection& by, std::int64_t) const {
   if (!by.scales.defined()) return by.weights;
   const auto codes = values_of(by.weights, kernels::form_of(by.packing)), scales = by.scales.to(at::kFloat);

@@ -9,6 +9,8 @@ class reference_operators : public tensor_operators {
  public:
   std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
                                     std::int64_t head_dim) override;
+  cache::quantized_head quantized_head_numbers(const cache::group_format& keys, const cache::group_format& values,
+                                               std::int64_t head_dim) const override;
   quantized_rows pack(const quantized_rows& rows) override { return rows; }
   void rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
                          const step_rows& rows, const cache::device_layer& layer) override;

@@ -191,6 +191,10 @@ class cache {
   /// what custom layers write are opaque bytes.
   std::vector<exported_run> exported_runs(int length, int encoder_length = 0) const;
 
+  /// Whether all numbers in bytes, from anywhere, that import_slot() would take are finite. Bytes that end too soon are
+  /// not looked at. Any thread.
+  bool has_finite_numbers(std::span<const std::byte> exported, int length, int encoder_length = 0) const;
+
   /// The most bytes that compress() makes of an exported slot, by its length, with the encoder input at its longest.
   memory_terms compressed_terms() const;
 

@@ -48,6 +48,10 @@ class codec {
   /// Writes the quantized block's numbers to `values` [64, head_dim].
   virtual void dequantize(const std::byte* quantized, int head_dim, float* values) const = 0;
 
+  /// Whether all numbers that such a block, from anywhere, stands for are finite, and what they are made of. Default:
+  /// dequantizes it.
+  virtual bool has_finite_numbers(const std::byte* quantized, int head_dim) const;
+
   /// The format of the built-in codec; null for any other.
   virtual const group_format* format() const noexcept { return nullptr; }
 };

@@ -24,6 +24,9 @@ struct exported_run {
 /// Appends a run, or extends the last one if it has the same form.
 void append(std::vector<exported_run>& runs, const exported_run& next);
 
+/// Whether all numbers of the runs are finite. Opaque bytes, and those that end too soon, are not looked at.
+bool are_finite(std::span<const exported_run> runs, std::span<const std::byte> exported);
+
 // The compressed form of an exported slot. It is lossy: about 0.53 of 16-bit numbers, 0.27 of 32-bit ones.
 //
 // The numbers of each row are divided into groups of 32; the last group has the rest. A group is stored as its scale

@@ -2,6 +2,7 @@
 
 #include <cogen/cache/attention_span.hpp>
 #include <cogen/cache/codec.hpp>
+#include <cogen/cache/compressed_snapshot.hpp>
 #include <cogen/cache/kv_cache_spec.hpp>
 #include <cogen/cache/sink_window.hpp>
 #include <cogen/cache/slot_table.hpp>
@@ -21,6 +22,12 @@
 
 namespace cogen::cache {
 
+/// Where numbers lie in the quantized block of one head: in its keys, and in its values behind them.
+struct quantized_head {
+  std::vector<exported_run> keys = {};
+  std::vector<exported_run> values = {};
+};
+
 /// How a device quantizes all but the newest tokens of a slot, 64 at a time: see quantized_tokens() in view.hpp. The
 /// layout of a block's bytes is up to the device.
 struct device_quantization {
@@ -28,6 +35,7 @@ struct device_quantization {
   group_format values;
   int residual = 128;           ///< tokens that at least stay in full precision, counted back from each query
   std::int64_t head_bytes = 0;  ///< of the keys and values of one head in 64 tokens
+  quantized_head head = {};     ///< of head_bytes; empty: opaque bytes
 };
 
 /// Keys and values of one layer, or its states, as views.
@@ -200,6 +208,10 @@ class device_cache {
   /// precision, quantized blocks, and states.
   std::vector<at::Tensor> parts_of(int slot, int length) const;
 
+  /// Whether all numbers in bytes, from anywhere, are finite that are to be written to parts_of() a slot of so many
+  /// tokens, and then to its encoder_part(). Bytes that end too soon are not looked at. Any thread.
+  bool has_finite_numbers(std::span<const std::byte> exported, int length, int encoder_length) const;
+
   /// Those of them that later tokens overwrite: a ring, and states.
   std::vector<at::Tensor> live_parts_of(int slot, int length) const;
 
@@ -247,7 +259,9 @@ class device_cache {
   void map_ahead(const step& step);
   void check_end(int slot, int end, const std::string& what) const;
 
+  bool blocks_are_finite(std::span<const std::byte> exported, int length) const;
   at::Tensor exact_part_of(int slot, int length) const;
+  at::Tensor block_part_of(int slot, int length) const;
   at::Tensor state_part_of(int slot, int length) const;
 
   int max_sequence_length_;
@@ -266,6 +280,8 @@ class device_cache {
   at::Tensor states_;                  // [slots, 1, numbers of all states] float32, if layers are recurrent
   at::Tensor encoded_;  // [slots, 2 * cross layers, max_encoder_length, kv_heads * head_dim], if there are any
   std::vector<device_layer> layers_;
+  std::vector<std::int64_t> token_widths_;    // [planes of tokens], numbers
+  std::vector<std::int64_t> encoder_widths_;  // [planes of encoder inputs]
 };
 
 /// Bytes in host memory as tensors of the shapes of `parts`, one after the other. Throws std::invalid_argument, naming

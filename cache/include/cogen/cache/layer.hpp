@@ -171,6 +171,11 @@ class layer {
   /// Describes the exported_bytes(length) bytes of `export_slot`, in their order. Default: opaque bytes.
   virtual std::vector<exported_run> exported_runs(int length) const;
 
+  /// Whether the numbers in exported bytes, from anywhere, are finite, quantized ones and states among them. Any
+  /// thread. Default: of bytes as export_slot() writes them by default, numbers of type(). A kind that writes others
+  /// says what those hold.
+  virtual bool has_finite_numbers(std::span<const std::byte> exported, int length) const;
+
   /// The most bytes that compress() makes of them, by the slot's length. Default: footprint_terms().
   virtual memory_terms compressed_terms() const;
 
