@@ -49,4 +49,11 @@ const std::string& key_of(std::uint64_t tenant, std::span<const std::string> key
   return *std::ranges::find(keys, tenant, number_of);
 }
 
+void check_operator(std::uint64_t tenant, const options& settings) {
+  const auto& keys = settings.api_keys;
+  if (keys.size() < 2 || std::ranges::count(settings.operator_keys, key_of(tenant, keys))) return;
+  throw api::error(403, "permission_error", "this is of all keys: it needs a key of --operator-key-file", "",
+                   "no_operator");
+}
+
 }  // namespace server

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "http/request.hpp"
+#include "options.hpp"
 
 #include <cstdint>
 #include <span>
@@ -19,5 +20,9 @@ std::uint64_t tenant_of(const http::request& request, std::span<const std::strin
 
 /// The key that the number of a tenant stands for. It must be one of these.
 const std::string& key_of(std::uint64_t tenant, std::span<const std::string> keys);
+
+/// Throws api::error, with status 403, unless the tenant may read what is of all keys: an operator may, and everybody
+/// where there are not several keys.
+void check_operator(std::uint64_t tenant, const options& settings);
 
 }  // namespace server

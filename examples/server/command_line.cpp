@@ -26,6 +26,8 @@ void add_server_options(po::options_description& all, command_line& into) {
   add("port", with_default(into.port), "0: one that is free");
   add("api-key-file", po::value(&into.api_key_file),
       "a file with one key a line, each a tenant; without it anyone may ask");
+  add("operator-key-file", po::value(&into.operator_key_file),
+      "a file with further keys, which alone may read /metrics, the figures of all keys, where there are several");
   add("tls-cert", po::value(&into.tls_certificate), "a certificate chain in PEM, for HTTPS");
   add("tls-key", po::value(&into.tls_key), "its private key in PEM");
   add("cors", po::value(&into.cors), "the origin whose pages may ask, or *; without it none but the server's own");

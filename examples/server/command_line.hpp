@@ -13,7 +13,7 @@ struct command_line {
   std::vector<std::string> models;
   std::string host = "127.0.0.1";
   int port = 8080;
-  std::string api_key_file, tls_certificate, tls_key, cors, allowed_hosts;
+  std::string api_key_file, operator_key_file, tls_certificate, tls_key, cors, allowed_hosts;
   int max_connections = 4096, max_connections_per_address = 1024;
   std::int64_t max_header_bytes = 16 << 10, max_body_bytes = 16 << 20, max_pending_body_bytes = 128 << 20,
                max_unread_answer_bytes = 256 << 20;

@@ -5,6 +5,7 @@
 #include <boost/json/parse.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <stdexcept>
@@ -73,15 +74,15 @@ std::ifstream opened(std::string_view option, const std::string& path) {
   return file;
 }
 
-std::vector<std::string> keys_in(const std::string& path) {
+std::vector<std::string> keys_in(std::string_view option, const std::string& path) {
   if (path.empty()) return {};
-  auto file = opened("api-key-file", path);
+  auto file = opened(option, path);
   std::vector<std::string> keys;
   for (std::string line; std::getline(file, line);) {
     if (!line.empty() && line.back() == '\r') line.pop_back();
     if (!line.empty()) keys.push_back(line);
   }
-  if (keys.empty()) throw std::invalid_argument(fmt::format("--api-key-file is {}, which holds no key", path));
+  if (keys.empty()) throw std::invalid_argument(fmt::format("--{} is {}, which holds no key", option, path));
   return keys;
 }
 
@@ -96,7 +97,16 @@ cogen::cache::scalar scalar_of(const std::string& name) {
 
 /// Where there are keys, none of them keeps others out, unless the command line says so.
 std::string scheduling_of(const command_line& given) {
-  return !given.has("scheduling") && given.has("api-key-file") ? "fair-share" : given.scheduling;
+  const bool has_keys = given.has("api-key-file") || given.has("operator-key-file");
+  return !given.has("scheduling") && has_keys ? "fair-share" : given.scheduling;
+}
+
+/// An operator's key is a key like the others. Of one that is given twice, the file for operators counts.
+void set_keys(const command_line& given, options& into) {
+  into.operator_keys = keys_in("operator-key-file", given.operator_key_file);
+  into.api_keys = keys_in("api-key-file", given.api_key_file);
+  for (const auto& each : into.operator_keys)
+    if (!std::ranges::count(into.api_keys, each)) into.api_keys.push_back(each);
 }
 
 void set_scheduling(const std::string& name, cogen::policy_options& into) {
@@ -249,7 +259,7 @@ options checked(const command_line& given) {
   all.host = given.host;
   require(given.port >= 0 && given.port <= 65535, "port", given.port, "between 0 and 65535");
   all.port = static_cast<unsigned short>(given.port);
-  all.api_keys = keys_in(given.api_key_file);
+  set_keys(given, all);
   require(given.tls_certificate.empty() == given.tls_key.empty(), "tls-key",
           given.tls_key.empty() ? "missing" : given.tls_key, "given together with --tls-cert");
   all.tls_certificate = given.tls_certificate;

@@ -43,7 +43,8 @@ struct options {
   std::vector<model_option> models;
   std::string host = "127.0.0.1";
   unsigned short port = 8080;
-  std::vector<std::string> api_keys;  ///< empty: anyone may ask
+  std::vector<std::string> api_keys;       ///< empty: anyone may ask
+  std::vector<std::string> operator_keys;  ///< of those, who may read what is of all
   std::filesystem::path tls_certificate, tls_key;
   std::string cors;                        ///< the origin that pages may come from, or "*"; empty: none
   std::vector<std::string> allowed_hosts;  ///< that requests and pages may name; empty: see request_origin.hpp

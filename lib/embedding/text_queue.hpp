@@ -7,7 +7,9 @@
 #include <cogen/token.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -28,14 +30,14 @@ class text_request {
   virtual void fail(const diagnostics& why) noexcept = 0;
 };
 
-/// Reads the texts of all requests, in the order of their arrival, in passes of a bounded number of tokens. A longer
-/// text is a pass by itself.
+/// Reads the texts of all requests in passes of a bounded number of tokens. Tenants take turns at being first in one,
+/// and the requests of each are read in the order of their arrival. A longer text is a pass by itself.
 class text_queue final : public async::side_work {
  public:
   text_queue(std::shared_ptr<nn::text_encoder> encoder, int tokens_of_a_pass)
       : encoder_(std::move(encoder)), tokens_of_a_pass_(static_cast<std::size_t>(tokens_of_a_pass)) {}
 
-  void add(std::shared_ptr<text_request> request) { waiting_.push_back({std::move(request)}); }
+  void add(std::uint64_t tenant, std::shared_ptr<text_request> request);
 
   bool run() noexcept override;
   void fail(const diagnostics& why) noexcept override;
@@ -45,20 +47,31 @@ class text_queue final : public async::side_work {
     std::shared_ptr<text_request> request;
     std::size_t next = 0;  // text
   };
+  using tenant_map = std::map<std::uint64_t, std::deque<entry>>;
+
+  /// A text's place.
+  struct source {
+    std::uint64_t tenant;
+    std::shared_ptr<text_request> request;
+    std::size_t text;
+  };
   /// The texts of one pass.
   struct pass {
     std::vector<encoder_text> texts;
-    std::vector<entry> from;  // [texts]
+    std::vector<source> from;  // [texts]
   };
 
   void drop_unwanted() noexcept;
-  pass next_pass();
+  tenant_map::iterator next_in_turn(std::uint64_t last) noexcept;
+  pass next_pass(tenant_map::iterator first) const;
+  bool add_texts(tenant_map::const_iterator of, std::size_t& tokens, pass& to) const;
   void deliver(const pass& read, std::vector<std::vector<float>> vectors);
-  void finish_first();
+  void finish_first(std::uint64_t tenant) noexcept;
 
   std::shared_ptr<nn::text_encoder> encoder_;
   std::size_t tokens_of_a_pass_;
-  std::deque<entry> waiting_;
+  tenant_map waiting_;      // of tenants that have any
+  std::uint64_t last_ = 0;  // tenant that was first in a pass
 };
 
 }  // namespace cogen::embedding

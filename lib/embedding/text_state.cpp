@@ -71,7 +71,8 @@ void text_state<Result>::read(const std::vector<encoder_input>& inputs) {
 template <class Result>
 void text_state<Result>::process() {
   this->post_again();
-  if (is_wanted()) queue_of(*this->engine_).add(std::static_pointer_cast<text_state>(this->shared_from_this()));
+  if (!is_wanted()) return;
+  queue_of(*this->engine_).add(this->admission_.tenant, std::static_pointer_cast<text_state>(this->shared_from_this()));
 }
 
 template <class Result>

@@ -24,7 +24,10 @@ class text_state final : public text_operation_state<Result>, public text_reques
  public:
   using text_operation = async::operation<std::vector<Result>>;
 
-  explicit text_state(std::shared_ptr<detail::engine_loop> engine) : text_operation_state<Result>(std::move(engine)) {}
+  text_state(std::shared_ptr<detail::engine_loop> engine, std::uint64_t tenant)
+      : text_operation_state<Result>(std::move(engine)) {
+    this->admission_.tenant = tenant;
+  }
 
   void start(std::shared_ptr<text_operation> wait, std::vector<encoder_input> inputs) override;  // any thread
   void process() override;

@@ -87,10 +87,10 @@ std::vector<token> decoder_tokens(const request& what, const engine_parts& parts
 struct guide_finder {
   const engine_parts& parts;
   grammar::compiler& formats;
-  const std::atomic<bool>* cancelled;
+  const grammar::format_client& client;
 
   grammar::guided_response operator()(const response_format& format) const {
-    const auto compiled = formats.compile(format, cancelled);
+    const auto compiled = formats.compile(format, client);
     return {compiled->start(), {compiled->loosened().begin(), compiled->loosened().end()}};
   }
 
@@ -195,14 +195,20 @@ int new_tokens_after(int prompt, const request& what, const scheduler::limits& l
   return wanted;
 }
 
+bool may_compile(const request& what, grammar::compiler& formats) {
+  const auto* format = what.response_format ? std::get_if<response_format>(&*what.response_format) : nullptr;
+  return !what.tools.empty() || (format && !formats.knows(*format, what.tenant));
+}
+
 grammar::guided_response guide_of(const request& what, const read_request& inputs, const engine_parts& parts,
                                   grammar::compiler& formats, const grammar::model_responses& responses,
-                                  const std::atomic<bool>* cancelled) {
+                                  grammar::work_watch* watch) {
+  const grammar::format_client client{.tenant = what.tenant, .watch = watch};
   grammar::guided_response answer;
-  if (what.response_format) answer = std::visit(guide_finder{parts, formats, cancelled}, *what.response_format);
+  if (what.response_format) answer = std::visit(guide_finder{parts, formats, client}, *what.response_format);
   if (!inputs.chat_ending) return answer;
   return responses.guide_of({what.tools, what.tool_choice, what.parallel_tool_calls, what.reasoning_budget,
-                             *inputs.chat_ending, std::move(answer), cancelled},
+                             *inputs.chat_ending, std::move(answer), client},
                             formats);
 }
 

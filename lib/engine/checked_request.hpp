@@ -6,7 +6,6 @@
 #include <cogen/engine.hpp>
 #include <cogen/extend/runner.hpp>
 
-#include <atomic>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,11 +33,14 @@ read_request read(const request& what, const engine_parts& parts, const response
 /// (as generation_error) if that is none, or if the cache of all tokens would exceed the engine's memory budget.
 int new_tokens_after(int prompt, const request& what, const scheduler::limits& limits);
 
+/// Whether a format, or the schemas of tools, may have to be compiled for it.
+bool may_compile(const request& what, grammar::compiler& formats);
+
 /// What constrains the generation. Compiles a format, and the schemas of tools. Throws std::invalid_argument for what
-/// cannot be compiled, and for what is of another model or null. `cancelled` is as grammar::compiler takes it.
+/// cannot be compiled, and for what is of another model or null, and what the watch throws.
 grammar::guided_response guide_of(const request& what, const read_request& inputs, const engine_parts& parts,
                                   grammar::compiler& formats, const grammar::model_responses& responses,
-                                  const std::atomic<bool>* cancelled = nullptr);
+                                  grammar::work_watch* watch);
 
 /// The tokens that end the generation: the model's, unless the request ignores them, and the request's stop tokens.
 std::vector<token> end_tokens_of(const request& what, const engine_parts& parts);

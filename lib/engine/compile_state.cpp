@@ -6,11 +6,17 @@
 
 namespace cogen::detail {
 
+compile_state::compile_state(std::shared_ptr<engine_loop> engine, std::uint64_t tenant)
+    : lone_operation(std::move(engine)) {
+  admission_.tenant = tenant;
+}
+
 void compile_state::start(std::shared_ptr<async::operation<compiled_format>> wait, response_format format) {
   begin_wait(std::move(wait));
   if (const auto refused = begin_work()) return fail(*refused);
   const auto self = std::static_pointer_cast<compile_state>(shared_from_this());
-  engine_->compilations().put(0, [self, format = std::move(format)] { self->compile(format); });
+  engine_->compilations().put(admission_.tenant, is_unwanted_,
+                              [self, format = std::move(format)](auto& watch) { self->compile(format, watch); });
 }
 
 void compile_state::cancel() noexcept {
@@ -18,8 +24,9 @@ void compile_state::cancel() noexcept {
   lone_operation::cancel();
 }
 
-void compile_state::compile(const response_format& format) noexcept try {
-  compiled_format compiled(engine_->formats().compile(format, &is_unwanted_));
+void compile_state::compile(const response_format& format, grammar::work_watch& watch) noexcept try {
+  watch.check();
+  compiled_format compiled(engine_->formats().compile(format, {.tenant = admission_.tenant, .watch = &watch}));
   const auto ended = engine_->error();
   complete_wait(ended, ended ? compiled_format() : std::move(compiled));
 } catch (...) {

@@ -11,14 +11,14 @@ namespace cogen::detail {
 /// A pending async_compile().
 class compile_state final : public lone_operation<compile_face, async::operation<compiled_format>, compiled_format> {
  public:
-  using lone_operation::lone_operation;
+  compile_state(std::shared_ptr<engine_loop> engine, std::uint64_t tenant);
 
   void start(std::shared_ptr<async::operation<compiled_format>> wait, response_format format) override;
   void cancel() noexcept override;
   void process() override { post_again(); }
 
  private:
-  void compile(const response_format& format) noexcept;
+  void compile(const response_format& format, grammar::work_watch& watch) noexcept;
 
   std::atomic<bool> is_unwanted_ = false;
 };

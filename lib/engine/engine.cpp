@@ -211,8 +211,8 @@ std::shared_ptr<detail::sequence_face> engine::new_opening(const open_options& o
   return std::make_shared<detail::sequence_state>(loop_, checked(options, *loop_), nullptr);
 }
 
-std::shared_ptr<detail::compile_face> engine::new_compilation() const {
-  return std::make_shared<detail::compile_state>(loop_);
+std::shared_ptr<detail::compile_face> engine::new_compilation(const work_options& options) const {
+  return std::make_shared<detail::compile_state>(loop_, options.tenant);
 }
 
 std::shared_ptr<detail::drain_face> engine::new_drain() const { return std::make_shared<detail::drain_state>(loop_); }

@@ -34,6 +34,7 @@ engine_loop::engine_loop(engine_parts parts, engine_options options)
       snapshot_format_(parts_.runner->snapshot_format()),
       check_of_numbers_(parts_.runner->check_of_numbers()),
       formats_(parts_.tokenizer, options_.structured_output),
+      compilations_(options_.external_stepping),
       responses_(parts_.tokenizer),
       scheduler_(parts_.limits, std::move(parts_.scheduling_policy), std::move(parts_.preemption_policy),
                  std::move(parts_.allocation_policy)),
@@ -75,10 +76,12 @@ net::any_io_executor engine_loop::default_executor() const { return error() ? as
 
 engine_stats engine_loop::stats() const {
   const auto accepted = admission_.now();
+  const auto compiling = compilations_.size();
   std::lock_guard lock(mutex_);
   auto stats = stats_;
   stats.queued = accepted.waiting;
   stats.draining = accepted.draining;
+  stats.compiling = static_cast<int>(compiling);
   return stats;
 }
 

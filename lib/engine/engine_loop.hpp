@@ -3,6 +3,7 @@
 #include "async/forkable_mutex.hpp"
 #include "async/side_work.hpp"
 #include "engine/admission.hpp"
+#include "engine/compile_queue.hpp"
 #include "engine/engine_metrics.hpp"
 #include "engine/inbox.hpp"
 #include "engine/swap_completions.hpp"
@@ -28,7 +29,7 @@ class stored_prefixes;
 class engine_loop {
  public:
   /// At once, so that threads are left for other prompts.
-  static constexpr int max_compilations = 2, max_huge_prompts = 2;
+  static constexpr int max_huge_prompts = 2;
 
   engine_loop(engine_parts parts, engine_options options);
   ~engine_loop();
@@ -55,7 +56,7 @@ class engine_loop {
   const std::string& snapshot_format() const noexcept { return snapshot_format_; }
   const runner::finite_check& check_of_numbers() const noexcept { return check_of_numbers_; }  // perhaps empty
   grammar::compiler& formats() noexcept { return formats_; }
-  tenant_queue& compilations() noexcept { return compilations_; }
+  compile_queue& compilations() noexcept { return compilations_; }
   tenant_queue& huge_prompts() noexcept { return huge_prompts_; }
   const grammar::model_responses& responses() const noexcept { return responses_; }
   diagnostics error() const noexcept;
@@ -151,7 +152,7 @@ class engine_loop {
   const std::string snapshot_format_;
   const runner::finite_check check_of_numbers_;
   grammar::compiler formats_;
-  tenant_queue compilations_{max_compilations, [this](tenant_queue::job job) { offload(std::move(job)); }};
+  compile_queue compilations_;
   tenant_queue huge_prompts_{max_huge_prompts, [this](tenant_queue::job job) { offload(std::move(job)); }};
   const grammar::model_responses responses_;
   const std::shared_ptr<async::engine_queue> queue_ = std::make_shared<async::engine_queue>();

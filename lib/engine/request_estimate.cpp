@@ -6,7 +6,31 @@
 
 #include <cogen/engine.hpp>
 
+#include <exception>
+#include <memory>
+
 namespace cogen {
+namespace {
+
+/// Throws what guide_of() throws.
+void check_guide(const std::shared_ptr<detail::engine_loop>& loop, const request& what,
+                 const detail::read_request& inputs) {
+  const auto check = [&](grammar::work_watch* watch) {
+    detail::guide_of(what, inputs, loop->parts(), loop->formats(), loop->responses(), watch);
+  };
+  if (!detail::may_compile(what, loop->formats())) return check(nullptr);
+  std::exception_ptr wrong;
+  loop->compilations().run(what.tenant, [&, owner = loop](grammar::work_watch& watch) {
+    try {
+      check(&watch);
+    } catch (...) {
+      wrong = std::current_exception();
+    }
+  });
+  if (wrong) std::rethrow_exception(wrong);
+}
+
+}  // namespace
 
 request_estimate engine::estimate(const request& what) const {
   const auto& parts = loop_->parts();
@@ -23,7 +47,7 @@ request_estimate engine::estimate(const request& what) const {
     may_hold(result.prompt_tokens + 1);
     may_hold(result.prompt_tokens + detail::new_tokens_after(result.prompt_tokens, what, parts.limits));
     const sampler sampling(what.sampling, loop_->vocabulary(), detail::end_tokens_of(what, parts));
-    detail::guide_of(what, read, parts, loop_->formats(), loop_->responses());
+    check_guide(loop_, what, read);
     const text::output_processor cuts(parts.tokenizer.get(), what.stop);
   } catch (...) {
     result.why_not = detail::diagnostics_of(std::current_exception());

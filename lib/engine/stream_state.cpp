@@ -51,24 +51,18 @@ void stream_state::prepare(siblings others) noexcept try {
   auto what = read(request_, engine_->parts(), engine_->responses().syntax(), engine_->vocabulary());
   request_.prompt = {};  // it may be many times as large as its tokens
   request_.encoder_input.reset();
-  if (!compiles()) return begin_guided(std::move(what), others);
+  if (!may_compile(request_, engine_->formats())) return begin_guided(std::move(what), others, nullptr);
   const auto self = std::static_pointer_cast<stream_state>(shared_from_this());
-  engine_->compilations().put(
-      request_.tenant, [self, what = std::move(what), others = std::vector(others.begin(), others.end())]() mutable {
-        self->begin_guided(std::move(what), others);
-      });
+  engine_->compilations().put(request_.tenant, is_unwanted_,
+                              [self, what = std::move(what), others = std::vector(others.begin(), others.end())](
+                                  auto& watch) mutable { self->begin_guided(std::move(what), others, &watch); });
 } catch (...) {
   refuse(diagnostics_of(std::current_exception()), others);
 }
 
-/// Whether its formats may have to be compiled.
-bool stream_state::compiles() const {
-  const auto* format = request_.response_format ? std::get_if<response_format>(&*request_.response_format) : nullptr;
-  return !request_.tools.empty() || (format && !engine_->formats().knows(*format));
-}
-
-void stream_state::begin_guided(read_request what, siblings others) noexcept try {
-  const auto by = guide_of(request_, what, engine_->parts(), engine_->formats(), engine_->responses(), &is_unwanted_);
+void stream_state::begin_guided(read_request what, siblings others, grammar::work_watch* watch) noexcept try {
+  if (watch) watch->check();
+  const auto by = guide_of(request_, what, engine_->parts(), engine_->formats(), engine_->responses(), watch);
   for (const auto& each : others) each->take(what, by, true);
   take(std::move(what), by, !others.empty());
   for (const auto& each : others) each->become_prepared();
@@ -536,8 +530,7 @@ std::string stream_state::waiting_reason() const {
   if (!is_prepared()) return "for its prompt to be tokenized";
   if (!id_) return "for the engine to take it up between two steps";
   if (engine_->plans().phase_of(*id_) == scheduler::phase::waiting)
-    return fmt::format("for one of {} slots, beside {} others", engine_->parts().limits.slots,
-                       engine_->plans().waiting() - 1);
+    return fmt::format("for one of {} slots", engine_->parts().limits.slots);
   std::lock_guard lock(mutex_);
   if (channel_.capacity() == 0 && !channel_.is_requested())
     return "for its reader to ask for a token, since its max_buffered_tokens is 0";

@@ -90,8 +90,7 @@ class stream_state : public request_state, public stream_face {
   stage stage_ = stage::preparing;  // under the lock
 
  private:
-  bool compiles() const;
-  void begin_guided(read_request what, siblings others) noexcept;
+  void begin_guided(read_request what, siblings others, grammar::work_watch* watch) noexcept;
   void take(read_request what, const grammar::guided_response& by, bool shares_prompt);
   void constrain(std::unique_ptr<guide> by, std::size_t prompt_length);
   void become_prepared() noexcept;

@@ -24,14 +24,14 @@ constexpr milliseconds measuring_pause(5);
 
 thread_local bounded_work* innermost = nullptr;
 
-/// Processor time of this thread: other work of the machine does not count.
+}  // namespace
+
 milliseconds thread_time() noexcept {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return milliseconds(now.tv_sec * 1000 + now.tv_nsec / 1'000'000);
 }
 
-/// The memory of the process that is no file's; 0 where the system does not tell.
 std::size_t bytes_of_process() noexcept {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/proc/self/statm", "re"), &std::fclose);
   unsigned long total = 0, resident = 0, shared = 0;
@@ -39,8 +39,6 @@ std::size_t bytes_of_process() noexcept {
   return static_cast<std::size_t>(resident - std::min(shared, resident)) *
          static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
-
-}  // namespace
 
 bounded_work::bounded_work(const work_bounds& bounds) noexcept
     : bounds_(bounds),
@@ -66,7 +64,7 @@ void bounded_work::grant() noexcept {
 /// What it throws passes destructors that count steps, too: none of them may throw.
 void bounded_work::check() {
   granted_ -= std::exchange(steps_left, unlimited);
-  if (bounds_.cancelled && bounds_.cancelled->load(std::memory_order_relaxed)) throw work_cancelled();
+  if (bounds_.watch) bounds_.watch->check();
   if (granted_ > bounds_.steps)
     throw work_error(std::string(bounds_.work) + " takes more than " + std::to_string(bounds_.steps) + " steps");
   if (bounds_.time || bounds_.bytes) check_time();

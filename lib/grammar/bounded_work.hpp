@@ -2,13 +2,11 @@
 
 #include <cogen/guide.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <stdexcept>
 
 namespace cogen::grammar {
 
@@ -18,22 +16,42 @@ class work_error : public guide_limit_exceeded {
   using guide_limit_exceeded::guide_limit_exceeded;
 };
 
-/// Nobody waits for the work any more.
-class work_cancelled : public std::runtime_error {
+/// Why work is given up that exceeds no bound of its own: nobody waits for it any more, or others have to go on.
+/// What a watch throws also says why.
+class work_interrupted {
  public:
-  work_cancelled() : std::runtime_error("the work was cancelled") {}
+  virtual ~work_interrupted() = default;
 };
+
+/// Looks at work while it is done.
+class work_watch {
+ public:
+  virtual ~work_watch() = default;
+
+  /// Called by the thread that works, every few milliseconds of its time, where it holds no lock. May block it; ends
+  /// the work by throwing work_interrupted.
+  virtual void check() = 0;
+
+  /// Whether it ends work that takes too much memory.
+  virtual bool bounds_memory() const noexcept { return false; }
+};
+
+/// Processor time of this thread: other work of the machine does not count.
+std::chrono::milliseconds thread_time() noexcept;
+
+/// The memory of the process that is no file's; 0 where the system does not tell.
+std::size_t bytes_of_process() noexcept;
 
 struct work_bounds {
   const char* work;  ///< that is bounded, such as "compiling the response format"
   std::int64_t steps = std::numeric_limits<std::int64_t>::max();
   std::optional<std::chrono::milliseconds> time = {};  ///< of a processor
   std::optional<std::size_t> bytes = {};               ///< by which the memory of the process may grow
-  const std::atomic<bool>* cancelled = nullptr;        ///< by any thread
+  work_watch* watch = nullptr;
 };
 
 /// Bounds what the current thread does on a grammar while this exists, where steps are counted: beyond a bound,
-/// count_step() throws work_error or work_cancelled, once. Inside another one the outer one does not count.
+/// count_step() throws work_error, or what the watch throws, once. Inside another one the outer one does not count.
 class bounded_work {
  public:
   explicit bounded_work(const work_bounds& bounds) noexcept;
@@ -57,5 +75,12 @@ class bounded_work {
   bounded_work* const outer_;
   const std::int64_t steps_left_outside_;
 };
+
+/// What all work shares and the first one makes: that one's bounds do not end it, nor does its watch look at it.
+template <typename Make>
+auto made_once(const Make& make) {
+  const bounded_work unbounded({.work = "making what all work shares"});
+  return make();
+}
 
 }  // namespace cogen::grammar

@@ -1,12 +1,13 @@
 #include "grammar/compiler.hpp"
 
-#include "grammar/bounded_work.hpp"
 #include "grammar/ebnf.hpp"
 #include "grammar/ebnf_check.hpp"
 #include "grammar/grammar_error.hpp"
 #include "grammar/regex_ebnf.hpp"
 #include "text/utf8.hpp"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -15,8 +16,8 @@ namespace {
 
 using format_kind = response_format::kind;
 
-/// By which the memory of the process may grow while a format is compiled.
-constexpr std::size_t max_growth = std::size_t{1} << 30;
+/// Of what the grammars of all tenants have in common, such as the strings of JSON.
+constexpr std::size_t max_common_bytes = std::size_t{64} << 20;
 
 /// Tells any two formats apart.
 std::string key_of(const response_format& format) {
@@ -74,11 +75,11 @@ compiler::compiler(std::shared_ptr<const text::tokenizer> tokens, structured_out
     : tokens_(std::move(tokens)), options_(options) {}
 
 template <typename Call>
-auto compiler::bounded(const std::atomic<bool>* cancelled, const Call& call) const {
+auto compiler::bounded(work_watch* watch, const Call& call) const {
   const bounded_work work({.work = "compiling the response format",
                            .time = options_.limits.time,
-                           .bytes = max_growth,
-                           .cancelled = cancelled});
+                           .bytes = watch && watch->bounds_memory() ? std::nullopt : std::optional(max_growth),
+                           .watch = watch});
   try {
     return call();
   } catch (const work_error& error) {
@@ -86,39 +87,47 @@ auto compiler::bounded(const std::atomic<bool>* cancelled, const Call& call) con
   }
 }
 
-std::shared_ptr<const compiled_grammar> compiler::compile(const response_format& format,
-                                                          const std::atomic<bool>* cancelled) {
+std::shared_ptr<const compiled_grammar> compiler::compile(const response_format& format, const format_client& client) {
   return find_or_compile(key_of(format), [&] { return ebnf_of(format, options_.limits); },
-                         {.patterns = format.type != format_kind::grammar, .cancelled = cancelled});
+                         {.patterns = format.type != format_kind::grammar, .client = client});
 }
 
-bool compiler::knows(const response_format& format) { return find(key_of(format)) != nullptr; }
-
-std::shared_ptr<const compiled_grammar> compiler::compile_rules(const writer& write,
-                                                                const std::atomic<bool>* cancelled) {
-  return compile_rules(bounded(cancelled, write), cancelled);
+std::shared_ptr<const compiled_grammar> compiler::compile_rules(const writer& write, const format_client& client) {
+  return compile_rules(bounded(client.watch, write), client);
 }
 
 std::shared_ptr<const compiled_grammar> compiler::compile_rules(const schema_grammar& rules,
-                                                                const std::atomic<bool>* cancelled) {
-  return find_or_compile("rules " + rules.ebnf, [&] { return rules; }, {.patterns = true, .cancelled = cancelled});
+                                                                const format_client& client) {
+  return find_or_compile("rules " + rules.ebnf, [&] { return rules; }, {.patterns = true, .client = client});
+}
+
+bool compiler::knows(const response_format& format, std::uint64_t tenant) {
+  const std::lock_guard lock(mutex_);
+  const auto own = place_of(tenant);
+  return own != tenants_.end() && own->formats.find(key_of(format));
 }
 
 std::shared_ptr<const compiled_grammar> compiler::find_or_compile(std::string key, const writer& write,
                                                                   const way& how) {
-  if (auto known = find(key)) return known;
-  auto grammar = compile_new(write, how);
-  keep(std::move(key), grammar);
+  backend_of_vocabulary();
+  std::unique_lock lock(mutex_);
+  auto& known = formats_of(how.client.tenant);
+  if (auto grammar = known.find(key)) return grammar;
+  const auto with = known.compiler();
+  lock.unlock();
+  auto grammar = compile_new(*with, write, how);
+  lock.lock();
+  if (const auto own = place_of(how.client.tenant); own != tenants_.end()) own->formats.keep(std::move(key), grammar);
   return grammar;
 }
 
-std::shared_ptr<const compiled_grammar> compiler::compile_new(const writer& write, const way& how) {
+std::shared_ptr<const compiled_grammar> compiler::compile_new(backend& with, const writer& write,
+                                                              const way& how) const {
   const auto& limits = options_.limits;
-  auto& backend = backend_of_vocabulary();
-  return bounded(how.cancelled, [&] {
+  return bounded(how.client.watch, [&] {
     auto rules = write();
     check_ebnf(rules.ebnf, {.states = limits.states, .patterns = how.patterns});
-    auto grammar = backend.compile(rules.ebnf, std::move(rules.distinct));
+    auto grammar = with.compile(rules.ebnf, std::move(rules.distinct));
     grammar->set_loosened(std::move(rules.loosened));
     if (grammar->bytes() > limits.bytes)
       throw grammar_error("the compiled grammar takes " + std::to_string(grammar->bytes()) + " bytes; the limit is " +
@@ -127,36 +136,42 @@ std::shared_ptr<const compiled_grammar> compiler::compile_new(const writer& writ
   });
 }
 
-backend& compiler::backend_of_vocabulary() {
+const backend& compiler::backend_of_vocabulary() {
   if (!tokens_) throw grammar_error("a response format needs a tokenizer, and this engine has none");
   std::call_once(made_backend_, [this] { backend_ = make_backend(tokens_); });
   return *backend_;
 }
 
+std::unique_ptr<backend> compiler::new_backend() const { return backend_->separate(max_common_bytes / shares_); }
+
+std::list<compiler::tenant_formats>::iterator compiler::place_of(std::uint64_t tenant) {
+  return std::ranges::find(tenants_, tenant, &tenant_formats::tenant);
+}
+
+format_cache& compiler::formats_of(std::uint64_t tenant) {
+  const auto found = place_of(tenant);
+  if (found == tenants_.end())
+    add_tenant(tenant);
+  else
+    tenants_.splice(tenants_.begin(), tenants_, found);
+  return tenants_.front().formats;
+}
+
+/// A tenant's share is halved when there are twice as many, so that what it is depends on their number alone.
+void compiler::add_tenant(std::uint64_t tenant) {
+  if (tenants_.size() == max_tenants) tenants_.pop_back();
+  if (tenants_.size() == shares_) {
+    shares_ *= 2;
+    for (auto& each : tenants_) each.formats.limit(new_backend(), options_.cache_bytes / shares_);
+  }
+  tenants_.push_front({tenant, format_cache(new_backend(), options_.cache_bytes / shares_)});
+}
+
 std::size_t compiler::cached_bytes() const {
   const std::lock_guard lock(mutex_);
-  return cached_bytes_;
-}
-
-std::shared_ptr<const compiled_grammar> compiler::find(const std::string& key) {
-  const std::lock_guard lock(mutex_);
-  const auto found = cached_.find(key);
-  if (found == cached_.end()) return nullptr;
-  recent_.splice(recent_.begin(), recent_, found->second);
-  return found->second->grammar;
-}
-
-void compiler::keep(std::string key, const std::shared_ptr<const compiled_grammar>& grammar) {
-  const std::lock_guard lock(mutex_);
-  if (cached_.contains(key)) return;
-  recent_.push_front({key, grammar});
-  cached_.emplace(std::move(key), recent_.begin());
-  cached_bytes_ += grammar->bytes();
-  while (cached_bytes_ > options_.cache_bytes && !recent_.empty()) {
-    cached_bytes_ -= recent_.back().grammar->bytes();
-    cached_.erase(recent_.back().key);
-    recent_.pop_back();
-  }
+  std::size_t bytes = 0;
+  for (const auto& each : tenants_) bytes += each.formats.bytes();
+  return bytes;
 }
 
 }  // namespace cogen::grammar

@@ -77,12 +77,12 @@ std::shared_ptr<const compiled_grammar> model_responses::calls_of(const demands&
   call_rules wanted{.several = what.choice.type != choice_kind::function && what.parallel_calls, .required = must_call};
   const auto write = [&] { return grammar_of_calls(*syntax_.calls, tools, controls_, wanted); };
   try {
-    return grammars.compile_rules(write, what.cancelled);
+    return grammars.compile_rules(write, what.client);
   } catch (const grammar_error&) {
     if (std::ranges::all_of(tools, is_strict)) throw;
   }
   wanted.any_arguments = true;  // since all schemas together may exceed a limit
-  return grammars.compile_rules(write, what.cancelled);
+  return grammars.compile_rules(write, what.client);
 }
 
 void model_responses::check(const demands& what) const {

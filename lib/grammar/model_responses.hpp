@@ -9,7 +9,6 @@
 
 #include <boost/json/array.hpp>
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,9 +34,9 @@ class model_responses {
     const tool_choice& choice;
     bool parallel_calls;
     std::optional<int> reasoning_budget;
-    std::string_view prompt_ending;                ///< what the chat template wrote after the last message
-    guided_response answer;                        ///< of the answer, at its beginning
-    const std::atomic<bool>* cancelled = nullptr;  ///< as compiler::compile() takes it
+    std::string_view prompt_ending;  ///< what the chat template wrote after the last message
+    guided_response answer;          ///< of the answer, at its beginning
+    const format_client& client;
   };
 
   /// Reads the tokenizer's response_template, or else its chat template. Without a tokenizer responses have no parts.

@@ -9,6 +9,8 @@ class no_backend : public backend {
   std::shared_ptr<compiled_grammar> compile(const std::string&, std::vector<distinct_rule>) override {
     throw grammar_error("structured output needs XGrammar, and this build of cogen is without it (COGEN_XGRAMMAR=OFF)");
   }
+
+  std::unique_ptr<backend> separate(std::size_t) const override { return std::make_unique<no_backend>(); }
 };
 
 }  // namespace

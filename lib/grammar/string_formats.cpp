@@ -1,5 +1,7 @@
 #include "grammar/string_formats.hpp"
 
+#include "grammar/bounded_work.hpp"
+
 #include <map>
 #include <string>
 
@@ -124,7 +126,7 @@ std::map<std::string, regex_node, std::less<>> read_formats() {
 }  // namespace
 
 const regex_node* format_named(std::string_view name) {
-  static const auto formats = read_formats();
+  static const auto formats = made_once(read_formats);
   const auto found = formats.find(name);
   return found == formats.end() ? nullptr : &found->second;
 }

@@ -1,5 +1,6 @@
 #include "grammar/string_rules.hpp"
 
+#include "grammar/bounded_work.hpp"
 #include "grammar/grammar_error.hpp"
 #include "grammar/regex_intersection.hpp"
 #include "text/utf8.hpp"
@@ -13,16 +14,18 @@ using kind = regex_node::kind;
 
 /// A character in any of the ways in which JSON may spell it: half a surrogate pair is none.
 const regex_node& character() {
-  static const auto node =
-      parse_regex(R"([^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u(?:[0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})"
-                  R"(|[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})))",
-                  regex_match::whole);
+  static const auto node = made_once([] {
+    return parse_regex(R"([^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u(?:[0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2})"
+                       R"(|[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})))",
+                       regex_match::whole);
+  });
   return node;
 }
 
 /// One that can be counted in a few states: without escapes by number.
 const regex_node& counted_character() {
-  static const auto node = parse_regex(R"([^"\\\x00-\x1f]|\\["\\/bfnrt])", regex_match::whole);
+  static const auto node =
+      made_once([] { return parse_regex(R"([^"\\\x00-\x1f]|\\["\\/bfnrt])", regex_match::whole); });
   return node;
 }
 

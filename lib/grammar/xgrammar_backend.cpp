@@ -59,21 +59,28 @@ xgrammar::TokenizerInfo vocabulary_of(const text::tokenizer& tokens) {
   return {bytes, xgrammar::VocabType::RAW, std::nullopt, stops};
 }
 
+/// What all grammars are compiled for.
+struct compiled_vocabulary {
+  explicit compiled_vocabulary(std::shared_ptr<const text::tokenizer> of)
+      : tokens(std::move(of)), bytes(vocabulary_of(*tokens)), table(std::make_shared<const token_table>(*tokens)) {}
+
+  std::shared_ptr<const text::tokenizer> tokens;
+  xgrammar::TokenizerInfo bytes;
+  std::shared_ptr<const token_table> table;
+};
+
 class xgrammar_backend : public backend {
  public:
-  explicit xgrammar_backend(std::shared_ptr<const text::tokenizer> tokens)
-      : tokens_(std::move(tokens)),
-        vocabulary_(vocabulary_of(*tokens_)),
-        compiler_(new_compiler()),
-        table_(std::make_shared<const token_table>(*tokens_)) {}
+  xgrammar_backend(std::shared_ptr<const compiled_vocabulary> vocabulary, std::size_t bytes)
+      : vocabulary_(std::move(vocabulary)), bytes_(static_cast<std::int64_t>(bytes)), compiler_(new_compiler()) {}
 
   std::shared_ptr<compiled_grammar> compile(const std::string& ebnf, std::vector<distinct_rule> distinct) override {
     auto [compiler, number] = begin_compiling();
     try {
       return guarded<grammar_error>("the grammar is malformed, or cannot be compiled", [&] {
-        return std::make_shared<xgrammar_grammar>(
-            compiler.CompileGrammar("# " + std::to_string(number) + "\n" + ebnf),
-            std::make_shared<const guide_parts>(guide_parts{tokens_, table_, std::move(distinct)}));
+        return std::make_shared<xgrammar_grammar>(compiler.CompileGrammar("# " + std::to_string(number) + "\n" + ebnf),
+                                                  std::make_shared<const guide_parts>(guide_parts{
+                                                      vocabulary_->tokens, vocabulary_->table, std::move(distinct)}));
       });
     } catch (...) {
       forget_failures(ebnf.size());
@@ -81,12 +88,14 @@ class xgrammar_backend : public backend {
     }
   }
 
+  std::unique_ptr<backend> separate(std::size_t bytes) const override {
+    return std::make_unique<xgrammar_backend>(vocabulary_, bytes);
+  }
+
  private:
-  /// Of what grammars have in common, such as the strings of JSON.
-  static constexpr std::int64_t rule_cache_bytes = 64 << 20;
   static constexpr std::size_t max_failed_bytes = 16 << 20;
 
-  xgrammar::GrammarCompiler new_compiler() const { return {vocabulary_, 1, true, rule_cache_bytes}; }
+  xgrammar::GrammarCompiler new_compiler() const { return {vocabulary_->bytes, 1, bytes_ > 0, bytes_}; }
 
   /// XGrammar has whoever compiles a text that is being compiled wait for the first one, and share its failure, which
   /// may be that nobody waits for it any more. A number makes each text another one.
@@ -104,19 +113,18 @@ class xgrammar_backend : public backend {
     compiler_ = new_compiler();
   }
 
-  std::shared_ptr<const text::tokenizer> tokens_;
-  xgrammar::TokenizerInfo vocabulary_;
+  const std::shared_ptr<const compiled_vocabulary> vocabulary_;
+  const std::int64_t bytes_;
   std::mutex mutex_;
   xgrammar::GrammarCompiler compiler_;  // under the lock, like what follows
   std::uint64_t compiled_ = 0;
   std::size_t failed_bytes_ = 0;
-  std::shared_ptr<const token_table> table_;
 };
 
 }  // namespace
 
 std::unique_ptr<backend> make_backend(std::shared_ptr<const text::tokenizer> tokens) {
-  return std::make_unique<xgrammar_backend>(std::move(tokens));
+  return std::make_unique<xgrammar_backend>(std::make_shared<const compiled_vocabulary>(std::move(tokens)), 0);
 }
 
 bool has_backend() noexcept { return true; }

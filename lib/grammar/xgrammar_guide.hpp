@@ -32,7 +32,7 @@ auto guarded(const char* message, const Call& call) {
     throw;
   } catch (const work_error&) {
     throw;
-  } catch (const work_cancelled&) {
+  } catch (const work_interrupted&) {
     throw;
   } catch (const std::exception&) {
     throw Error(message);

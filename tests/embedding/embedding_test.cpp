@@ -7,6 +7,7 @@
 #include <boost/asio/use_future.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -133,6 +134,39 @@ BOOST_AUTO_TEST_CASE(a_generation_goes_on_beside_them_with_the_same_bits) {
   BOOST_TEST(tokens == expected, boost::test_tools::per_element());
   settle(running, context);
   BOOST_TEST((embedded.all == alone(model, texts)));
+}
+
+/// Rounds of the engine until a tenant's text is embedded that came after all of another one's.
+int rounds_beside(int others, std::uint64_t tenant) {
+  auto running = engine_of("bert_tiny");
+  const auto& model = *golden_model("bert_tiny");
+  net::io_context context;
+  int over = 0;
+  bool done = false;
+  for (int i = 0; i < others; ++i)
+    running.async_embed(some_texts(model, 30), work_options{.tenant = 1},
+                        net::bind_executor(context, [&](error_code, const vectors&) { ++over; }));
+  running.async_embed(some_texts(model, 1), work_options{.tenant = tenant},
+                      net::bind_executor(context, [&](error_code code, const vectors& made) {
+                        done = !code && made == alone(model, some_texts(model, 1));
+                      }));
+  int rounds = 0;
+  for (; !done && rounds < 1000; ++rounds) {
+    running.poll_one();
+    context.restart();
+    context.poll();
+  }
+  while (over < others) {
+    running.poll_one();
+    context.restart();
+    context.poll();
+  }
+  return rounds;
+}
+
+BOOST_AUTO_TEST_CASE(tenants_take_turns_at_being_read) {
+  BOOST_TEST(rounds_beside(10, 1) > 10);
+  BOOST_TEST(rounds_beside(10, 2) <= 3);
 }
 
 BOOST_AUTO_TEST_CASE(an_engine_with_a_thread_embeds) {

@@ -67,7 +67,10 @@ BOOST_AUTO_TEST_CASE(have_the_executor_of_handlers_without_an_own_one) {
         stream.async_prompt_progress(token), seq.async_forward({1}, logits_of::last, token),
         seq.async_decode({}, {}, token), seq.async_suspend(token), seq.async_save("never", token),
         toy.running.async_drain(token), toy.running.async_open("never", {}, token), toy.running.async_embed({}, token),
-        toy.running.async_score({}, token), toy.running.async_compile(json_object(), token)})
+        toy.running.async_score({}, token), toy.running.async_compile(json_object(), token),
+        toy.running.async_embed({}, work_options{.tenant = 1}, token),
+        toy.running.async_score({}, work_options{.tenant = 1}, token),
+        toy.running.async_compile(json_object(), work_options{.tenant = 1}, token)})
     BOOST_TEST((each == expected));
   toy.running.stop();
   BOOST_TEST((stream.async_next(token) == net::any_io_executor(net::system_executor())));

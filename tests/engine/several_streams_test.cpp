@@ -138,14 +138,14 @@ BOOST_AUTO_TEST_CASE(where_there_is_no_room_for_all_there_is_room_for_none) {
   toy_engine toy({.slots = 1}, options);
   const auto two = toy.running.generate_n(lively(7), 2);
   check_refused(toy.running.generate_n(lively(7), 3), error::queue_full,
-                "2 sequences wait for their first slot, and 0 of 1 slots are taken; 3 more");
+                "too many sequences wait for their first slot for 3 more: engine_options.limits.max_waiting is 3");
   BOOST_TEST(toy.running.stats().queued == 2);
   const auto others = toy.running.generate_n(lively(7), 2);
   for (const auto& each : others) BOOST_TEST(!each.ended());
 
   options.limits.max_sequences = 3;
   toy_engine small({.slots = 1}, options);
-  check_refused(small.running.generate_n(lively(7), 4), error::queue_full, "max_sequences, which is 3");
+  check_refused(small.running.generate_n(lively(7), 4), error::queue_full, "max_sequences is 3");
   BOOST_TEST(small.running.stats().queued == 0);
 }
 

@@ -2,10 +2,24 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <cstdint>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 using namespace cogen;
 using namespace cogen::grammar;
+
+namespace {
+
+struct counting_watch : work_watch {
+  void check() override { ++looks; }
+
+  int looks = 0;
+};
+
+}  // namespace
 
 BOOST_AUTO_TEST_SUITE(compilers)
 
@@ -19,7 +33,8 @@ BOOST_AUTO_TEST_CASE(a_format_is_compiled_once) {
 
 BOOST_AUTO_TEST_CASE(the_least_recently_used_leaves_first) {
   compiler probe(shared_vocabulary());
-  const auto one = probe.compile(choice({"a"}))->bytes();
+  probe.compile(choice({"a"}));
+  const auto one = probe.cached_bytes();
   compiler all(shared_vocabulary(), {.cache_bytes = one * 5 / 2});
   const auto a = all.compile(choice({"a"}));
   const auto b = all.compile(choice({"b"}));
@@ -29,6 +44,70 @@ BOOST_AUTO_TEST_CASE(the_least_recently_used_leaves_first) {
   BOOST_TEST(all.compile(choice({"a"})) == a);
   BOOST_TEST(all.compile(choice({"b"})) != b);
   BOOST_TEST(accepts(*b, "b"));
+}
+
+BOOST_AUTO_TEST_CASE(tenants_share_nothing_that_was_compiled) {
+  compiler all(shared_vocabulary());
+  const auto first = all.compile(choice({"a"}), {.tenant = 1});
+  BOOST_TEST(!all.knows(choice({"a"}), 2));
+  BOOST_TEST(all.compile(choice({"a"}), {.tenant = 2}) != first);
+  BOOST_TEST(all.compile(choice({"a"}), {.tenant = 1}) == first);
+}
+
+/// The oracle: how much work a format is tells nothing of what another tenant has had compiled, only of its own.
+BOOST_AUTO_TEST_CASE(how_much_work_a_format_is_tells_nothing_of_other_tenants) {
+  const auto guess = json_schema(R"({"properties": {"secret": {"type": "string", "maxLength": 900}}})");
+  const auto alike = json_schema(R"({"properties": {"other": {"type": "string", "maxLength": 900}}})");
+  const auto work_after = [&](const std::vector<std::pair<std::uint64_t, response_format>>& asked) {
+    compiler all(shared_vocabulary());
+    for (const auto& [tenant, format] : asked) all.compile(format, {.tenant = tenant});
+    counting_watch work;
+    all.compile(guess, {.tenant = 2, .watch = &work});
+    return work.looks;
+  };
+  const auto unknown = work_after({{1, regex("abc")}});
+  BOOST_TEST(unknown > 10);
+  BOOST_TEST(work_after({{1, guess}}) == unknown);
+  BOOST_TEST(work_after({{1, alike}}) == unknown);
+  BOOST_TEST(work_after({{1, guess}, {1, alike}, {1, guess}}) == unknown);
+  BOOST_TEST(work_after({{2, guess}}) == 0);
+  BOOST_TEST(work_after({{2, alike}}) < unknown);
+}
+
+BOOST_AUTO_TEST_CASE(what_others_have_compiled_leaves_a_tenants_formats_alone) {
+  compiler probe(shared_vocabulary());
+  probe.compile(choice({"a"}));
+  const auto one = probe.cached_bytes();
+  compiler all(shared_vocabulary(), {.cache_bytes = 2 * 3 * one});
+  const auto kept = all.compile(choice({"a"}), {.tenant = 1});
+  for (const char* text : {"b", "c", "d", "e", "f", "g", "h", "i"}) all.compile(choice({text}), {.tenant = 2});
+  BOOST_TEST(all.compile(choice({"a"}), {.tenant = 1}) == kept);
+  BOOST_TEST(all.cached_bytes() == 4 * one);
+  for (std::uint64_t tenant = 3; tenant < 20; ++tenant) all.compile(choice({"x"}), {.tenant = tenant});
+  BOOST_TEST(all.cached_bytes() <= 2 * 3 * one);
+}
+
+BOOST_AUTO_TEST_CASE(so_many_tenants_are_remembered) {
+  compiler all(shared_vocabulary(), {.cache_bytes = std::size_t{1} << 30});
+  for (std::uint64_t tenant = 0; tenant <= compiler::max_tenants; ++tenant) {
+    all.compile(choice({"a"}), {.tenant = tenant});
+    all.compile(choice({"a"}), {.tenant = 0});
+  }
+  BOOST_TEST(all.knows(choice({"a"}), 0));
+  BOOST_TEST(!all.knows(choice({"a"}), 1));
+  BOOST_TEST(all.knows(choice({"a"}), 2));
+}
+
+/// A long text that says little.
+BOOST_AUTO_TEST_CASE(the_texts_of_formats_count) {
+  compiler all(shared_vocabulary(), {.cache_bytes = 1 << 20});
+  const auto format = [](char letter) {
+    return json_schema(R"({"type": "null", "description": ")" + std::string(600'000, letter) + "\"}");
+  };
+  all.compile(format('a'));
+  all.compile(format('b'));
+  BOOST_TEST(!all.knows(format('a')));
+  BOOST_TEST(all.knows(format('b')));
 }
 
 BOOST_AUTO_TEST_CASE(threads_compile_beside_each_other) {

@@ -7,7 +7,6 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include <atomic>
 #include <functional>
 #include <string>
 
@@ -22,6 +21,10 @@ std::string chain(int rules, const std::function<std::string(const std::string&)
   for (int i = 0; i < rules; ++i) text += "r" + std::to_string(i) + " ::= " + body("r" + std::to_string(i + 1)) + "\n";
   return text + "r" + std::to_string(rules) + " ::= \"a\"\n";
 }
+
+struct interrupting_watch : work_watch {
+  void check() override { throw work_interrupted(); }
+};
 
 /// Counts steps until a bound ends them, and returns what it says.
 std::string ended(const work_bounds& bounds) {
@@ -59,8 +62,8 @@ BOOST_AUTO_TEST_CASE(work_ends_at_its_bounds) {
   BOOST_TEST(ended({.work = "the work", .steps = 999'999}) == "the work takes more than 999999 steps");
   BOOST_TEST(ended({.work = "the work", .steps = 0}) == "the work takes more than 0 steps");
   BOOST_TEST(ended({.work = "the work", .time = std::chrono::milliseconds(-1)}) == "the work takes more than -1 ms");
-  const std::atomic<bool> cancelled = true;
-  BOOST_CHECK_THROW(ended({.work = "the work", .cancelled = &cancelled}), work_cancelled);
+  interrupting_watch nobody_waits;
+  BOOST_CHECK_THROW(ended({.work = "the work", .watch = &nobody_waits}), work_interrupted);
 }
 
 BOOST_AUTO_TEST_CASE(bounds_hold_for_their_own_work) {
@@ -124,12 +127,12 @@ BOOST_AUTO_TEST_CASE(ambiguous_masks_end_with_a_sentence) {
 BOOST_AUTO_TEST_CASE(what_nobody_waits_for_is_not_compiled) {
   compiler one(shared_vocabulary());
   const auto format = regex("[a-z]{1,100}x[^y]{1,100}");
-  const std::atomic<bool> cancelled = true;
-  BOOST_CHECK_THROW(one.compile(format, &cancelled), work_cancelled);
+  interrupting_watch nobody_waits;
+  BOOST_CHECK_THROW(one.compile(format, {.watch = &nobody_waits}), work_interrupted);
   BOOST_TEST(!one.knows(format));
   BOOST_TEST(one.compile(format)->bytes() > 0u);  // its failure is not kept
   BOOST_TEST(one.knows(format));
-  BOOST_CHECK_NO_THROW(one.compile(format, &cancelled));
+  BOOST_CHECK_NO_THROW(one.compile(format, {.watch = &nobody_waits}));
 }
 
 BOOST_AUTO_TEST_CASE(chains_of_rules_are_bounded) {

@@ -5,6 +5,8 @@ import json
 import socket
 import time
 
+from formats import SCHEMAS
+
 FIRST, SECOND, BYSTANDER = "first", "second", "bystander"
 KEYS = (FIRST, SECOND, BYSTANDER)
 SECRET = "The secret launch code of project Halcyon is seven four one nine, and it was written down by the treasurer in March. " * 3
@@ -156,8 +158,45 @@ def take_all_slots(server):
     return statuses(answer)
 
 
+def costly_format(number):
+    schema = SCHEMAS["patternProperties, 200"] | {"title": str(number)}
+    return {"prompt": "x", "max_tokens": 4, "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}}
+
+
+def compile_for(server, keys):
+    """Clients of these keys whose formats take long, and of which nothing is read."""
+    return [server.send("/v1/completions", costly_format(i), f"Authorization: Bearer {key}\r\n") for i, key in enumerate(keys)]
+
+
+def compile_beside(server):
+    """Formats of one key pass those of others that take long."""
+    running = compile_for(server, [FIRST, SECOND] * 3)
+    answers = [ask(server, BYSTANDER, "/v1/completions", {"prompt": "x", "max_tokens": 4, "guided_choice": [f"text {i}"]}) for i in range(10)]
+    for client in running:
+        client.close()
+    assert all(answer.status == 200 for answer in answers), answers[0].text
+    return statuses(*answers)
+
+
+def leave_while_compiling(server):
+    """Two hundred clients that leave cost no format."""
+    for client in compile_for(server, [FIRST, SECOND] * 100):
+        client.close()
+    answers = [ask(server, key, "/v1/completions", {"prompt": "x", "max_tokens": 4, "guided_choice": [key]}) for key in (FIRST, SECOND)]
+    assert all(answer.status == 200 for answer in answers), answers[0].text
+    return statuses(*answers)
+
+
+def read_figures(server):
+    answer = ask(server, SECOND, "/metrics", method="GET")
+    assert answer.status == 403, answer.text[:200]
+    return statuses(answer)
+
+
 CASES = {"another key's slot, read": read_slot, "another key's slot, used": use_slot, "another key's slot, erased": erase_slot,
          "another key's saved file": read_saved_file, "another key's requests in /slots": see_requests,
          "whether another key has asked this": ask_for_cached_tokens, "200 slots kept": keep_many_slots,
          "a forged session": upload_a_forged_session, "24 sessions that nobody reads": sessions_unread,
-         "24 sessions without their ends": sessions_half_sent, "1,024 answers for one client": take_all_slots}
+         "24 sessions without their ends": sessions_half_sent, "1,024 answers for one client": take_all_slots,
+         "formats that take long, of two keys": compile_beside, "200 clients that leave their formats": leave_while_compiling,
+         "the figures of all keys": read_figures}

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""usage: check_tenants.py SERVER: what one key does is nothing to another one: slots, files, cached prefixes, /slots."""
+"""usage: check_tenants.py SERVER: what one key does is nothing to another one: slots, files, cached prefixes, all that it
+reads, and that it is served."""
+import json
 import pathlib
 import socket
 import sys
@@ -14,6 +16,9 @@ MAX_SLOTS = 64
 MAX_FILES = 256
 SLOTS = 4
 QUEUE = 8
+GOLDENS = pathlib.Path(__file__).resolve().parent.parent / "golden"
+# Of an answer, what differs from one run to the next.
+VOLATILE = {"id", "created", "created_at", "completed_at", "timings", "build_info", "item_id"}
 # "2:" and this salt have the std::hash 1 of libstdc++, a number that once stood for the first key's prompts.
 SALT_OF_ANOTHER = "0000c56N8\x00!\x1d'|"
 
@@ -190,6 +195,83 @@ def check_stored(program, model, root):
     assert not any(told[:4]) and min(told[4:]) > 100, told
 
 
+def stable(value):
+    """Without what differs from run to run."""
+    if isinstance(value, dict):
+        return {name: stable(each) for name, each in value.items() if name not in VOLATILE}
+    return [stable(each) for each in value] if isinstance(value, list) else value
+
+
+def read_everything(key, guess):
+    """All that a key can read, after whatever others have asked."""
+    texts = {"prompt": guess, "max_tokens": 3, "temperature": 0, "logprobs": 2}
+    chat = {"messages": [{"role": "user", "content": "".join(map(chr, guess))}], "max_tokens": 3, "temperature": 0}
+    answers = [key.post("/v1/completions", **texts), key.post("/v1/completions", **texts, cache_salt="a"),
+               key.post("/v1/completions", **texts, n=2, seed=3), key.post("/completion", prompt=guess, n_predict=3, temperature=0, id_slot=1),
+               key.post("/v1/chat/completions", **chat), key.post("/v1/messages", **chat),
+               key.post("/v1/responses", input=chat["messages"], max_output_tokens=16, temperature=0),
+               key.post("/v1/completions", prompt="x", max_tokens=8, guided_choice=["secret"]),
+               key.post("/tokenize", content="secret"), key.post("/apply-template", messages=chat["messages"]),
+               key.post("/slots/2?action=save", filename="two"), key.post("/slots/2?action=erase"), key.post("/slots/2?action=restore", filename="one"),
+               *(key.get(path) for path in ("/slots", "/slots?fail_on_no_slot=1", "/health", "/props", "/v1/models", "/version", "/tokenizer_info", "/metrics"))]
+    return [(answer.status, {name: each for name, each in answer.headers.items() if name not in ("x-request-id", "date", "content-length", "process-start-time-unix")},
+             stable(json.loads(answer.text)) if answer.text.startswith(("{", "[")) else answer.text) for answer in answers]
+
+
+def use_everything(key, content, choice):
+    """What another key may do: as long each time, whatever it says."""
+    for salt in ({}, {"cache_salt": "a"}):
+        for length in (60, 200, 200):
+            key.post("/v1/completions", prompt=content * (length // 2), max_tokens=5, ignore_eos=True, temperature=0, **salt)
+    key.read(2, content * 90)
+    assert key.post("/slots/2?action=save", filename="one").status == 200
+    key.post("/v1/completions", prompt="x", max_tokens=8, guided_choice=[choice])
+    key.post("/v1/chat/completions", messages=[{"role": "user", "content": "".join(map(chr, content)) * 60}], max_tokens=4)
+
+
+def check_oracle(served):
+    """What a key can read is the same, byte by byte, whatever another one has asked: its guesses tell it nothing. Its own earlier
+    prompts it does find."""
+    guess = [65, 66] * 100
+    seen = []
+    for content, choice, asks in (([65, 66], "secret", "first"), ([67, 68], "public", "first"), ([65, 66], "secret", "second")):
+        with served() as server:
+            use_everything(Key(server, asks), content, choice)
+            seen.append(read_everything(Key(server, "second"), guess))
+    for guessed, other in zip(seen[0], seen[1]):
+        assert guessed == other, f"what another key has asked shows:\n{guessed}\n{other}"
+    assert seen[0] != seen[2]
+
+
+def check_routes(program, model, root):
+    """While a key keeps all slots and the queue busy, each route serves another one."""
+    few = {"max_tokens": 2}
+    chat = few | {"messages": [{"role": "user", "content": "Hi"}]}
+    flood = {"prompt": ["x"] * 64, "n": 16, "max_tokens": 16000, "ignore_eos": True, "stream": True}
+    with CogenServer(program, f"text={model}", "--model", f"embeds={GOLDENS / 'bert_tiny'}", "--model", f"scores={GOLDENS / 'bert_scores'}",
+                     "--api-key-file", str(root / "keys"), "--slots", str(SLOTS), "--queue", "1100") as server:
+        second = Key(server, "second")
+        floods = [server.send("/v1/completions", flood, "Authorization: Bearer first\r\n")]
+        read_until(floods[0], "data: ")
+        floods += [server.send("/v1/embeddings", {"model": "embeds", "input": ["words " * 40] * 2048}, "Authorization: Bearer first\r\n") for _ in range(8)]
+        floods += [server.send("/v1/rerank", {"model": "scores", "query": "q", "documents": ["words " * 40] * 2048}, "Authorization: Bearer first\r\n") for _ in range(8)]
+        readers = [threading.Thread(target=read_to_end, args=(client,), daemon=True) for client in floods]
+        for reader in readers:
+            reader.start()
+        for path, body in (("/v1/embeddings", {"model": "embeds", "input": ["a"]}), ("/v1/rerank", {"model": "scores", "query": "a", "documents": ["b"]}),
+                           ("/v1/completions", few | {"prompt": "Hi"}), ("/v1/completions", few | {"prompt": ["Hi", "Ho"], "n": 2}),
+                           ("/completion", {"prompt": "Hi", "n_predict": 2}), ("/v1/chat/completions", chat), ("/v1/messages", chat),
+                           ("/v1/responses", {"input": "Hi", "max_output_tokens": 16})):
+            answer = second.post(path, **body)
+            assert answer.status == 200, (path, answer.text)
+            assert readers[0].is_alive(), path
+            if path in ("/v1/embeddings", "/v1/rerank"):
+                assert any(reader.is_alive() for reader in (readers[1:9] if path == "/v1/embeddings" else readers[9:])), path
+        floods[0].shutdown(socket.SHUT_RDWR)
+        for reader in readers:
+            reader.join()
+
+
 def dechunked(body):
     whole = b""
     while True:
@@ -220,6 +302,9 @@ def check_all(program):
             check_shown(server, first, second)
             check_uploads(program, model, first, second)
         check_stored(program, model, root)
+        check_routes(program, model, root)
+        check_oracle(lambda: CogenServer(program, model, "--api-key-file", str(root / "keys"), "--slots", "8",
+                                         "--slot-save-path", tempfile.mkdtemp(dir=root)))
 
 
 check_all(sys.argv[1])

@@ -1,5 +1,6 @@
 #include "simulation/history.hpp"
 
+#include "simulation/transcript.hpp"
 #include "simulation/world.hpp"
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -212,26 +212,6 @@ void play_with(const simulation::script& what, coverage& seen, const simulation:
   stage.drain();
 }
 
-/// All that anyone observes but the tokens: plans, events, times.
-class transcript {
- public:
-  simulation::log writer() {
-    return [this](const std::string& line) { lines_.push_back(line); };
-  }
-
-  /// Throws std::logic_error where the other one goes on in another way.
-  void require_same(const transcript& other) const {
-    const auto [ours, theirs] = std::ranges::mismatch(lines_, other.lines_);
-    if (ours != lines_.end() || theirs != other.lines_.end())
-      throw std::logic_error(
-          "what a tenant's tokens are changes what happens: " + (ours == lines_.end() ? "nothing" : *ours) +
-          " became " + (theirs == other.lines_.end() ? "nothing" : *theirs));
-  }
-
- private:
-  std::vector<std::string> lines_;
-};
-
 }  // namespace
 
 int actions_of(std::uint64_t seed) {
@@ -242,7 +222,7 @@ int actions_of(std::uint64_t seed) {
 void play(const simulation::script& what, coverage& seen, const simulation::log& log) {
   if (log || !tries_other_content(what)) play_with(what, seen, log, {});
   if (!tries_other_content(what)) return;
-  transcript as_said, other;
+  simulation::transcript as_said, other;
   coverage unseen;
   play_with(what, log ? unseen : seen, as_said.writer(), {});
   play_with(what, unseen, other.writer(), what.seed / 4 % 2);

@@ -33,6 +33,8 @@ const figure figures[] = {
      [](const snapshot& now) { return double(now.stats.scheduled) + number(now.counted.running_texts); }},
     {"gauge", "cogen:requests_waiting", "vllm:num_requests_waiting", "llamacpp:requests_deferred",
      "Sequences that want a slot and have none.", [](const snapshot& now) { return double(now.stats.waiting); }},
+    {"gauge", "cogen:formats_compiling", "", "", "Response formats that are compiled, or wait for it.",
+     [](const snapshot& now) { return double(now.stats.compiling); }},
     {"gauge", "cogen:requests_preempted", "", "", "Of those that wait, sequences that had a slot before.",
      [](const snapshot& now) { return double(std::max(0, now.stats.waiting - now.stats.queued)); }},
     {"gauge", "cogen:sequences", "", "", "Sequences that the engine holds.",

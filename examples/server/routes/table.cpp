@@ -37,7 +37,7 @@ std::vector<route> make_table() {
       {"GET", "/v1/models", plain(list_models), anyone},
       {"GET", "/v1/models/{id...}", plain(one_model)},
       {"GET", "/version", plain(version)},
-      {"GET", "/metrics", plain(show_metrics)},
+      {"GET", "/metrics", plain(show_metrics), operators},
       {"GET", "/slots", plain(show_slots), with_key, llama},
       {"GET", "/props", plain(show_props), with_key, llama},
       {"GET", "/tokenizer_info", plain(tokenizer_info)},
@@ -124,7 +124,8 @@ net::awaitable<void> answer(call& one) {
   }
   const auto& found = route_of(one.request(), one.matched);
   one.errors = found.errors;
-  if (found.who == access::with_key) one.tenant = tenant_of(one.request(), one.app.settings.api_keys);
+  if (found.who != access::anyone) one.tenant = tenant_of(one.request(), one.app.settings.api_keys);
+  if (found.who == access::operators) check_operator(one.tenant, one.app.settings);
   if (one.tenant != 0) one.client.set_owner("key " + std::to_string(one.tenant));
   if (one.app.draining && found.method != "GET") throw api::draining();
   if (!found.reads_body) one.body = co_await one.client.read_whole_body();

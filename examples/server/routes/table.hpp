@@ -12,7 +12,11 @@
 namespace server {
 
 /// Who may ask.
-enum class access : std::uint8_t { anyone, with_key };
+enum class access : std::uint8_t {
+  anyone,
+  with_key,
+  operators  ///< what is of all keys: a key of --operator-key-file, or the only one
+};
 
 /// What answers which requests.
 struct route {

@@ -200,7 +200,8 @@ net::awaitable<void> embeddings(call& client) {
   auto [input, as_base64] = co_await read_fields(client, read_embeddings);
   const auto& model = *client.model;
   counted_texts counted(client, input);
-  const auto vectors = co_await model.engine->async_embed(std::move(input.texts));
+  const cogen::work_options options{.tenant = client.tenant};
+  const auto vectors = co_await model.engine->async_embed(std::move(input.texts), options);
   counted.end();
   http::growing_answer answer(client.client);
   answer.text() = R"({"object":"list","data":[)";
@@ -218,7 +219,8 @@ net::awaitable<void> rerank(call& client) {
   auto wanted = co_await read_fields(client, read_rerank);
   const auto& model = *client.model;
   counted_texts counted(client, wanted.pairs);
-  const auto scores = co_await model.engine->async_score(std::move(wanted.pairs.texts));
+  const cogen::work_options options{.tenant = client.tenant};
+  const auto scores = co_await model.engine->async_score(std::move(wanted.pairs.texts), options);
   counted.end();
   json::array results;
   for (const auto index : best_of(scores, wanted.top)) {

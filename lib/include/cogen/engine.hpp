@@ -96,8 +96,8 @@ class engine {
   [[nodiscard]] std::vector<token_stream> generate(request request, strategy how);
 
   /// What a request would need, and whether this engine could ever run it, whatever other requests there are. Tokenizes
-  /// the prompt and compiles the response format on the calling thread. Never throws: `why_not` has what the request's
-  /// stream would report.
+  /// the prompt on the calling thread, which waits until a response format is compiled in the tenant's turn. Never
+  /// throws: `why_not` has what the request's stream would report.
   [[nodiscard]] request_estimate estimate(const request& request) const;
 
   /// An empty sequence. Memory is reserved when it first runs. Throws std::invalid_argument for a wrong length limit.
@@ -137,34 +137,59 @@ class engine {
   }
 
   /// Makes one vector of each text, pooled and normalized as the model's files say. Texts are read between steps, about
-  /// as many tokens at a time as a step may have, but each text whole. A vector's bits depend on its text alone.
-  /// Signature: void(error_code, std::vector<std::vector<float>>). Fails with error::invalid_request for no texts, an
-  /// empty one, a pair, and a model that does not embed, error::does_not_fit for a text longer than the model reads,
-  /// and error::queue_full and error::draining. Every cancellation type ends it at once with operation_aborted.
+  /// as many tokens at a time as a step may have, but each text whole; tenants take turns. A vector's bits depend on
+  /// its text alone. Signature: void(error_code, std::vector<std::vector<float>>). Fails with error::invalid_request
+  /// for no texts, an empty one, a pair, and a model that does not embed, error::does_not_fit for a text longer than
+  /// the model reads, and error::queue_full and error::draining. Every cancellation ends it at once with
+  /// operation_aborted.
+  template <
+      net::completion_token_for<void(error_code, std::vector<std::vector<float>>)> Token = default_completion_token>
+  [[nodiscard]] auto async_embed(std::vector<encoder_input> texts, const work_options& options,
+                                 Token&& completion = default_completion_token()) {
+    return async::initiate<Token, std::vector<std::vector<float>>>(
+        completion, new_embedding(options), &detail::embed_face::start, &detail::embed_face::cancel, std::move(texts));
+  }
+
+  /// The same for tenant 0.
   template <
       net::completion_token_for<void(error_code, std::vector<std::vector<float>>)> Token = default_completion_token>
   [[nodiscard]] auto async_embed(std::vector<encoder_input> texts, Token&& completion = default_completion_token()) {
-    return async::initiate<Token, std::vector<std::vector<float>>>(
-        completion, new_embedding(), &detail::embed_face::start, &detail::embed_face::cancel, std::move(texts));
+    return async_embed(std::move(texts), work_options(), std::forward<Token>(completion));
   }
 
   /// The score of each pair of texts by the model's classifier, with no function behind it. Otherwise as
   /// `async_embed()`. Signature: void(error_code, std::vector<float>).
   template <net::completion_token_for<void(error_code, std::vector<float>)> Token = default_completion_token>
-  [[nodiscard]] auto async_score(std::vector<encoder_input> pairs, Token&& completion = default_completion_token()) {
-    return async::initiate<Token, std::vector<float>>(completion, new_scoring(), &detail::score_face::start,
+  [[nodiscard]] auto async_score(std::vector<encoder_input> pairs, const work_options& options,
+                                 Token&& completion = default_completion_token()) {
+    return async::initiate<Token, std::vector<float>>(completion, new_scoring(options), &detail::score_face::start,
                                                       &detail::score_face::cancel, std::move(pairs));
   }
 
-  /// Compiles a response format for the model's tokenizer on a thread that runs no steps, and keeps it for requests
-  /// with an equal one; engine_options.structured_output has the limits. Signature: void(error_code, compiled_format).
-  /// Fails with error::invalid_request, in a sentence that names the keyword, for what is malformed, not supported, or
-  /// beyond a limit; also without a tokenizer, or in a build without XGrammar; and with error::queue_full and
-  /// error::draining. Every cancellation type ends the wait at once with operation_aborted.
+  /// The same for tenant 0.
+  template <net::completion_token_for<void(error_code, std::vector<float>)> Token = default_completion_token>
+  [[nodiscard]] auto async_score(std::vector<encoder_input> pairs, Token&& completion = default_completion_token()) {
+    return async_score(std::move(pairs), work_options(), std::forward<Token>(completion));
+  }
+
+  /// Compiles a response format for the model's tokenizer on a thread that runs no steps, and keeps it for requests of
+  /// the tenant with an equal one; engine_options.structured_output has the limits. Two run at once, tenants in turns
+  /// of 50 ms of a processor; one that has taken a second is given up where many tenants wait. Signature:
+  /// void(error_code, compiled_format). Fails with error::invalid_request, in a sentence that names the keyword, for
+  /// what is malformed, not supported, or beyond a limit; also without a tokenizer, or in a build without XGrammar;
+  /// with error::queue_full, also where it is given up; and with error::draining. Every cancellation type ends the wait
+  /// at once with operation_aborted.
+  template <net::completion_token_for<void(error_code, compiled_format)> Token = default_completion_token>
+  [[nodiscard]] auto async_compile(response_format format, const work_options& options,
+                                   Token&& completion = default_completion_token()) {
+    return async::initiate<Token, compiled_format>(completion, new_compilation(options), &detail::compile_face::start,
+                                                   &detail::compile_face::cancel, std::move(format));
+  }
+
+  /// The same for tenant 0.
   template <net::completion_token_for<void(error_code, compiled_format)> Token = default_completion_token>
   [[nodiscard]] auto async_compile(response_format format, Token&& completion = default_completion_token()) {
-    return async::initiate<Token, compiled_format>(completion, new_compilation(), &detail::compile_face::start,
-                                                   &detail::compile_face::cancel, std::move(format));
+    return async_compile(std::move(format), work_options(), std::forward<Token>(completion));
   }
 
   /// Runs work between steps, on the engine's thread. It must not block. Coroutines spawned there resume on that
@@ -197,9 +222,9 @@ class engine {
 
  private:
   std::shared_ptr<detail::drain_face> new_drain() const;
-  std::shared_ptr<detail::embed_face> new_embedding() const;
-  std::shared_ptr<detail::score_face> new_scoring() const;
-  std::shared_ptr<detail::compile_face> new_compilation() const;
+  std::shared_ptr<detail::embed_face> new_embedding(const work_options& options) const;
+  std::shared_ptr<detail::score_face> new_scoring(const work_options& options) const;
+  std::shared_ptr<detail::compile_face> new_compilation(const work_options& options) const;
   std::shared_ptr<detail::sequence_face> new_opening(const open_options& options) const;
   std::shared_ptr<detail::open_face> new_opening(const open_options& options, std::shared_ptr<byte_source> from) const;
 

@@ -169,4 +169,9 @@ struct open_options {
   std::optional<std::string> cache_salt = {};
 };
 
+/// For whom an engine embeds, scores or compiles.
+struct work_options {
+  std::uint64_t tenant = 0;  ///< as in `request`: tenants take turns
+};
+
 }  // namespace cogen

@@ -156,6 +156,7 @@ struct engine_stats {
   std::int64_t waiting_tokens = 0;  ///< in the prompts of those that never had a slot
   int queued = 0;                   ///< now: how many wait for their first slot, which max_waiting limits
   bool draining = false;            ///< now: nothing new is accepted
+  int compiling = 0;                ///< now: response formats that are compiled, or wait for it
   int free_slots = 0;
   std::uint64_t preempted = 0;           ///< preemptions
   std::uint64_t swapped_out = 0;         ///< of those, how often the cache was swapped out

@@ -103,7 +103,7 @@ struct request {
   speculative_options speculative = {};
 
   int priority = 0;            ///< higher comes first, with a scheduling policy that goes by priority
-  std::uint64_t tenant = 0;    ///< for a scheduling policy that divides between tenants
+  std::uint64_t tenant = 0;    ///< for a policy that divides between tenants, and for what they share nothing of
   bool prefix_caching = true;  ///< whether it may share cached prefixes, where the engine caches prefixes
   /// It shares prefixes only with requests of the same salt, whatever their tenant: at most max_cache_salt_bytes, of
   /// which SHA-256 is compared. Empty: only with requests of its tenant that have none, since the time to a first token

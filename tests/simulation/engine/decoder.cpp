@@ -66,20 +66,20 @@ std::optional<token> held_sequence::sampled(const language& from, const std::vec
 
 decoder::decoder(world& stage, std::string name, net::any_io_executor where, random& chance)
     : client(stage, std::move(name), std::move(where)),
+      of_(draw_affiliation(chance)),
       beginning_(draw_beginning(stage, chance)),
       left_(chance.between(1, 20)) {
   held_.encoder_input = draw_encoder_input(stage, chance);
   held_.max_sequence_length = chance.chance(50) ? stage.of().within.max_sequence_length
                                                 : chance.between(2, stage.of().within.max_sequence_length);
-  const open_options options{.max_sequence_length = held_.max_sequence_length};
-  sequence_.emplace(stage.of().encoder_inputs ? stage.running()->open(held_.encoder_input, options)
-                                              : stage.running()->open(options));
+  sequence_.emplace(stage.of().encoder_inputs ? stage.running()->open(held_.encoder_input, opening())
+                                              : stage.running()->open(opening()));
 }
 
-decoder::decoder(world& stage, std::string name, net::any_io_executor where, sequence handle, held_sequence held,
-                 std::vector<token> beginning)
-    : client(stage, std::move(name), std::move(where)),
-      beginning_(std::move(beginning)),
+decoder::decoder(const decoder& parent, sequence handle, held_sequence held)
+    : client(parent.stage_, parent.name() + "'", parent.executor()),
+      of_(parent.of_),
+      beginning_(parent.beginning_),
       held_(std::move(held)),
       sequence_(std::move(handle)),
       left_(3) {}
@@ -121,8 +121,13 @@ std::vector<token> decoder::draw_fed(random& chance, int most) const {
   auto fed = new_start ? beginning_ : std::vector<token>();
   const auto more = sampling_words(stage_, chance, chance.between(0, most));
   fed.insert(fed.end(), more.begin(), more.end());
+  if (stage_.renames(of_.tenant, of_.cache_salt)) stage_.rename(fed);
   if (chance.chance(2)) fed.push_back(stage_.spoken().vocabulary());
   return fed;
+}
+
+open_options decoder::opening() const {
+  return {.max_sequence_length = held_.max_sequence_length, .tenant = of_.tenant, .cache_salt = of_.cache_salt};
 }
 
 void decoder::begin(std::vector<token> fed) {
@@ -160,7 +165,7 @@ net::awaitable<void> decoder::decode(random& chance) {
   stage_.say("{}: decode after {} tokens", name(), fed_.size());
   const auto start = [this, &how](auto handler) { sequence_->async_decode(fed_, how, std::move(handler)); };
   const auto heard = co_await wait_for<sampled_token>(start);
-  stage_.say("{}: hears {} {}", name(), heard.code.message(), heard.value.id);
+  stage_.say("{}: hears {} {}", name(), heard.code.message(), stage_.spoken().first_name(heard.value.id));
   require(heard.code || !cancelled(), "it was cancelled, and is given what it may lose");
   if (heard.code) {
     hear_failure(heard.code, !expected);
@@ -180,9 +185,7 @@ void decoder::fork(random& chance) {
   auto handle = sequence_->fork();
   auto held = held_.fork();
   if (!chance.chance(80)) return;
-  stage_.join(
-      std::make_shared<decoder>(stage_, name() + "'", executor(), std::move(handle), std::move(held), beginning_),
-      chance);
+  stage_.join(std::make_shared<decoder>(*this, std::move(handle), std::move(held)), chance);
 }
 
 void decoder::truncate(random& chance) {
@@ -244,7 +247,9 @@ net::awaitable<void> decoder::open() {
   begin({});
   busy_with_ = sequence_at::opening;
   const auto start = [this](auto handler) {
-    stage_.running()->async_open(*file_, {.max_sequence_length = saved_.max_sequence_length}, std::move(handler));
+    auto options = opening();
+    options.max_sequence_length = saved_.max_sequence_length;
+    stage_.running()->async_open(*file_, options, std::move(handler));
   };
   auto heard = co_await wait_for<std::optional<sequence>>(start);
   busy_with_.reset();
@@ -324,7 +329,8 @@ void decoder::open_unseen() {
     if (code && code != error::queue_full && !stage_.is_death(code))
       stage_.blame(std::make_exception_ptr(std::logic_error(name() + ": opening brought " + code.message())));
   };
-  stage_.running()->async_open(*file_, {}, net::bind_executor(executor(), opened));
+  stage_.running()->async_open(*file_, {.tenant = of_.tenant, .cache_salt = of_.cache_salt},
+                               net::bind_executor(executor(), opened));
 }
 
 void decoder::interfere(random& chance) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "simulation/engine/client.hpp"
+#include "simulation/engine/readings.hpp"
 
 #include <filesystem>
 
@@ -29,8 +30,7 @@ class decoder final : public client {
   /// An empty sequence, which begins as draw_beginning() says.
   decoder(world& stage, std::string name, net::any_io_executor where, random& chance);
   /// A fork.
-  decoder(world& stage, std::string name, net::any_io_executor where, sequence handle, held_sequence held,
-          std::vector<token> beginning);
+  decoder(const decoder& parent, sequence handle, held_sequence held);
 
   void interfere(random& chance) override;
   void meet(misfortune what) override;
@@ -58,11 +58,13 @@ class decoder final : public client {
   void visit(sequence_event what);
   sequence_at at() const;
   std::vector<token> draw_fed(random& chance, int most) const;
+  open_options opening() const;
   void begin(std::vector<token> fed);
   void hear_logits(const logits& received, logits_of which);
   void hear_failure(error_code code, bool nothing_to_sample);
   error_code refusal(int sampled) const;
 
+  const affiliation of_;
   const std::vector<token> beginning_;
   held_sequence held_;
   std::optional<sequence> sequence_;

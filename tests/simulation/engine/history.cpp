@@ -3,9 +3,11 @@
 #include "simulation/engine/decoder.hpp"
 #include "simulation/engine/racer.hpp"
 #include "simulation/engine/reader.hpp"
+#include "simulation/transcript.hpp"
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 namespace cogen::engine_simulation {
 namespace {
@@ -116,10 +118,13 @@ int actions_of(std::uint64_t seed, const std::shared_ptr<const model>& over) {
   return draw(chance, over).actions;
 }
 
-void play(const simulation::script& what, coverage& seen, const simulation::log& log,
-          const std::shared_ptr<const model>& over) {
+namespace {
+
+void play_with(const simulation::script& what, coverage& seen, const simulation::log& log,
+               const std::shared_ptr<const model>& over, std::optional<std::uint64_t> renamed_tenant) {
   random chance(what.seed);
-  const auto sampled = draw(chance, over);
+  auto sampled = draw(chance, over);
+  sampled.renamed_tenant = renamed_tenant;
   world stage(sampled, seen, log);
   stage.say("{}", describe(sampled));
   player client(stage, chance);
@@ -130,6 +135,26 @@ void play(const simulation::script& what, coverage& seen, const simulation::log&
   }
   chance = simulation::numbers_of(what.seed, -1);
   stage.drain(chance);
+}
+
+/// Whether what a tenant says is said in other names, too. Beside an encoder input all begin with the same token.
+bool has_other_names(const simulation::script& what, const std::shared_ptr<const model>& over) {
+  random chance(what.seed);
+  return what.seed % 4 == 0 && !over && !draw(chance).encoder_inputs;
+}
+
+}  // namespace
+
+void play(const simulation::script& what, coverage& seen, const simulation::log& log,
+          const std::shared_ptr<const model>& over) {
+  const bool renames = has_other_names(what, over);
+  if (log || !renames) play_with(what, seen, log, over, {});
+  if (!renames) return;
+  simulation::transcript as_said, in_other_names;
+  coverage unseen;
+  play_with(what, log ? unseen : seen, as_said.writer(), over, {});
+  play_with(what, unseen, in_other_names.writer(), over, what.seed / 4 % 2);
+  as_said.require_same(in_other_names);
 }
 
 }  // namespace cogen::engine_simulation

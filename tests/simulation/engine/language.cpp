@@ -4,17 +4,27 @@
 #include <limits>
 
 namespace cogen::engine_simulation {
+namespace {
+
+constexpr float never = -1e30f;  // a score whose exponential is 0
+
+}  // namespace
 
 std::vector<float> language::scores(std::span<const token> before, std::span<const token> encoder_input) const {
   if (alone) return alone->scores(before, encoder_input);
-  std::vector<float> result(static_cast<std::size_t>(vocabulary()), -8);
-  if (poison && std::ranges::find(before, *poison) != before.end()) {
+  std::vector<token> names;
+  for (const token each : before) names.push_back(first_name(each));
+  std::vector<float> result(static_cast<std::size_t>(vocabulary()), never);
+  if (poison && std::ranges::find(names, *poison) != names.end()) {
     result.assign(result.size(), std::numeric_limits<float>::quiet_NaN());
     return result;
   }
-  const auto next = model.next(before, encoder_input);
-  for (int i = 0; i < words(); ++i) result[static_cast<std::size_t>(i)] = static_cast<float>((i + next) % 7) * 0.25f;
-  result[static_cast<std::size_t>(next)] = 3;
+  const bool has_other_names = !std::ranges::equal(before, names);
+  const auto said = std::span(result).subspan(has_other_names ? static_cast<std::size_t>(spelled()) : 0);
+  std::ranges::fill(said.first(static_cast<std::size_t>(spelled())), -8.f);
+  const auto next = model.next(names, encoder_input);
+  for (int i = 0; i < words(); ++i) said[static_cast<std::size_t>(i)] = static_cast<float>((i + next) % 7) * 0.25f;
+  said[static_cast<std::size_t>(next)] = 3;
   return result;
 }
 

@@ -25,8 +25,17 @@ struct language {
   std::shared_ptr<lone_model> alone;  ///< whose scores these are, where there is one
 
   int words() const { return model.vocabulary; }
-  int vocabulary() const { return words() + tags; }
+  int vocabulary() const { return alone ? spelled() : 2 * spelled(); }
+
+  /// The other name of a token of the toy model, and the first one. What is said in other names goes on in them, and in
+  /// the same way.
+  token other_name(token each) const { return each + spelled(); }
+  token first_name(token each) const { return alone || each < spelled() ? each : each - spelled(); }
+
   std::vector<float> scores(std::span<const token> before, std::span<const token> encoder_input) const;
+
+ private:
+  int spelled() const { return words() + tags; }
 };
 
 /// What is sampled after a history alone; nothing where there is nothing to sample from.

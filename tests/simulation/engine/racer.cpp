@@ -84,11 +84,14 @@ class race_of_streams final : public racer {
 class race_of_forks final : public racer {
  public:
   race_of_forks(world& stage, std::string name, net::any_io_executor where, random& chance)
-      : racer(stage, std::move(name), std::move(where)), fed_(draw_beginning(stage, chance)) {
+      : racer(stage, std::move(name), std::move(where)),
+        of_(draw_affiliation(chance)),
+        fed_(draw_beginning(stage, chance)) {
     const auto more = sampling_words(stage, chance, chance.between(0, 3));
     fed_.insert(fed_.end(), more.begin(), more.end());
+    if (stage.renames(of_.tenant, of_.cache_salt)) stage.rename(fed_);
     held_.encoder_input = stage.of().encoder_inputs ? sampling_words(stage, chance, 1) : std::vector<token>();
-    root_.emplace(stage.running()->open(held_.encoder_input));
+    root_.emplace(stage.running()->open(held_.encoder_input, {.tenant = of_.tenant, .cache_salt = of_.cache_salt}));
     how_ = draw_sampling(chance);
   }
 
@@ -142,6 +145,7 @@ class race_of_forks final : public racer {
     co_await run(seq);
   }
 
+  const affiliation of_;
   std::vector<token> fed_;
   held_sequence held_;
   std::optional<sequence> root_;

@@ -166,7 +166,7 @@ void reader::hear(error_code code, const std::optional<piece>& heard) {
              code    ? code.message()
              : heard ? "a piece"
                      : "the end",
-             heard ? fmt::format(" {}", heard->tokens.front().id) : "");
+             heard ? fmt::format(" {}", stage_.spoken().first_name(heard->tokens.front().id)) : "");
   if (code == error::timed_out) {
     require(limit_ && stage_.now() >= *limit_, "it timed out before its time");
     return stage_.seen().visit(waited_at_, stream_event::timed_out);

@@ -26,14 +26,28 @@ request ask(const generation_parts& parts, const std::vector<token>& prompt) {
 bool draw_sharing(world& stage, random& chance, request& asked) {
   if (stage.of().urgent) asked.priority = chance.between(0, 3);
   if (chance.chance(20)) asked.tenant = 1;
-  if (chance.chance(10)) asked.cache_salt = "2";
+  if (chance.chance(10)) asked.cache_salt = common_salt;
   const bool alone = chance.chance(10), refuses = chance.chance(10);
   if (alone) asked.cache_salt = std::to_string(1000 + chance.next() / 2);
   if (refuses) asked.prefix_caching = false;
   return !alone && !refuses && stage.of().within.prefix_caching && !stage.of().encoder_inputs;
 }
 
+void rename(const world& stage, request& asked, generation_parts& parts) {
+  stage.rename(parts.prompt);
+  stage.rename(std::get<token_ids>(asked.prompt));
+  stage.rename(asked.stop_token_ids);
+  parts.end_tokens.insert(parts.end_tokens.end(), asked.stop_token_ids.begin(), asked.stop_token_ids.end());
+}
+
 }  // namespace
+
+affiliation draw_affiliation(const random& chance) {
+  random aside = chance;  // histories without tenants stay what they were
+  affiliation drawn{.tenant = aside.chance(40) ? 1U : 0U};
+  if (aside.chance(10)) drawn.cache_salt = common_salt;
+  return drawn;
+}
 
 std::vector<token> draw_beginning(world& stage, random& chance) {
   const auto& all = stage.of().prefixes;
@@ -90,6 +104,7 @@ reading draw_reading(world& stage, random& chance) {
   }
   const int common = static_cast<int>(begin.size()) - 1;
   const bool shares = draw_sharing(stage, chance, asked);
+  if (stage.renames(asked.tenant, asked.cache_salt)) rename(stage, asked, parts);
   auto expected = generated_alone(stage.spoken(), parts);
   return {std::move(asked), std::move(parts), begin.back(), common, shares, std::move(expected)};
 }

@@ -20,6 +20,15 @@ reading draw_reading(world& stage, random& chance);
 /// One that does not.
 reading draw_refused_reading(world& stage, random& chance);
 
+/// Of which tenant, with which salt.
+struct affiliation {
+  std::uint64_t tenant = 0;
+  std::optional<std::string> cache_salt = {};
+};
+
+/// For a sequence under its owner's control.
+affiliation draw_affiliation(const random& chance);
+
 /// What a sequence of the client that comes in this action begins with: a tag of its own, often after a prefix that
 /// others begin with, too.
 std::vector<token> draw_beginning(world& stage, random& chance);

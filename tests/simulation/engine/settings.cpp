@@ -184,6 +184,7 @@ settings draw(random& from, const std::shared_ptr<const model>& over) {
     if (aside.chance(70)) add_checkpoints(result.within, aside);
     return result;
   }
+  for (const auto& each : std::vector(result.end_tokens)) result.end_tokens.push_back(result.spoken.other_name(each));
   random aside = from;  // histories without windows stay what they were
   if (aside.chance(50))
     add_rings(result, aside);

@@ -17,6 +17,8 @@ namespace cogen::engine_simulation {
 
 using simulation::random;
 
+constexpr const char* common_salt = "2";  ///< of several tenants
+
 /// Longer than most histories: who is preempted before that was displaced.
 constexpr std::chrono::milliseconds long_idle_timeout(100);
 
@@ -30,7 +32,7 @@ struct settings {
   std::uint64_t refusals = 0;         ///< says which of its steps
   int refusing = 0;                   ///< percent of them are refused memory
   language spoken;
-  std::vector<token> end_tokens;
+  std::vector<token> end_tokens;  ///< by all their names
   std::optional<encoder_spec> encoder_inputs;
   int max_sequences = 0;
   int holding = 0;        ///< percent of the steps that do not end where they are launched
@@ -44,7 +46,9 @@ struct settings {
   int actions = 0;                                    ///< before everything is brought to an end
   int most_live = 0;                                  ///< clients at the same time
   bool snapshots = false;                             ///< what is cached goes into sessions
-  bool misfortunes = false;                           ///< the device may fail, the engine be stopped or destroyed
+  /// Whose requests are in other names, but for those of a salt that tenants have in common.
+  std::optional<std::uint64_t> renamed_tenant = {};
+  bool misfortunes = false;  ///< the device may fail, the engine be stopped or destroyed
 };
 
 /// Over the toy model, or a real one.

@@ -63,6 +63,14 @@ token world::tag() {
   return sampled;
 }
 
+bool world::renames(std::uint64_t tenant, const std::optional<std::string>& cache_salt) const {
+  return settings_.renamed_tenant == tenant && cache_salt != common_salt;
+}
+
+void world::rename(std::vector<token>& tokens) const {
+  for (auto& each : tokens) each = spoken().other_name(each);
+}
+
 std::filesystem::path world::new_file() {
   if (!folder_) folder_.emplace(int8_folder());
   return folder_->path() / std::to_string(++files_);

@@ -72,6 +72,12 @@ class world {
   /// A token that starts whatever belongs to the client that comes in this action.
   token tag();
 
+  /// Whether what such a client says is in other names.
+  bool renames(std::uint64_t tenant, const std::optional<std::string>& cache_salt) const;
+
+  /// The other names.
+  void rename(std::vector<token>& tokens) const;
+
   /// One client alone has come with it so far.
   bool is_unique(token tag) const { return tagged_.at(tag).size() == 1; }
 

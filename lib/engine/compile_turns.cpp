@@ -1,0 +1,115 @@
+#include "engine/compile_turns.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+namespace cogen::detail {
+
+compile_turns::job compile_turns::put(std::uint64_t tenant) {
+  std::list<place> added;
+  added.push_back({.name = last_ + 1, .tenant = tenant});
+  auto& own = waiting_[tenant];
+  own.splice(own.end(), added);
+  return ++last_;
+}
+
+std::size_t compile_turns::placeable() const noexcept {
+  const auto tenants = std::ranges::count_if(waiting_, [this](const auto& each) { return may_begin(each.first); });
+  return std::min(static_cast<std::size_t>(tenants), max_places - places_.size());
+}
+
+std::optional<compile_turns::job> compile_turns::place_next() noexcept {
+  const auto may_have = [this](const auto& each) { return may_begin(each.first); };
+  auto next = std::find_if(waiting_.upper_bound(last_placed_), waiting_.end(), may_have);
+  if (next == waiting_.end()) next = std::find_if(waiting_.begin(), waiting_.end(), may_have);
+  if (next == waiting_.end()) return std::nullopt;
+  auto& [tenant, own] = *next;
+  last_placed_ = tenant;
+  places_.splice(places_.end(), own, own.begin());
+  if (own.empty()) waiting_.erase(next);
+  const auto placed = places_.back().name;
+  give_turns();
+  return placed;
+}
+
+compile_turns::order compile_turns::used(job one, time processor, std::int64_t more_bytes) noexcept {
+  auto& own = place_of(one);
+  own.used = processor;
+  own.bytes += more_bytes;
+  end_for_others();
+  if (own.ends == order::free_memory) own.bytes = 0;  // perhaps it tries to do with less
+  if (own.ends == order::free_memory) return std::exchange(own.ends, order::work);
+  if (own.ends == order::give_way) return own.ends;
+  if (processor - own.turn_begin < turn) return order::work;
+  own.runs = false;
+  own.turn_begin = processor;
+  places_.splice(places_.end(), places_, std::ranges::find(places_, one, &place::name));
+  give_turns();
+  return own.runs ? order::work : order::rest;
+}
+
+void compile_turns::end(job one) noexcept {
+  places_.erase(std::ranges::find(places_, one, &place::name));
+  give_turns();
+}
+
+int compile_turns::running() const noexcept { return static_cast<int>(std::ranges::count_if(places_, &place::runs)); }
+
+const compile_turns::place& compile_turns::place_of(job one) const noexcept {
+  return *std::ranges::find(places_, one, &place::name);
+}
+
+compile_turns::place& compile_turns::place_of(job one) noexcept {
+  return *std::ranges::find(places_, one, &place::name);
+}
+
+int compile_turns::places_of(std::uint64_t tenant) const noexcept {
+  return static_cast<int>(std::ranges::count(places_, tenant, &place::tenant));
+}
+
+int compile_turns::running_of(std::uint64_t tenant) const noexcept {
+  return static_cast<int>(
+      std::ranges::count_if(places_, [&](const place& each) { return each.runs && each.tenant == tenant; }));
+}
+
+bool compile_turns::may_begin(std::uint64_t tenant) const noexcept {
+  const auto is_long = [&](const place& each) { return each.tenant != tenant || each.used >= long_time_; };
+  return places_.size() < max_places && std::ranges::all_of(places_, is_long);
+}
+
+/// Whether a tenant waits that has no place, and there is none.
+bool compile_turns::lacks_place() const noexcept {
+  const auto has_none = [this](const auto& each) { return places_of(each.first) == 0; };
+  return places_.size() == max_places && std::ranges::any_of(waiting_, has_none);
+}
+
+void compile_turns::end_for_others() noexcept {
+  if (std::ranges::any_of(places_, [](const place& each) { return each.ends != order::work; })) return;
+  const auto bytes = std::accumulate(places_.begin(), places_.end(), std::int64_t{0},
+                                     [](std::int64_t sum, const place& each) { return sum + each.bytes; });
+  if (bytes > max_bytes) {
+    std::ranges::max_element(places_, {}, &place::bytes)->ends = order::free_memory;
+  } else if (lacks_place()) {
+    const auto most = std::ranges::max_element(
+        places_, {}, [this](const place& each) { return std::tuple(places_of(each.tenant), each.used); });
+    if (most->used >= long_time_) most->ends = order::give_way;
+  }
+}
+
+/// Those that have to end are first, then those of tenants of which none runs; tenants take turns.
+void compile_turns::give_turns() noexcept {
+  const auto rank = [this](const place& each) {
+    return std::tuple(each.runs, each.ends == order::work, running_of(each.tenant), each.tenant <= last_run_,
+                      each.tenant);
+  };
+  for (auto runs = running(); runs < max_running && runs < std::ssize(places_); ++runs) {
+    auto& next = *std::ranges::min_element(places_, {}, rank);
+    next.runs = true;
+    last_run_ = next.tenant;
+  }
+}
+
+}  // namespace cogen::detail

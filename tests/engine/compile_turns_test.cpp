@@ -1,0 +1,191 @@
+// Who compiles when, with times and memory that the test says.
+#include "engine/compile_turns.hpp"
+
+#include <boost/test/unit_test.hpp>
+
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+using cogen::detail::compile_turns;
+using order = compile_turns::order;
+using time_of_processor = compile_turns::time;
+
+namespace {
+
+/// Jobs that each need some time, on as many processors as may run; each look at them is a millisecond later.
+class toy_processors {
+ public:
+  void put(std::uint64_t tenant, const std::string& name, int milliseconds, std::int64_t bytes = 0) {
+    jobs_[turns_.put(tenant)] = {name, milliseconds, bytes};
+    place();
+  }
+
+  /// A millisecond of each processor.
+  void step() {
+    ++now_;
+    for (auto& [id, one] : jobs_)
+      if (one.has_place && turns_.runs(id)) one.runs = true;
+    for (auto at = jobs_.begin(); at != jobs_.end();) {
+      auto& [id, one] = *at;
+      if (!std::exchange(one.runs, false) || !work(id, one)) {
+        ++at;
+        continue;
+      }
+      turns_.end(id);
+      at = jobs_.erase(at);
+    }
+    place();
+    BOOST_TEST_REQUIRE(turns_.running() <= compile_turns::max_running);
+    BOOST_TEST_REQUIRE(turns_.places() <= compile_turns::max_places);
+  }
+
+  /// The time at which the job ended.
+  int end_of(const std::string& name) {
+    for (int i = 0; !ends_.contains(name); ++i) {
+      BOOST_TEST_REQUIRE(i < 1'000'000);
+      step();
+    }
+    return ends_[name];
+  }
+
+  const std::vector<std::string>& begun() const { return begun_; }
+  const std::map<std::string, order>& given_up() const { return given_up_; }
+
+ private:
+  struct toy_job {
+    std::string name;
+    int left;
+    std::int64_t bytes;
+    int used = 0;
+    bool has_place = false, runs = false;
+  };
+
+  void place() {
+    while (const auto next = turns_.place_next()) {
+      jobs_.at(*next).has_place = true;
+      begun_.push_back(jobs_.at(*next).name);
+    }
+  }
+
+  bool work(compile_turns::job id, toy_job& one) {
+    const auto next = turns_.used(id, time_of_processor(++one.used), one.bytes);
+    const bool is_over = --one.left == 0;
+    if (next == order::give_way || next == order::free_memory) given_up_[one.name] = next;
+    if (is_over || given_up_.contains(one.name)) ends_[one.name] = now_;
+    return ends_.contains(one.name);
+  }
+
+  compile_turns turns_;
+  std::map<compile_turns::job, toy_job> jobs_;
+  std::vector<std::string> begun_;
+  std::map<std::string, int> ends_;
+  std::map<std::string, order> given_up_;
+  int now_ = 0;
+};
+
+using names = std::vector<std::string>;
+
+constexpr int as_long_as_allowed = 10'000;
+
+}  // namespace
+
+BOOST_AUTO_TEST_SUITE(compiling_in_turns)
+
+BOOST_AUTO_TEST_CASE(a_short_job_of_another_tenant_is_over_within_a_turn) {
+  toy_processors all;
+  for (const std::uint64_t tenant : {1, 2}) all.put(tenant, std::to_string(tenant), as_long_as_allowed);
+  for (int i = 0; i < 321; ++i) all.step();
+  all.put(3, "short", 5);
+  BOOST_TEST(all.end_of("short") <= 321 + compile_turns::turn.count() + 5);
+  BOOST_TEST(all.end_of("1") < 2 * as_long_as_allowed);
+  BOOST_TEST(all.given_up().empty());
+}
+
+BOOST_AUTO_TEST_CASE(tenants_share_the_processors_equally) {
+  toy_processors all;
+  for (const std::uint64_t tenant : {1, 2, 3, 4}) all.put(tenant, std::to_string(tenant), 3000);
+  std::vector<int> ends;
+  for (const char* name : {"1", "2", "3", "4"}) ends.push_back(all.end_of(name));
+  for (const int each : ends) BOOST_TEST(std::abs(each - 6000) <= 4 * compile_turns::turn.count());
+}
+
+BOOST_AUTO_TEST_CASE(a_tenants_jobs_begin_one_after_the_other) {
+  toy_processors all;
+  for (const char* name : {"a1", "a2", "a3"}) all.put(1, name, 100);
+  all.put(2, "b1", 100);
+  BOOST_TEST(all.begun() == (names{"a1", "b1"}), boost::test_tools::per_element());
+  all.end_of("a3");
+  BOOST_TEST(all.begun() == (names{"a1", "b1", "a2", "a3"}), boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(beside_a_long_job_the_next_one_of_its_tenant_begins) {
+  toy_processors all;
+  all.put(1, "long", as_long_as_allowed);
+  for (const char* name : {"short", "shorter"}) all.put(1, name, 5);
+  BOOST_TEST(all.end_of("short") <= compile_turns::long_time.count() + 6);
+  BOOST_TEST(all.end_of("shorter") <= compile_turns::long_time.count() + 12);
+  BOOST_TEST(all.end_of("long") <= as_long_as_allowed + 10);
+}
+
+BOOST_AUTO_TEST_CASE(tenants_take_turns_at_beginning) {
+  toy_processors all;
+  for (const char* name : {"1", "2", "3", "4"})
+    for (const std::uint64_t tenant : {7, 8, 9}) all.put(tenant, std::to_string(tenant) + name, 20);
+  for (const char* name : {"74", "84", "94"}) all.end_of(name);
+  for (std::size_t i = 0; i < all.begun().size(); ++i)
+    BOOST_TEST(all.begun()[i].back() == static_cast<char>('1' + i / 3));
+}
+
+BOOST_AUTO_TEST_CASE(the_longest_gives_way_to_a_tenant_without_a_place) {
+  toy_processors all;
+  for (std::uint64_t tenant = 1; tenant <= compile_turns::max_places; ++tenant)
+    all.put(tenant, std::to_string(tenant), as_long_as_allowed);
+  all.put(99, "short", 5);
+  const auto places = static_cast<int>(compile_turns::max_places);
+  const auto long_time = static_cast<int>(compile_turns::long_time.count());
+  BOOST_TEST(all.end_of("short") <= places * long_time / compile_turns::max_running + 3 * compile_turns::turn.count());
+  BOOST_TEST(all.given_up().size() == 1u);
+  BOOST_CHECK(all.given_up().begin()->second == order::give_way);
+}
+
+BOOST_AUTO_TEST_CASE(a_tenant_with_many_places_gives_way_first) {
+  toy_processors all;
+  for (int i = 0; i < 7; ++i) all.put(1, "many" + std::to_string(i), 10 * as_long_as_allowed);
+  all.put(2, "single", 10 * as_long_as_allowed);
+  for (int i = 0; i < 60'000 && all.begun().size() < compile_turns::max_places; ++i) all.step();
+  BOOST_TEST_REQUIRE(all.begun().size() == compile_turns::max_places);
+  BOOST_TEST(all.given_up().empty());  // its own tenant's jobs wait, not another's
+  all.put(3, "short", 5);
+  all.end_of("short");
+  BOOST_TEST_REQUIRE(all.given_up().size() == 1u);
+  BOOST_TEST(all.given_up().begin()->first.starts_with("many"));
+}
+
+BOOST_AUTO_TEST_CASE(what_takes_the_most_memory_is_ended_when_all_take_too_much) {
+  toy_processors all;
+  all.put(1, "most", 1000, compile_turns::max_bytes / 500);
+  all.put(2, "less", 1000, compile_turns::max_bytes / 2000);
+  all.put(3, "none", 1000);
+  for (const char* name : {"most", "less", "none"}) all.end_of(name);
+  BOOST_TEST_REQUIRE(all.given_up().size() == 1u);
+  BOOST_CHECK(all.given_up().at("most") == order::free_memory);
+}
+
+BOOST_AUTO_TEST_CASE(what_others_have_compiled_before_changes_no_turns) {
+  const auto end = [](int earlier) {
+    toy_processors all;
+    for (int i = 0; i < earlier; ++i) all.put(static_cast<std::uint64_t>(i % 3 + 5), "e" + std::to_string(i), 30);
+    for (int i = 0; i < earlier; ++i) all.end_of("e" + std::to_string(i));
+    const int begin = earlier > 0 ? all.end_of("e" + std::to_string(earlier - 1)) : 0;
+    all.put(1, "mine", 300);
+    return all.end_of("mine") - begin;
+  };
+  BOOST_TEST(end(0) == 300);
+  BOOST_TEST(end(9) == 300);
+}
+
+BOOST_AUTO_TEST_SUITE_END()
