@@ -4,6 +4,9 @@
 #include "prefix_cache.hpp"
 
 #include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
 
 namespace cogen::scheduler {
 namespace {
@@ -16,6 +19,7 @@ class row_reader {
 
   void apply(const row& result) {
     if (result.failed) return fail(result);
+    if (result.late) return await_sample(result);
     if (row_.wanted == output::sample) return take_samples(result);
     if (row_.wanted != output::nothing) tell(event::kind::logits).last = row_.last;
     if (!row_.last) return;
@@ -26,6 +30,13 @@ class row_reader {
   }
 
  private:
+  void await_sample(const row& result) {
+    seq_.current.unknown -= row_.unknown;
+    drop_drafts(result.drafts);
+    seq_.current.late = {step_.number, row_.begin, result.drafts};
+    all_.queued.place(seq_);
+  }
+
   void take_samples(const row& result) {
     seq_.current.unknown -= row_.unknown;
     if (!seq_.drafts.empty()) accepted_ = accept_drafts(result);
@@ -42,16 +53,22 @@ class row_reader {
     int right = 0;
     while (right < judged && after_drafts(result, right) == seq_.drafts[static_cast<std::size_t>(right)]) ++right;
     if (seq_.only_if_faster) seq_.accepts.saw(judged, right);
-    seq_.drafts.clear();
     int accepted = 0;
     while (accepted < std::min(right, result.drafts) && after_drafts(result, accepted + 1) >= 0 &&
            !seq_.ends_with(after_drafts(result, accepted)))
       ++accepted;
-    seq_.cached -= result.drafts - accepted;
-    all_.slots.drop_drafts(seq_.slot, seq_.cached);
+    drop_drafts(result.drafts - accepted);
     seq_.current.credits -= accepted;
     all_.accepted_drafts += static_cast<std::uint64_t>(accepted);
     return accepted;
+  }
+
+  /// The last so many of the row's are wrong, and none of the sequence's is left.
+  void drop_drafts(int count) {
+    if (seq_.drafts.empty()) return;
+    seq_.drafts.clear();
+    seq_.cached -= count;
+    all_.slots.drop_drafts(seq_.slot, seq_.cached);
   }
 
   token after_drafts(const row& result, int count) const {
@@ -104,21 +121,55 @@ class row_reader {
   int accepted_ = 0;  // of the row's drafts
 };
 
+/// The sequence, if the row is of its run.
+sequence* runner_of(state& all, const row_in_flight& row) {
+  const auto found = all.sequences.find(row.sequence);
+  if (found == all.sequences.end() || !found->second.running) return nullptr;
+  return found->second.current.arrival == row.arrival ? &found->second : nullptr;
+}
+
 }  // namespace
+
+void check_late_rows(state& all, const step_in_flight& record, const step& done) {
+  for (std::size_t i = 0; i < record.rows.size(); ++i) {
+    const auto& late = done.rows[i];
+    const auto* const seq = late.late ? runner_of(all, record.rows[i]) : nullptr;
+    if (seq && seq->cached - late.drafts > seq->length())
+      throw std::invalid_argument("row " + std::to_string(i) + " of step " + std::to_string(done.number) +
+                                  " is late, and another row is chained to it");
+  }
+}
 
 void absorb_results(state& all, const step_in_flight& record, step& done) {
   done.events.reserve(record.rows.size());
   for (std::size_t i = 0; i < record.rows.size(); ++i) {
     const auto& row = record.rows[i];
-    const auto found = all.sequences.find(row.sequence);
-    if (found == all.sequences.end() || !found->second.running) continue;
-    if (found->second.current.arrival != row.arrival) continue;
-    row_reader(all, found->second, row, static_cast<int>(i), done).apply(done.rows[i]);
+    if (auto* const seq = runner_of(all, row))
+      row_reader(all, *seq, row, static_cast<int>(i), done).apply(done.rows[i]);
+    else
+      done.rows[i].late = false;
   }
   // Memory is short, and a slot that is kept may lack tokens of such a row.
   if (std::ranges::any_of(done.rows, [](const auto& row) { return row.held.has_value(); }))
     while (all.slots.evict()) {
     }
+}
+
+std::vector<event> absorb_late(state& all, const late_sample& what) {
+  const auto found = all.sequences.find(what.sequence);
+  if (found == all.sequences.end()) return {};
+  auto& seq = found->second;
+  if (!seq.current.late || seq.current.late->step != what.step) return {};
+  const auto late = *std::exchange(seq.current.late, std::nullopt);
+  const row_in_flight planned{seq.id, seq.current.arrival, late.begin, output::sample, true, 0};
+  row result{};
+  result.wanted = output::sample;
+  result.sampled = what.sampled;
+  result.failed = what.failed;
+  result.drafts = late.drafts;
+  step none;
+  row_reader(all, seq, planned, -1, none).apply(result);
+  return std::move(none.events);
 }
 
 void forget(state& all, sequence& seq) {

@@ -307,6 +307,7 @@ std::span<const event> scheduler::absorb(step& done, std::chrono::nanoseconds to
   if (done.rows.size() != all.in_flight.front().rows.size())
     throw std::invalid_argument("a step of " + std::to_string(all.in_flight.front().rows.size()) +
                                 " rows came back with " + std::to_string(done.rows.size()));
+  check_late_rows(all, all.in_flight.front(), done);
   all.absorbed.splice(all.absorbed.begin(), all.in_flight, all.in_flight.begin());
   const auto& record = all.absorbed.front();
   all.slots.absorbed(record.number);
@@ -316,6 +317,8 @@ std::span<const event> scheduler::absorb(step& done, std::chrono::nanoseconds to
   absorb_results(all, record, done);
   return done.events;
 }
+
+std::vector<event> scheduler::absorb(const late_sample& what) { return absorb_late(*state_, what); }
 
 swap_end scheduler::transferred(swap_id name, bool ok) {
   state& all = *state_;

@@ -85,6 +85,7 @@ void sequence::begin(run&& next, std::uint64_t arrival, time asked) {
 void sequence::end() {
   running = false;
   current.unknown = 0;
+  current.late.reset();
   keep(length());
 }
 

@@ -13,6 +13,13 @@
 
 namespace cogen::scheduler {
 
+/// A row that was absorbed and whose sample was not known then.
+struct late_row {
+  std::uint64_t step;
+  int begin;   ///< tokens before the row
+  int drafts;  ///< that it had
+};
+
 /// The progress of a sequence's run.
 struct progress {
   output wanted;
@@ -25,8 +32,9 @@ struct progress {
   int sampled_before;
   int length_fed;  ///< with the run's own tokens
   bool scores_prompt;
-  std::uint64_t last_asked = 0;    ///< state::asked when it began or was last granted credits
-  std::uint64_t displaced_at = 0;  ///< state::asked when it was last displaced; 0: never
+  std::optional<late_row> late = {};  ///< whose sample the run awaits
+  std::uint64_t last_asked = 0;       ///< state::asked when it began or was last granted credits
+  std::uint64_t displaced_at = 0;     ///< state::asked when it was last displaced; 0: never
 };
 
 /// A sequence waits until another one has run the first `length` tokens, which both have; without a leader, until the

@@ -56,6 +56,8 @@ void verify_one(const state& all, const sequence& each) {
   const bool awaits_drafts = !all.in_flight.empty() && each.remaining() == 0;
   require(each.current.unknown <= static_cast<int>(all.in_flight.size()) || awaits_drafts,
           "it awaits more than is in flight", each);
+  require(!each.current.late || (each.running && each.current.unknown == 0 && each.remaining() == 0),
+          "it awaits a late sample, and could run", each);
   verify_away(all, each);
   require(!each.awaits_prefix || (each.fresh && each.slot >= 0), "it follows, and has begun", each);
   if (each.slot < 0) return require(each.cached == 0 || each.away, "it has something cached nowhere", each);

@@ -3,10 +3,9 @@
 namespace cogen::scheduler::simulate {
 namespace {
 
-constexpr const char* state_names[] = {"fresh",       "idle",      "idle+",      "waiting",   "prefilling",
-                                       "prefilling+", "decoding",  "decoding+",  "paused",    "paused+",
-                                       "idle, goes",  "run, goes", "idle, away", "run, away", "idle, comes",
-                                       "run, comes",  "gone"};
+constexpr const char* state_names[] = {
+    "fresh",   "idle", "idle+",      "waiting",   "prefilling", "prefilling+", "decoding",    "decoding+",  "paused",
+    "paused+", "late", "idle, goes", "run, goes", "idle, away", "run, away",   "idle, comes", "run, comes", "gone"};
 constexpr const char* verb_names[] = {"start", "grant", "abandon", "cancel", "fork", "preempt", "truncate", "copy out"};
 constexpr const char* feature_names[] = {"token",
                                          "end token",
@@ -25,6 +24,10 @@ constexpr const char* feature_names[] = {"token",
                                          "draft accepted",
                                          "draft refused",
                                          "failed after a draft",
+                                         "late",
+                                         "late after a draft",
+                                         "late and failed",
+                                         "late and wasted",
                                          "cleared",
                                          "truncated",
                                          "prefix shared",

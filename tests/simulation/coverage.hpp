@@ -18,6 +18,7 @@ enum class state {
   decoding_in_flight,
   paused,
   paused_in_flight,
+  late,          ///< what its row sampled is not known yet
   idle_leaving,  ///< what it has cached is on its way out of its slot
   running_leaving,
   idle_swapped_out,
@@ -50,6 +51,10 @@ enum class feature {
   draft_accepted,
   draft_refused,
   failed_after_draft,  ///< no token could be sampled there
+  late,
+  late_after_draft,  ///< drafts were dropped
+  late_failed,
+  late_wasted,
   cleared,
   truncated,
   shared_prefixes,

@@ -72,6 +72,7 @@ class player {
 
   void step() {
     if (chance_.chance(ends_)) return void(stage_.end_transfer());
+    if (stage_.has_late() && chance_.chance(40)) return void(stage_.end_late());
     if (chance_.chance(50))
       stage_.launch();
     else

@@ -40,7 +40,7 @@ void mirror::truncate(int length) {
 }
 
 void mirror::make_idle() {
-  running = awaits_sample = false;
+  running = awaits_sample = late = false;
   ahead.clear();
   drafts.clear();
   reached = std::min(reached, static_cast<int>(tokens.size()));
@@ -80,6 +80,13 @@ void mirror::planned_sample(const row& planned) {
 std::vector<event> mirror::absorb(const step& done, const row& row, int end, const toy::model& model, coverage& seen) {
   const int begin = end + row.drafts - row.count;
   if (row.failed) return fail(begin, seen);
+  if (row.late) {
+    seen.visit(row.drafts > 0 ? feature::late_after_draft : feature::late);
+    ahead.clear();
+    awaits_sample = late = true;
+    late_in = done.number;
+    return {};
+  }
   if (row.wanted == output::sample) return absorb_samples(done, row, model, seen);
   const bool last = end == static_cast<int>(tokens.size());
   if (row.wanted != output::nothing) {
@@ -94,6 +101,17 @@ std::vector<event> mirror::absorb(const step& done, const row& row, int end, con
   if (!last) return {};
   make_idle();
   return {{.what = event::kind::finished, .sequence = row.sequence, .reason = finish::length}};
+}
+
+std::vector<event> mirror::absorb_late(const late_sample& what, int begin, const toy::model& model, coverage& seen) {
+  late = false;
+  if (what.failed) {
+    seen.visit(feature::late_failed);
+    return fail(begin, seen);
+  }
+  row alone{};
+  alone.sampled = what.sampled;
+  return absorb_samples({}, alone, model, seen);
 }
 
 /// Token by token as without drafts, as far as they were right and the row has sampled.

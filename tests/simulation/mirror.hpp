@@ -52,6 +52,9 @@ class mirror {
   /// The events that the owner must get when a row of a step has been run, which ended at `end` but for its drafts.
   std::vector<event> absorb(const step& done, const row& row, int end, const toy::model& model, coverage& seen);
 
+  /// The same when what a late row has sampled is known.
+  std::vector<event> absorb_late(const late_sample& what, int begin, const toy::model& model, coverage& seen);
+
   sequence_options options;
   int capacity;
   std::vector<token> tokens;
@@ -69,6 +72,8 @@ class mirror {
   std::vector<token> drafts;   ///< proposed for its next row that samples
   bool runs_ahead = true;      ///< as it was told
   bool awaits_sample = false;  ///< no row may be planned until the one in flight was absorbed
+  bool late = false;           ///< that one was, and its sample is not known yet
+  std::uint64_t late_in = 0;   ///< the number of its step
 
   int rows_in_flight = 0;
   int unserved = 0;        ///< plans since its last row while it had a slot and something to run

@@ -147,6 +147,7 @@ settings draw(random& from) {
   if (aside.chance(40)) within.max_all_logits_tokens = aside.chance(40) ? 1 : aside.between(2, 10);
   result.displacing = result.rule == policy::priority || result.rule == policy::fair_share ||
                       (result.rule == policy::own && aside.chance(60));
+  if (aside.chance(40)) result.late = aside.between(1, 60);
   return result;
 }
 
@@ -204,7 +205,8 @@ std::string describe(const settings& of) {
               : std::string()) +
          (within.checkpoint_bytes > 0 ? ", checkpoints of " + std::to_string(within.checkpoint_bytes) + " bytes"
                                       : std::string()) +
-         (of.pressed ? ", pressed" : "") + (of.alike ? ", alike" : "") + (of.encoder_inputs ? ", encoder inputs" : "");
+         (of.late > 0 ? ", late " + std::to_string(of.late) + " %" : std::string()) + (of.pressed ? ", pressed" : "") +
+         (of.alike ? ", alike" : "") + (of.encoder_inputs ? ", encoder inputs" : "");
 }
 
 }  // namespace cogen::scheduler::simulate

@@ -27,6 +27,7 @@ struct settings {
   int most_live = 0;  ///< sequences at the same time
   int failing = 0;    ///< percent of the rows
   int losing = 0;     ///< percent of the transfers
+  int late = 0;       ///< percent of the rows that sample
   bool forks = true;
   bool alike = false;           ///< most prompts begin alike, and slots are reused
   bool encoder_inputs = false;  ///< most sequences have one

@@ -71,6 +71,7 @@ std::vector<sequence_id> world::live() const {
 void world::visit(sequence_id id, verb what) {
   const auto* seq = find(id);
   if (!seq) return seen_.visit(state::gone, what);
+  if (seq->late) return seen_.visit(state::late, what);
   if (seq->away) return seen_.visit(state_of_swapped(seq->running, static_cast<int>(seq->moves)), what);
   seen_.visit(state_of(machine_.phase_of(id), seq->rows_in_flight > 0, !seq->tokens.empty()), what);
 }
@@ -321,8 +322,13 @@ void world::absorb() {
   say("absorb step " + std::to_string(done.step.number));
   std::vector<event> expected;
   for (std::size_t i = 0; i < done.step.rows.size(); ++i) {
-    const auto& row = done.step.rows[i];
+    auto& row = done.step.rows[i];
     const auto found = live_.find(row.sequence);
+    if (comes_late(row, find(row.sequence))) {
+      row.late = true;
+      late_.push_back({{row.sequence, done.step.number, row.sampled}, done.rows[i].run, row.position, row.drafts});
+      row.sampled = -1;
+    }
     if (found == live_.end()) {
       seen_.visit(feature::gone_in_flight);
       continue;
@@ -342,16 +348,63 @@ void world::absorb() {
     if (!seq.running && seq.options.release_at_end) forget(row.sequence);
   }
   const auto received = machine_.absorb(done.step, time(chance_.between(0, 20)));
+  check_events(received, expected);
+  for (const auto& row : done.step.rows) {
+    const auto* const seq = find(row.sequence);
+    require(row.late == (seq && seq->late && seq->late_in == done.step.number),
+            text(row.sequence) + " awaits a late sample, or does not, against the contract");
+  }
+  check_sequences();
+}
+
+void world::check_events(std::span<const event> received, std::span<const event> expected) const {
   const auto same = [](const event& a, const event& b) {
     return a.what == b.what && a.sequence == b.sequence && a.row == b.row && a.sampled == b.sampled &&
            a.last == b.last && a.after_drafts == b.after_drafts && a.drafts == b.drafts && a.more == b.more &&
            (a.what != event::kind::finished || a.reason == b.reason);
   };
-  require(std::equal(received.begin(), received.end(), expected.begin(), expected.end(), same),
+  require(std::ranges::equal(received, expected, same),
           "the events are not those expected: " + std::to_string(received.size()) + " of " +
               std::to_string(expected.size()));
   say(std::to_string(received.size()) + " events");
+}
+
+/// Not one that another row is chained to.
+bool world::comes_late(const row& what, const mirror* seq) {
+  if (settings_.late == 0 || what.wanted != output::sample || what.failed) return false;
+  const bool alone = !seq || seq->rows_in_flight == 1;
+  return chance_.chance(settings_.late) && alone;
+}
+
+bool world::end_late() {
+  if (late_.empty()) return false;
+  const auto at = late_.begin() + chance_.between(0, static_cast<int>(late_.size()) - 1);
+  auto ended = *at;
+  late_.erase(at);
+  ended.sample.failed = chance_.chance(failing_);
+  say("the late sample of " + text(ended.sample.sequence) + " in step " + std::to_string(ended.sample.step) +
+      (ended.sample.failed ? " fails" : " comes"));
+  const auto expected = expected_of(ended);
+  check_events(machine_.absorb(ended.sample), expected);
   check_sequences();
+  return true;
+}
+
+std::vector<event> world::expected_of(const late_row& what) {
+  const auto id = what.sample.sequence;
+  const auto found = live_.find(id);
+  if (found == live_.end() || !found->second.running || found->second.number != what.run) {
+    seen_.visit(feature::late_wasted);
+    return {};
+  }
+  mirror& seq = found->second;
+  auto expected = seq.absorb_late(what.sample, what.begin, settings_.model_of(seq.options), seen_);
+  for (auto& each : expected) each.sequence = id;
+  for (auto& each : expected)
+    if (each.what == event::kind::token) each.drafts = what.drafts;
+  if (!seq.running) outlook_.ended(seq.sampled_in_run());
+  if (!seq.running && seq.options.release_at_end) forget(id);
+  return expected;
 }
 
 void world::drain() {
@@ -367,11 +420,14 @@ void world::drain() {
       else if (find(id)->wanted == output::sample)
         grant(id, 1);
     }
-    if (!launch() || chance_.chance(50)) end_transfer();
+    if (!launch() || chance_.chance(50)) {
+      end_transfer();
+      end_late();
+    }
     if (in_flight() == settings_.within.depth || chance_.chance(50)) absorb();
   }
   while (!in_flight_.empty()) absorb();
-  while (launch() || end_transfer()) absorb();
+  while (launch() || end_transfer() || end_late()) absorb();
   if (machine_.prefix_cached_slots() > 0) seen_.visit(feature::kept);
   machine_.drop_prefix_cache();
   while (launch()) absorb();

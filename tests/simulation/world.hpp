@@ -59,6 +59,9 @@ class world {
   /// Absorbs the oldest plan in flight, if there is one.
   void absorb();
 
+  /// What a late row sampled is known, or that it failed. False when there was none.
+  bool end_late();
+
   /// One of the transfers on their way ends, or fails by chance. False when there was none.
   bool end_transfer();
 
@@ -69,12 +72,19 @@ class world {
   const std::vector<sequence_id>& gone() const { return gone_; }
   const mirror* find(sequence_id id) const;
   int in_flight() const { return static_cast<int>(in_flight_.size()); }
+  bool has_late() const { return !late_.empty(); }
   time now() const { return now_; }
 
  private:
   struct row_flown {
     std::uint64_t run;
     int end;
+  };
+  struct late_row {
+    late_sample sample;
+    std::uint64_t run;
+    int begin;
+    int drafts;
   };
   struct session {
     sequence_options options;
@@ -154,6 +164,9 @@ class world {
   void check_transitions();
   void check_busy_slots() const;
   void check_empty();
+  std::vector<event> expected_of(const late_row& what);
+  void check_events(std::span<const event> received, std::span<const event> expected) const;
+  bool comes_late(const row& what, const mirror* seq);
   void count_features(const step& step);
   std::set<sequence_id> waiting() const;
   bool before(sequence_id a, sequence_id b) const;
@@ -181,6 +194,7 @@ class world {
   std::map<sequence_id, std::pair<status, int>> slots_;  ///< of live ones, as their transitions said
   int kept_ = 0;                                         ///< slots, before the plan
   std::deque<flown> in_flight_;
+  std::vector<late_row> late_;
   std::map<swap_id, session> copies_;  ///< on their way
   std::deque<session> sessions_;
   std::map<swap_id, saved_prefix> prefix_copies_;  ///< on their way

@@ -175,7 +175,8 @@ void world::check_short(const step& made) {
   if (!any_is_short()) return;
   seen_.visit(feature::short_of_memory);
   require(settings_.growing, "a sequence is short of memory that was reserved for it");
-  require(!made.empty() || !in_flight_.empty() || !runner_.cache().on_their_way().empty(),
+  const bool awaits_late = std::ranges::any_of(live_, [](const auto& each) { return each.second.late; });
+  require(!made.empty() || !in_flight_.empty() || !runner_.cache().on_their_way().empty() || awaits_late,
           "a sequence is short of memory, and nothing is on its way");
 }
 
@@ -333,7 +334,7 @@ void world::check_idle_timeout_of_others(bool nothing_planned) const {
   if (!runner_.cache().on_their_way().empty()) return;
   bool one_rests = false;
   for (const auto& [id, each] : live_) {
-    if (!is_idle(id)) continue;
+    if (!is_idle(id) || each.late) continue;
     require(!idle_long_enough(each), text(id) + " has been idle for long, and a sequence waits");
     one_rests = true;
   }

@@ -222,8 +222,14 @@ class scheduler {
 
   /// Absorbs the oldest unabsorbed step once it has been executed: reads what its rows sampled, and sets its events,
   /// which it returns. `took` is how long the step took for those that waited for it (0: unknown). Throws
-  /// std::logic_error for another step, std::invalid_argument if it has another number of rows than was planned.
+  /// std::logic_error for another step, std::invalid_argument if it has another number of rows than was planned, or a
+  /// late one that another row is chained to.
   std::span<const event> absorb(step& done, std::chrono::nanoseconds took = {});
+
+  /// Absorbs what a late row sampled, whose step was absorbed, and returns the events of that. Until then its run waits
+  /// as if the row were in flight: the sequence keeps its slot, is not ready, and can be abandoned or cancelled. If the
+  /// run has ended meanwhile, nothing happens.
+  std::vector<event> absorb(const late_sample& what);
 
   /// The oldest transition of a sequence that was not returned yet. What happened to one sequence meanwhile is reported
   /// as at most two: it was preempted, and it has a slot. Transitions of removed sequences are dropped. Allocates no

@@ -101,6 +101,9 @@ struct row {
   // Set by the executor.
   token sampled = -1;   ///< for output::sample; before its drafts, if it has any
   bool failed = false;  ///< its output could not be produced; the slot has appended the row's tokens all the same
+  /// For output::sample: what it samples is not known yet, but will be: see late_sample. No other row may be chained to
+  /// it, and its drafts are dropped. absorb() clears it where the run has ended meanwhile.
+  bool late = false;
   /// If it failed because memory for its tokens was refused: how many of the slot's first tokens are there. The others
   /// count in the slot's length until it is cut; nothing reads them.
   std::optional<int> held = {};
@@ -125,7 +128,7 @@ struct event {
   };
   kind what;
   sequence_id sequence;
-  int row = -1;
+  int row = -1;  ///< -1: a late one
   scheduler::token sampled = -1;
   bool last = false;
   finish reason = finish::length;
@@ -134,6 +137,14 @@ struct event {
   int after_drafts = 0;  ///< it was sampled after so many draft tokens, which were accepted
   int drafts = 0;        ///< that its row had run
   bool more = false;     ///< another token of the row comes
+};
+
+/// What a row with row::late sampled in the end.
+struct late_sample {
+  sequence_id sequence;
+  std::uint64_t step;  ///< the number of the row's step
+  token sampled = -1;
+  bool failed = false;
 };
 
 /// One step: planned by scheduler::next(), executed, and absorbed by scheduler::absorb().
