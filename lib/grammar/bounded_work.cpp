@@ -23,6 +23,7 @@ constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
 constexpr milliseconds measuring_pause(5);
 
 thread_local bounded_work* innermost = nullptr;
+thread_local brief_work* innermost_brief = nullptr;
 
 }  // namespace
 
@@ -40,8 +41,23 @@ std::size_t bytes_of_process() noexcept {
          static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
+brief_work::brief_work(std::int64_t steps) noexcept
+    : steps_(steps), left_(steps), outer_(std::exchange(innermost_brief, this)) {}
+
+brief_work::~brief_work() { innermost_brief = outer_; }
+
+std::optional<std::int64_t> brief_work::left() noexcept {
+  return innermost_brief ? std::optional(innermost_brief->left_) : std::nullopt;
+}
+
+void brief_work::require(std::int64_t steps) {
+  if (innermost_brief && steps > innermost_brief->left_) throw guide_postponed();
+}
+
 bounded_work::bounded_work(const work_bounds& bounds) noexcept
     : bounds_(bounds),
+      brief_(innermost_brief),
+      most_(brief_ ? std::min(bounds.steps, brief_->left_) : bounds.steps),
       start_(bounds.time || bounds.bytes ? thread_time() : milliseconds(0)),
       bytes_before_(bounds.bytes ? bytes_of_process() : 0),
       outer_(std::exchange(innermost, this)),
@@ -50,6 +66,7 @@ bounded_work::bounded_work(const work_bounds& bounds) noexcept
 }
 
 bounded_work::~bounded_work() {
+  if (brief_) brief_->left_ -= std::min(brief_->left_, is_exceeded_ ? granted_ : steps());
   innermost = outer_;
   steps_left = steps_left_outside_;
 }
@@ -57,17 +74,20 @@ bounded_work::~bounded_work() {
 std::int64_t bounded_work::steps() const noexcept { return granted_ - steps_left; }
 
 void bounded_work::grant() noexcept {
-  steps_left = std::min(steps_at_once, bounds_.steps - granted_);
+  steps_left = std::min(steps_at_once, most_ - granted_);
   granted_ += steps_left;
 }
 
 /// What it throws passes destructors that count steps, too: none of them may throw.
 void bounded_work::check() {
   granted_ -= std::exchange(steps_left, unlimited);
+  is_exceeded_ = true;
   if (bounds_.watch) bounds_.watch->check();
+  if (granted_ > most_ && most_ < bounds_.steps) throw guide_postponed();
   if (granted_ > bounds_.steps)
     throw work_error(std::string(bounds_.work) + " takes more than " + std::to_string(bounds_.steps) + " steps");
   if (bounds_.time || bounds_.bytes) check_time();
+  is_exceeded_ = false;
   grant();
 }
 

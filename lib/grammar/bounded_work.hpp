@@ -42,6 +42,31 @@ std::chrono::milliseconds thread_time() noexcept;
 /// The memory of the process that is no file's; 0 where the system does not tell.
 std::size_t bytes_of_process() noexcept;
 
+/// While it exists, a step of an engine waits: all bounded work of the current thread may together take so many steps
+/// on a grammar, and throws guide_postponed beyond that.
+class brief_work {
+ public:
+  explicit brief_work(std::int64_t steps) noexcept;
+  ~brief_work();
+  brief_work(const brief_work&) = delete;
+  brief_work& operator=(const brief_work&) = delete;
+
+  std::int64_t steps() const noexcept { return steps_ - left_; }  ///< so far
+
+  /// How many steps the current thread may take; nothing: as many as it likes, since no step waits.
+  static std::optional<std::int64_t> left() noexcept;
+
+  /// Throws guide_postponed if these are more.
+  static void require(std::int64_t steps);
+
+ private:
+  friend class bounded_work;
+
+  const std::int64_t steps_;
+  std::int64_t left_;
+  brief_work* const outer_;
+};
+
 struct work_bounds {
   const char* work;  ///< that is bounded, such as "compiling the response format"
   std::int64_t steps = std::numeric_limits<std::int64_t>::max();
@@ -68,10 +93,13 @@ class bounded_work {
   void grant() noexcept;
 
   const work_bounds bounds_;
+  brief_work* const brief_;
+  const std::int64_t most_;  // steps, by both
   const std::chrono::milliseconds start_;
   const std::size_t bytes_before_;
   std::chrono::milliseconds measured_{0};
   std::int64_t granted_ = 0;
+  bool is_exceeded_ = false;
   bounded_work* const outer_;
   const std::int64_t steps_left_outside_;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <chrono>
 #include <dlpack/dlpack.h>
 #include <span>
 #include <utility>
@@ -21,17 +22,23 @@ constexpr int max_depth = 32;
 constexpr std::int64_t max_mask_steps = 8'000'000, max_masks_steps = 40'000'000, masks_steps_of_token = 500'000;
 /// For the states of the text so far, which are kept: some tens of megabytes, and 20 kB for each further token.
 constexpr std::int64_t max_text_steps = 4'000'000, steps_of_token = 2'000;
+/// Of a processor, for each of them, however long their steps take.
+constexpr std::chrono::milliseconds max_time(1000);
 /// For what is forced, which is better not known than late.
-constexpr std::int64_t max_forced_steps = 200'000;
+constexpr std::int64_t max_forced_steps = 100'000;
+/// A clone takes the matcher to its place again, later and not within a step, where to copy it would take as long as so
+/// many steps.
+constexpr std::int64_t max_copied_steps = 100'000;
 
 constexpr const char* unmatched = "the grammar failed to match a text";
 
+const std::string time_refusal = std::to_string(max_time.count()) + " ms of a processor";
 const std::string mask_refusal = "the response format is too ambiguous: to find out what may follow takes more than " +
-                                 std::to_string(max_mask_steps) + " steps for a token, or " +
-                                 std::to_string(masks_steps_of_token) + " for each of many";
+                                 std::to_string(max_mask_steps) + " steps or " + time_refusal + " for a token, or " +
+                                 std::to_string(masks_steps_of_token) + " steps for each of many";
 const std::string text_refusal = "the response format is too ambiguous: to follow its text takes more than " +
                                  std::to_string(max_text_steps) + " steps, and " + std::to_string(steps_of_token) +
-                                 " for each token";
+                                 " for each token, or " + time_refusal;
 
 template <typename Call>
 auto matched(const Call& call) {
@@ -79,14 +86,17 @@ bool is_bracket(char byte) { return byte == '[' || byte == '{'; }
 }  // namespace
 
 template <typename Call>
-auto xgrammar_guide::bounded(std::int64_t steps, const std::string& refusal, const Call& call) {
-  if (!failure_.empty()) throw work_error(failure_);
-  const bounded_work work({.work = "a token", .steps = steps});
+std::int64_t xgrammar_guide::bounded(std::int64_t steps, const std::string& refusal, const Call& call) {
+  work_bounds bounds{.work = "a token", .steps = steps};
+  if (!brief_work::left()) bounds.time = max_time;
+  const bounded_work work(bounds);
   try {
-    const auto result = call();
-    spent_ = work.steps();
-    return result;
+    call();
+    return work.steps();
   } catch (const std::invalid_argument&) {
+    throw;
+  } catch (const guide_postponed&) {
+    matcher_.reset();
     throw;
   } catch (const work_error&) {
     failure_ = refusal;
@@ -100,19 +110,23 @@ auto xgrammar_guide::bounded(std::int64_t steps, const std::string& refusal, con
 xgrammar_guide::xgrammar_guide(xgrammar::CompiledGrammar grammar, std::shared_ptr<const guide_parts> parts,
                                std::string_view begun)
     : grammar_(std::move(grammar)),
-      matcher_(grammar_),
       parts_(std::move(parts)),
       begun_(begun),
       steps_left_(max_text_steps),
       mask_steps_left_(max_masks_steps) {
-  if (!bounded(max_text_steps, text_refusal, [&] { return begin(begun); }))
-    throw std::invalid_argument("the grammar has no text that begins like this");
+  bool is_begun = false;
+  kept_steps_ = bounded(max_text_steps, text_refusal, [&] {
+    matcher_.emplace(grammar_);
+    is_begun = begin(begun);
+  });
+  if (!is_begun) throw std::invalid_argument("the grammar has no text that begins like this");
+  is_complete_ = completes();
 }
 
 /// Says whether the grammar has a text that begins so.
 bool xgrammar_guide::begin(std::string_view begun) {
   if (begun.empty()) return true;
-  if (parts_->distinct.empty()) return matched([&] { return matcher_.AcceptString(std::string(begun)); });
+  if (parts_->distinct.empty()) return matched([&] { return matcher_->AcceptString(std::string(begun)); });
   const auto brackets = accept_bytes(begun, captures_);
   if (brackets) append(begun, *brackets);
   return brackets.has_value();
@@ -120,7 +134,6 @@ bool xgrammar_guide::begin(std::string_view begun) {
 
 xgrammar_guide::xgrammar_guide(const xgrammar_guide& other)
     : grammar_(other.grammar_),
-      matcher_(other.matcher_.Fork()),
       parts_(other.parts_),
       text_(other.text_),
       brackets_(other.brackets_),
@@ -132,14 +145,36 @@ xgrammar_guide::xgrammar_guide(const xgrammar_guide& other)
       accepted_(other.accepted_),
       steps_left_(other.steps_left_),
       mask_steps_left_(other.mask_steps_left_),
+      kept_steps_(other.kept_steps_),
+      last_text_steps_(other.last_text_steps_),
+      last_mask_steps_(other.last_mask_steps_),
+      is_complete_(other.is_complete_),
       failure_(other.failure_),
       looks_ahead_(other.looks_ahead_) {
+  if (other.matcher_ && kept_steps_ <= max_copied_steps) matcher_.emplace(other.matcher_->Fork());
   if (reader_.is_open()) reader_.settle(std::string_view(text_).substr(roots_.back()));
 }
 
 std::unique_ptr<guide> xgrammar_guide::clone() const { return std::unique_ptr<guide>(new xgrammar_guide(*this)); }
 
-bool xgrammar_guide::is_complete() const { return matcher_.IsTerminated() || matcher_.IsCompleted(); }
+bool xgrammar_guide::is_complete() const { return is_complete_; }
+
+bool xgrammar_guide::completes() const { return matcher_->IsTerminated() || matcher_->IsCompleted(); }
+
+xgrammar::GrammarMatcher& xgrammar_guide::matcher() {
+  if (!failure_.empty()) throw work_error(failure_);
+  if (!matcher_) restart();
+  return *matcher_;
+}
+
+void xgrammar_guide::restart() {
+  if (brief_work::left()) throw guide_postponed();
+  bounded(max_text_steps + std::ssize(accepted_) * steps_of_token, text_refusal, [&] {
+    matcher_.emplace(grammar_);
+    if (!begun_.empty()) matched([&] { return matcher_->AcceptString(begun_); });
+    for (const auto& each : accepted_) matched([&] { return matcher_->AcceptToken(each.id); });
+  });
+}
 
 std::string_view xgrammar_guide::bytes_of(token id) const {
   const auto& tokens = *parts_->tokens;
@@ -153,13 +188,13 @@ bool xgrammar_guide::allow(std::span<std::uint64_t> tokens) {
     throw std::invalid_argument("a mask of " + std::to_string(tokens.size() * word_bits) +
                                 " tokens is too small for a vocabulary of " + std::to_string(size));
   std::ranges::fill(tokens, 0);
-  if (matcher_.IsTerminated()) return true;
-  bounded(std::min(max_mask_steps, mask_steps_left_), mask_refusal, [&] {
+  if (matcher().IsTerminated()) return true;
+  brief_work::require(last_mask_steps_);
+  last_mask_steps_ = bounded(std::min(max_mask_steps, mask_steps_left_), mask_refusal, [&] {
     fill(tokens);
     if (reader_.is_open()) reader_.in_free_string() ? keep_distinct_behind_strings(tokens) : keep_distinct(tokens);
-    return true;
   });
-  mask_steps_left_ -= spent_;
+  mask_steps_left_ -= last_mask_steps_;
   return true;
 }
 
@@ -173,7 +208,7 @@ void xgrammar_guide::fill(std::span<std::uint64_t> tokens) {
                 .shape = &words,
                 .strides = nullptr,
                 .byte_offset = 0};
-  matched([&] { return matcher_.FillNextTokenBitmask(&bits); });
+  matched([&] { return matcher_->FillNextTokenBitmask(&bits); });
   if (const auto rest = size % word_bits; rest != 0) tokens[size / word_bits] &= (std::uint64_t{1} << rest) - 1;
 }
 
@@ -222,13 +257,13 @@ bool xgrammar_guide::may_follow(token id, std::map<std::string, bool>& known) {
 bool xgrammar_guide::goes_on_behind(const distinct_reader& from, token id, int depth) {
   const auto bytes = bytes_of(id);
   auto captures = static_cast<std::size_t>(0);
-  if (std::ranges::any_of(bytes, is_bracket)) captures = matcher_.GetCaptures().size();
-  if (!matched([&] { return matcher_.AcceptToken(id); })) return false;
+  if (std::ranges::any_of(bytes, is_bracket)) captures = matcher_->GetCaptures().size();
+  if (!matched([&] { return matcher_->AcceptToken(id); })) return false;
   auto next = from;
   read_on(next, bytes, brackets_of(bytes, id, captures));
   bool found = !next.repeats() && outlook_of(next) != prospect::closed;
   if (found && outlook_of(next) == prospect::unknown) found = goes_on(next, depth + 1);
-  matcher_.Rollback(1);
+  matcher_->Rollback(1);
   return found;
 }
 
@@ -262,7 +297,7 @@ bool xgrammar_guide::goes_on(const distinct_reader& from, int depth) {
 // What was written
 
 bracket_rule xgrammar_guide::rule_of_captures(std::size_t& known) const {
-  const auto captures = matched([&] { return matcher_.GetCaptures(); });
+  const auto captures = matched([&] { return matcher_->GetCaptures(); });
   std::vector<const distinct_rule*> rules;
   for (auto i = std::min(std::exchange(known, captures.size()), captures.size()); i < captures.size(); ++i) {
     const auto& name = captures[i].first;
@@ -278,7 +313,7 @@ std::optional<std::vector<xgrammar_guide::bracket>> xgrammar_guide::accept_bytes
                                                                                  std::size_t& captures) {
   std::vector<bracket> found;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (!matched([&] { return matcher_.AcceptString(std::string(1, bytes[i])); })) return std::nullopt;
+    if (!matched([&] { return matcher_->AcceptString(std::string(1, bytes[i])); })) return std::nullopt;
     if (!is_bracket(bytes[i])) continue;
     if (const auto rule = rule_of_captures(captures); rule.is_distinct()) found.push_back({i, rule});
   }
@@ -296,10 +331,10 @@ std::vector<xgrammar_guide::bracket> xgrammar_guide::brackets_of(std::string_vie
     captures = known;
     return {{static_cast<std::size_t>(std::ranges::find_if(bytes, is_bracket) - bytes.begin()), rule}};
   }
-  matcher_.Rollback(1);
+  matcher_->Rollback(1);
   const auto found = accept_bytes(bytes, captures);
-  matcher_.Rollback(static_cast<int>(bytes.size()));
-  matched([&] { return matcher_.AcceptToken(id); });
+  matcher_->Rollback(static_cast<int>(bytes.size()));
+  matched([&] { return matcher_->AcceptToken(id); });
   return found.value_or(std::vector<bracket>());
 }
 
@@ -333,25 +368,36 @@ void xgrammar_guide::accept(token next) {
   const auto refuse = [&] {
     throw std::invalid_argument("token " + std::to_string(next) + " is not allowed by the grammar");
   };
-  std::map<std::string, bool> known;
-  if (matcher_.IsTerminated()) refuse();
-  if (reader_.is_open() && !bounded(max_mask_steps, mask_refusal, [&] { return may_follow(next, known); })) refuse();
-  if (!bounded(steps_left_, text_refusal, [&] { return accept_token(next); })) refuse();
-  steps_left_ = std::min(max_text_steps, steps_left_ - spent_ + steps_of_token);
+  if (matcher().IsTerminated()) refuse();
+  brief_work::require(last_text_steps_);
+  bool is_allowed = true;
+  if (reader_.is_open()) {
+    std::map<std::string, bool> known;
+    bounded(max_mask_steps, mask_refusal, [&] { is_allowed = may_follow(next, known); });
+  }
+  if (!is_allowed) refuse();
+  const auto steps = bounded(steps_left_, text_refusal, [&] { is_allowed = accept_token(next); });
+  if (!is_allowed) refuse();
+  last_text_steps_ = steps;
+  kept_steps_ += steps;
+  steps_left_ = std::min(max_text_steps, steps_left_ - steps + steps_of_token);
   mask_steps_left_ = std::min(max_masks_steps, mask_steps_left_ + masks_steps_of_token);
+  is_complete_ = completes();
   if (!reader_.repeats()) return;
   roll_back(1);
   refuse();
 }
 
 bool xgrammar_guide::accept_token(token next) {
-  if (!matched([&] { return matcher_.AcceptToken(next); })) return false;
+  if (!matched([&] { return matcher_->AcceptToken(next); })) return false;
   if (!parts_->distinct.empty()) {
-    steps_.push_back({text_.size(), captures_});
     const auto bytes = bytes_of(next);
-    append(bytes, brackets_of(bytes, next, captures_));
+    auto captures = captures_;
+    const auto brackets = brackets_of(bytes, next, captures);
+    steps_.push_back({text_.size(), std::exchange(captures_, captures)});
+    append(bytes, brackets);
   }
-  accepted_.push_back({next, steps_left_});
+  accepted_.push_back({.id = next, .steps_left = steps_left_, .kept_steps = kept_steps_, .was_complete = is_complete_});
   return true;
 }
 
@@ -361,9 +407,11 @@ void xgrammar_guide::roll_back(int tokens) {
                                 " tokens cannot roll back " + std::to_string(tokens));
   if (tokens == 0) return;
   if (!failure_.empty()) throw work_error(failure_);
-  matcher_.Rollback(tokens);
+  if (matcher_) matcher_->Rollback(tokens);
   const auto kept = accepted_.size() - static_cast<std::size_t>(tokens);
   steps_left_ = accepted_[kept].steps_left;
+  kept_steps_ = accepted_[kept].kept_steps;
+  is_complete_ = accepted_[kept].was_complete;
   accepted_.resize(kept);
   if (parts_->distinct.empty()) return;
   const auto [length, captures] = steps_[kept];
@@ -401,27 +449,21 @@ bool xgrammar_guide::spell_prefix(const std::vector<token>& tokens, std::string_
 }
 
 std::vector<token> xgrammar_guide::forced() {
-  if (matcher_.IsTerminated() || !looks_ahead_) return {};
+  if (!looks_ahead_ || !failure_.empty() || brief_work::left().value_or(max_forced_steps) < max_forced_steps) return {};
+  if ((!matcher_ && brief_work::left()) || matcher().IsTerminated()) return {};
   std::string text;
   try {
-    text =
-        bounded(max_forced_steps, unmatched, [&] { return matched([&] { return matcher_.FindJumpForwardString(); }); });
-  } catch (const work_error&) {
-    restart();
+    bounded(max_forced_steps, unmatched, [&] { text = matched([&] { return matcher_->FindJumpForwardString(); }); });
+  } catch (const work_error&) {  // it is left in the middle of something
+    looks_ahead_ = false;
+    failure_.clear();
+    matcher_.reset();
     return {};
   }
   if (text.empty()) return {};
   auto tokens = parts_->tokens->encode(text);
   tokens.pop_back();  // with what follows it may be another token
   return spell_prefix(tokens, text) ? tokens : std::vector<token>();
-}
-
-void xgrammar_guide::restart() {
-  looks_ahead_ = false;
-  failure_.clear();
-  matcher_ = xgrammar::GrammarMatcher(grammar_);
-  if (!begun_.empty()) matched([&] { return matcher_.AcceptString(begun_); });
-  for (const auto& each : accepted_) matched([&] { return matcher_.AcceptToken(each.id); });
 }
 
 }  // namespace cogen::grammar

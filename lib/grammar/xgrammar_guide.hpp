@@ -34,6 +34,8 @@ auto guarded(const char* message, const Call& call) {
     throw;
   } catch (const work_interrupted&) {
     throw;
+  } catch (const guide_postponed&) {
+    throw;
   } catch (const std::exception&) {
     throw Error(message);
   }
@@ -46,7 +48,8 @@ struct guide_parts {
   std::vector<distinct_rule> distinct;  ///< what no grammar says: items and names that have to differ
 };
 
-/// A place in a grammar of XGrammar. What a token may cost is bounded: beyond that, members throw work_error.
+/// A place in a grammar of XGrammar. What a token may cost is bounded: beyond that, members throw work_error. Within a
+/// brief_work they throw guide_postponed where that ends, or where the last token took more.
 class xgrammar_guide : public guide {
  public:
   /// `begun` is the text so far, which the matcher has not seen. Throws std::invalid_argument where the grammar has no
@@ -75,13 +78,16 @@ class xgrammar_guide : public guide {
 
   xgrammar_guide(const xgrammar_guide& other);
 
-  /// Calls what may take so many steps; `refusal` says why it may not take more. What it throws leaves the matcher in
-  /// the middle of something, so that nothing can be asked of it any more.
+  /// Calls what may take so many steps, and returns how many it took; `refusal` says why it may not take more. What it
+  /// throws leaves the matcher in the middle of something: it is lost, or nothing can be asked of the guide any more.
   template <typename Call>
-  auto bounded(std::int64_t steps, const std::string& refusal, const Call& call);
+  std::int64_t bounded(std::int64_t steps, const std::string& refusal, const Call& call);
   bool begin(std::string_view begun);
   bool accept_token(token next);
-  /// Takes the matcher to where it was before it was left in the middle of something.
+  bool completes() const;
+
+  /// Takes it to its place again if it is lost, unless a step waits.
+  xgrammar::GrammarMatcher& matcher();
   void restart();
 
   std::string_view bytes_of(token id) const;
@@ -103,7 +109,7 @@ class xgrammar_guide : public guide {
   bool spell_prefix(const std::vector<token>& tokens, std::string_view text) const;
 
   xgrammar::CompiledGrammar grammar_;
-  xgrammar::GrammarMatcher matcher_;
+  std::optional<xgrammar::GrammarMatcher> matcher_;  // none: it is lost
   std::shared_ptr<const guide_parts> parts_;
   std::string text_;                // as far as something may have to differ in it
   std::vector<bracket> brackets_;   // of the text
@@ -113,14 +119,19 @@ class xgrammar_guide : public guide {
   std::size_t captures_ = 0;
   int masks_left_ = 0;  // to be looked at for a token
   std::string begun_;
+  /// And what was before it.
   struct accepted_token {
     token id;
-    std::int64_t steps_left;  // before it
+    std::int64_t steps_left;
+    std::int64_t kept_steps;
+    bool was_complete;
   };
   std::vector<accepted_token> accepted_;
   std::int64_t steps_left_;  // for what the matcher keeps of the text
   std::int64_t mask_steps_left_;
-  std::int64_t spent_ = 0;   // by the last call
+  std::int64_t kept_steps_ = 0;  // that led to its place
+  std::int64_t last_text_steps_ = 0, last_mask_steps_ = 0;
+  bool is_complete_ = false;
   std::string failure_;      // of a call, and of all behind it
   bool looks_ahead_ = true;  // for what is forced
 };

@@ -22,6 +22,8 @@ auto called(const Call& call) try {
   return call();
 } catch (const std::bad_alloc&) {
   throw;
+} catch (const guide_postponed&) {
+  throw;
 } catch (const guide_limit_exceeded& thrown) {
   throw generation_error({error::invalid_request, thrown.what()});
 } catch (const std::exception& thrown) {
@@ -74,6 +76,7 @@ std::size_t constraint::allowed_of(std::span<const token> drafts, std::span<cons
     follow(tokens);
     for (; allowed < drafts.size() && !is_end(drafts[allowed]); ++allowed) accept(drafts[allowed]);
   } catch (const generation_error&) {  // by the guide: the next one may not follow
+  } catch (const guide_postponed&) {
   }
   return allowed;
 }

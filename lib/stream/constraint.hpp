@@ -24,7 +24,7 @@ struct constrained_text {
 /// A guide beside the tokens of a sequence. It reads what is new of them when it is asked for a mask, so that whoever
 /// appends or removes tokens need not wait for it. Used by one thread at a time. Members that call the guide throw
 /// generation_error with error::callback_threw where it throws, and with error::invalid_request where its text is too
-/// costly to follow.
+/// costly to follow; guide_postponed passes, and the same can be asked again.
 class constraint {
  public:
   /// `by` is at the beginning of the text.

@@ -8,6 +8,8 @@
 #include <boost/test/unit_test.hpp>
 
 #include <functional>
+#include <memory>
+#include <random>
 #include <string>
 
 using namespace cogen;
@@ -52,6 +54,25 @@ std::string failure(const std::function<void()>& call) {
   }
 }
 
+/// Asks within so many steps, and again where that is too little. Counts those times.
+template <typename Call>
+auto asked_within(std::int64_t steps, int& postponed, const Call& call) {
+  try {
+    const brief_work brief(steps);
+    return call();
+  } catch (const guide_postponed&) {
+    ++postponed;
+    return call();
+  }
+}
+
+const auto costly_and_cheap = {
+    regex("([a-z]{2,9} ?){3}"), ebnf("root ::= ([^x]? [^y]?){40}"),
+    json_schema(R"({"type": "array", "uniqueItems": true, "items": {"enum": ["a", "ab", "abc", 1, 12, null]}})"),
+    json_schema(R"({"type": "object", "properties": {"name": {"type": "string", "maxLength": 300},
+                    "tags": {"type": "array", "uniqueItems": true, "items": {"type": "string"}}},
+                    "required": ["name", "tags"]})")};
+
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(costly_formats)
@@ -80,6 +101,78 @@ BOOST_AUTO_TEST_CASE(bounds_hold_for_their_own_work) {
   BOOST_TEST(steps_left == outside);
 }
 
+BOOST_AUTO_TEST_CASE(brief_work_is_put_off_at_its_bound) {
+  BOOST_TEST(!brief_work::left());
+  BOOST_CHECK_NO_THROW(brief_work::require(1'000'000));
+  {
+    const brief_work brief(1000);
+    BOOST_TEST(ended({.work = "the work", .steps = 10}) == "the work takes more than 10 steps");
+    BOOST_TEST(brief.steps() == 11);
+    {
+      const bounded_work work({.work = "the work"});
+      count_steps(500);
+    }
+    BOOST_TEST(*brief_work::left() == 489);
+    BOOST_CHECK_NO_THROW(brief_work::require(489));
+    BOOST_CHECK_THROW(brief_work::require(490), guide_postponed);
+    BOOST_CHECK_THROW(ended({.work = "the work"}), guide_postponed);
+    BOOST_TEST(*brief_work::left() == 0);
+    BOOST_CHECK_THROW(ended({.work = "the work"}), guide_postponed);
+  }
+  BOOST_TEST(!brief_work::left());
+}
+
+/// Whatever the bound, and whatever else the guide is asked between the two attempts.
+BOOST_AUTO_TEST_CASE(what_is_put_off_is_found_again) {
+  std::minstd_rand random(7);
+  for (const auto& format : costly_and_cheap)
+    for (const std::int64_t steps : {0, 40, 300, 2'000, 20'000, 10'000'000}) BOOST_TEST_CONTEXT(steps << " steps") {
+        const auto grammar = compiled(format);
+        std::unique_ptr<guide> plain = grammar->start(), tried = grammar->start();
+        int postponed = 0, held = 0;
+        for (int i = 0; i < 40; ++i) {
+          const auto expected = allowed(*plain);
+          const auto found = asked_within(steps, postponed, [&] { return allowed(*tried); });
+          BOOST_REQUIRE(found == expected);
+          BOOST_REQUIRE(tried->is_complete() == plain->is_complete());
+          const auto forced = asked_within(steps, postponed, [&] { return tried->forced(); });
+          if (steps > 2'000'000) BOOST_REQUIRE(forced == plain->forced());
+          if (expected.empty()) break;
+          const auto next = expected[random() % expected.size()];
+          if (next == end_token()) break;
+          if (random() % 8 == 0) tried = tried->clone();
+          bool is_lost = false, is_back = false;
+          asked_within(steps, postponed, [&] {
+            if (is_lost && random() % 2 == 0) tried = tried->clone();
+            is_back = is_lost && held > 0 && random() % 2 == 0;
+            is_lost = true;
+            is_back ? tried->roll_back(1) : tried->accept(next);
+          });
+          is_back ? plain->roll_back(1) : plain->accept(next);
+          held += is_back ? -1 : 1;
+          if (held > 0 && random() % 5 == 0) tried->roll_back(1), plain->roll_back(1), --held;
+        }
+        if (steps == 0) BOOST_TEST(postponed > 0);
+        if (steps > 2'000'000) BOOST_TEST(postponed == 0);
+      }
+}
+
+BOOST_AUTO_TEST_CASE(what_took_long_is_put_off_at_once_until_it_does_not) {
+  const auto place = compiled(ebnf("root ::= ([^x]? [^y]?){40} \"!\""))->start();
+  allowed(*place);
+  int postponed = 0;
+  for (int i = 0; i < 80; ++i) {
+    asked_within(2'000, postponed, [&] { place->accept('a'); });
+    asked_within(2'000, postponed, [&] { return allowed(*place); });
+  }
+  BOOST_TEST(postponed > 20);
+  {
+    const brief_work brief(2'000);
+    BOOST_CHECK_NO_THROW(allowed(*place));
+    BOOST_TEST(brief.steps() > 0);
+  }
+}
+
 BOOST_AUTO_TEST_CASE(what_doubles_is_followed_as_far_as_it_is_needed) {
   const auto doubling = compiled(ebnf(chain(40, [](const auto& next) { return next + " " + next; })));
   const auto place = doubling->start();
@@ -102,7 +195,7 @@ BOOST_AUTO_TEST_CASE(ambiguous_texts_end_with_a_sentence) {
   BOOST_TEST(
       said ==
       "the response format is too ambiguous: to follow its text takes more than 4000000 steps, and 2000 for each "
-      "token");
+      "token, or 1000 ms of a processor");
   BOOST_TEST(failure([&] { allowed(*place); }) == said);
   BOOST_TEST(failure([&] { place->accept('a'); }) == said);
   BOOST_TEST(failure([&] { place->roll_back(1); }) == said);
@@ -119,8 +212,8 @@ BOOST_AUTO_TEST_CASE(ambiguous_masks_end_with_a_sentence) {
     }
   });
   BOOST_TEST(said ==
-             "the response format is too ambiguous: to find out what may follow takes more than 8000000 steps for a "
-             "token, or 500000 for each of many");
+             "the response format is too ambiguous: to find out what may follow takes more than 8000000 steps or 1000 "
+             "ms of a processor for a token, or 500000 steps for each of many");
   BOOST_TEST(failure([&] { allowed(*place); }) == said);
 }
 

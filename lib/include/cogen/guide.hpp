@@ -3,6 +3,7 @@
 #include <cogen/token.hpp>
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -16,12 +17,20 @@ class guide_limit_exceeded : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Thrown by a member of a guide that is called within a step and takes longer than others may wait for it: the step
+/// ends without the sequence's token, and the member is called again on another thread, where none wait. The guide has
+/// not changed. One that calls another guide lets it pass.
+class guide_postponed : public std::exception {
+ public:
+  const char* what() const noexcept override { return "the guide takes longer than a step may wait"; }
+};
+
 /// One sequence's place in a grammar: which tokens may come next. A fork of the sequence takes a clone, a truncation
 /// rolls it back. Derive from it to constrain a sequence by rules of your own.
 ///
 /// Called by one thread at a time, not always the same: on a CPU by the threads that sample, for several sequences at
 /// once. What a member throws fails the sequence it belongs to, and no other one: guide_limit_exceeded with
-/// error::invalid_request and its sentence, all else with error::callback_threw.
+/// error::invalid_request and its sentence, all else but guide_postponed with error::callback_threw.
 class guide {
  public:
   virtual ~guide() = default;
