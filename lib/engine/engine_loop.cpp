@@ -140,7 +140,8 @@ bool engine_loop::poll_one() {
   drain_inbox();
   expire_timers();
   wait_for_batch();
-  return run_step();
+  const bool worked = run_step();
+  return std::exchange(took_late_, false) || worked;
 }
 
 void engine_loop::run() noexcept {
@@ -163,7 +164,10 @@ void engine_loop::run_handlers() {
 
 void engine_loop::drain_inbox() noexcept try {
   scheduler_.advance_clock(parts_.clock->now().time_since_epoch());
-  while (auto sender = inbox_.take()) attempt(*sender, [&] { sender->process(); });
+  while (auto sender = inbox_.take()) {
+    absorb_late(*sender);
+    attempt(*sender, [&] { sender->process(); });
+  }
   metrics_.take_transitions(now());
   if (!ended_) publish();
 } catch (...) {
@@ -255,6 +259,7 @@ step_in_flight* engine_loop::plan() {
   const auto begin = now();
   auto& step = unused_step();
   scheduler_.next(begin.time_since_epoch(), step);
+  allowance_.begin_step();
   kv_events_.report();
   if (step.empty()) return nullptr;
   for (const auto& row : step.rows) {
@@ -308,7 +313,26 @@ void engine_loop::absorb(step_in_flight& step) {
   if (step.error()) std::rethrow_exception(step.error());
   const auto end = now();
   metrics_.executed(step, end);
+  follow_device(step);
   scheduler_.absorb(step, time_of(step, end));
+}
+
+/// Lets guides follow what a device has sampled, within the step as on the host.
+void engine_loop::follow_device(step_in_flight& step) {
+  for (std::size_t row = 0; row < step.rows.size(); ++row) {
+    if (!step.output_of(row).by_device || step.rows[row].failed) continue;
+    auto* const of = step.request_of(row);
+    if (of && of->sampling()->follows_device()) follow_device(step, row, *of->sampling());
+  }
+}
+
+void engine_loop::follow_device(step_in_flight& step, std::size_t row, sampling_state& by) {
+  const int accepted = step.accepted_drafts(row);
+  for (int i = 0; i <= accepted && step.sampled_after(row, i) >= 0; ++i) {
+    auto outcome = by.follow_device(std::move(step.output_of(row, i)), i == 0);
+    i == 0 ? step.set_output(row, std::move(outcome)) : step.set_output_after(row, i - 1, std::move(outcome));
+    if (step.sampled_after(row, i) < 0) return;
+  }
 }
 
 /// Delivers the step's events to the requests that are still there.
@@ -318,6 +342,22 @@ void engine_loop::deliver(step_in_flight& step) {
     auto* const to = step.request_of(row);
     if (to) attempt(*to, [&] { to->deliver(event, step.output_of(event)); });
   }
+  for (std::size_t row = 0; row < step.rows.size(); ++row) {
+    auto* const to = step.rows[row].late ? step.request_of(row) : nullptr;
+    if (to) attempt(*to, [&] { to->begin_late({step.rows[row].sequence, step.number}); });
+  }
+}
+
+void engine_loop::absorb_late(request_state& from) {
+  auto late = from.take_late();
+  if (!late) return;
+  auto& [what, outcome] = *late;
+  if (outcome.late) return attempt(from, [&] { from.begin_late(what); });
+  took_late_ = true;
+  served_.push_back(what.sequence);
+  const bool is_wanted = !from.is_unwanted();
+  for (const auto& event : scheduler_.absorb(what))
+    if (is_wanted && from.is_joined_as(event.sequence)) attempt(from, [&] { from.deliver(event, outcome); });
 }
 
 void engine_loop::recycle(std::list<step_in_flight> done) {

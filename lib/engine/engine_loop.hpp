@@ -5,6 +5,7 @@
 #include "engine/admission.hpp"
 #include "engine/compile_queue.hpp"
 #include "engine/engine_metrics.hpp"
+#include "engine/guide_allowance.hpp"
 #include "engine/inbox.hpp"
 #include "engine/swap_completions.hpp"
 #include "engine/tenant_queue.hpp"
@@ -28,8 +29,8 @@ class stored_prefixes;
 /// ownership of it, so it lives as long as any of them.
 class engine_loop {
  public:
-  /// At once, so that threads are left for other prompts.
-  static constexpr int max_huge_prompts = 2;
+  /// At once, so that threads are left for other prompts, and the processor for steps.
+  static constexpr int max_huge_prompts = 2, max_late_samples = 1;
 
   engine_loop(engine_parts parts, engine_options options);
   ~engine_loop();
@@ -58,6 +59,8 @@ class engine_loop {
   grammar::compiler& formats() noexcept { return formats_; }
   compile_queue& compilations() noexcept { return compilations_; }
   tenant_queue& huge_prompts() noexcept { return huge_prompts_; }
+  tenant_queue& late_samples() noexcept { return late_samples_; }
+  guide_allowance& allowance() noexcept { return allowance_; }  // of the rows of a step
   const grammar::model_responses& responses() const noexcept { return responses_; }
   diagnostics error() const noexcept;
   engine_stats stats() const;
@@ -128,7 +131,10 @@ class engine_loop {
   void trim_when_idle();
   std::list<step_in_flight> take_executed();
   void absorb(step_in_flight& step);
+  void follow_device(step_in_flight& step);
+  void follow_device(step_in_flight& step, std::size_t row, sampling_state& by);
   void deliver(step_in_flight& step);
+  void absorb_late(request_state& from);
   void recycle(std::list<step_in_flight> done);
 
   /// The time from the step's launch, or from the end of the previous step if that is later, to `end`.
@@ -154,6 +160,8 @@ class engine_loop {
   grammar::compiler formats_;
   compile_queue compilations_;
   tenant_queue huge_prompts_{max_huge_prompts, [this](tenant_queue::job job) { offload(std::move(job)); }};
+  tenant_queue late_samples_{max_late_samples, [this](tenant_queue::job job) { offload(std::move(job)); }};
+  guide_allowance allowance_;
   const grammar::model_responses responses_;
   const std::shared_ptr<async::engine_queue> queue_ = std::make_shared<async::engine_queue>();
   scheduler::scheduler scheduler_;
@@ -178,6 +186,7 @@ class engine_loop {
   std::atomic<std::uint64_t> seed_;
   std::atomic<std::uint64_t> ids_ = 0;
   std::shared_ptr<engine_loop> self_;  // in a forked child; otherwise null
+  bool took_late_ = false;             // in this round
   bool started_ = false;
   bool ended_ = false;
   mutable async::forkable_mutex mutex_;  // guards everything below

@@ -1,6 +1,7 @@
 #include "engine/request_state.hpp"
 
 #include "engine/engine_loop.hpp"
+#include "engine/sampling_state.hpp"
 #include "engine/stored_prefixes.hpp"
 
 #include <algorithm>
@@ -29,6 +30,32 @@ void request_state::leave_engine() noexcept { engine_->admissions().leave(admiss
 void request_state::schedule(int prefix_hit_tokens) noexcept {
   engine_->admissions().schedule(admission_);
   set_cached_tokens(prefix_hit_tokens);
+}
+
+void request_state::begin_late(scheduler::late_sample what) {
+  late_ = what;
+  late_is_over_ = false;
+  try {
+    engine_->late_samples().put(admission_.tenant, [self = shared_from_this()] { self->sample_late(); });
+  } catch (...) {
+    late_.reset();
+    throw;
+  }
+}
+
+void request_state::sample_late() noexcept {
+  if (!is_unwanted()) sampling()->sample_late();
+  late_is_over_ = true;
+  engine_->enqueue(shared_from_this());
+}
+
+std::optional<std::pair<scheduler::late_sample, row_output>> request_state::take_late() noexcept {
+  if (!late_ || !late_is_over_) return std::nullopt;
+  auto what = *std::exchange(late_, std::nullopt);
+  auto outcome = is_unwanted() ? row_output{.error = net::error::operation_aborted} : sampling()->take_late();
+  what.sampled = outcome.chosen.id;
+  what.failed = static_cast<bool>(outcome.error);
+  return std::pair(what, std::move(outcome));
 }
 
 void request_state::end_with(const diagnostics& why) {

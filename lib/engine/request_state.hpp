@@ -11,6 +11,8 @@
 #include <cogen/metrics.hpp>
 #include <cogen/scheduler/step.hpp>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,6 +22,7 @@
 namespace cogen::detail {
 
 class engine_loop;
+class sampling_state;
 
 /// The state of a request or sequence, shared by its handle and the engine.
 ///
@@ -34,7 +37,7 @@ class request_state : public std::enable_shared_from_this<request_state> {
   virtual void process() = 0;
 
   /// The sampler of its rows; null if it never has rows. Any thread.
-  virtual row_sampler* sampling() noexcept { return nullptr; }
+  virtual sampling_state* sampling() noexcept { return nullptr; }
 
   /// Delivers an event of the sequence, with the output of the row that caused it.
   virtual void deliver(const scheduler::event& event, row_output& output) = 0;
@@ -59,6 +62,17 @@ class request_state : public std::enable_shared_from_this<request_state> {
 
   /// Whether the loop has it under this id: it has joined, and not left since. The engine thread only.
   bool is_joined_as(scheduler::sequence_id id) const noexcept { return id_ == id; }
+
+  /// Whether nobody waits for what its row samples; once it is so, until process(). Any thread.
+  virtual bool is_unwanted() const noexcept { return false; }
+
+  // Where its row is late. Until its outcome is taken, its sampler belongs to the thread that samples it.
+
+  /// This one is. Samples it beside the steps; process() is called when that is done. Throws std::bad_alloc.
+  void begin_late(scheduler::late_sample what);
+
+  /// What it has sampled in the end, with its outcome. Nothing: it is not known yet, or there was no such row.
+  std::optional<std::pair<scheduler::late_sample, row_output>> take_late() noexcept;
 
   /// Its first row has been planned, and so many of its tokens were found in the prefix cache.
   void schedule(int prefix_hit_tokens) noexcept;
@@ -138,6 +152,8 @@ class request_state : public std::enable_shared_from_this<request_state> {
 
   virtual void set_cached_tokens(int /*prefix_hit_tokens*/) noexcept {}
 
+  bool awaits_late() const noexcept { return late_.has_value(); }
+
   const std::shared_ptr<engine_loop> engine_;
   std::optional<scheduler::sequence_id> id_;  // the engine thread only
   admission_state admission_;
@@ -152,7 +168,11 @@ class request_state : public std::enable_shared_from_this<request_state> {
   bool post_all(std::shared_ptr<async::pending_operation> completed) noexcept;  // false: memory is short for some
   void retry() noexcept;
 
+  void sample_late() noexcept;
+
   request_timeline timeline_;
+  std::optional<scheduler::late_sample> late_;  // the engine thread only
+  std::atomic<bool> late_is_over_ = false;
   std::shared_ptr<request_state> next_;
   bool enqueued_ = false;
   bool has_looked_up_ = false;                           // whether a prefix is stored; the engine thread only

@@ -2,6 +2,8 @@
 
 #include "runner/diagnostics_of.hpp"
 
+#include <utility>
+
 namespace cogen {
 namespace {
 
@@ -21,6 +23,9 @@ row_output outcome_of(sampled chosen) {
   }
   return outcome;
 }
+
+/// After draft tokens that the row does without.
+row_output no_sample() { return {.error = {error::callback_threw, "the guide takes longer than a step may wait"}}; }
 
 sampling_scratch& scratch_of_thread() {
   thread_local sampling_scratch scratch;
@@ -55,17 +60,79 @@ row_output device_outcome(sampling_status status, sampled_token chosen) noexcept
 namespace detail {
 
 row_output sampling_state::sample(std::span<float> scores, std::span<const token> drafts) noexcept try {
+  std::optional<row_output> chosen;
+  try {
+    const guide_allowance::share brief(allowance_);
+    return sample(scores, drafts, chosen);
+  } catch (const guide_postponed&) {
+    if (!drafts.empty()) return no_sample();
+    return put_off(scores, std::move(chosen));
+  }
+} catch (...) {
+  return {diagnostics_of(std::current_exception()), {}, {}};
+}
+
+row_output sampling_state::sample(std::span<float> scores, std::span<const token> drafts,
+                                  std::optional<row_output>& chosen) {
   if (!runs_ahead_ && !drafts.empty()) {
     auto assumed = history.with_generated(drafts);
     const auto mask = mask_after(assumed.tokens());
     return outcome_of(parameters->sample(scores, assumed, key_after(drafts.size()), scratch_of_thread(), mask));
   }
   const auto mask = mask_after(history.tokens());
-  auto outcome = outcome_of(parameters->sample(scores, history, key_after(0), scratch_of_thread(), mask));
-  if (runs_ahead_ && !outcome.error) append(outcome);
-  return outcome;
+  chosen = outcome_of(parameters->sample(scores, history, key_after(0), scratch_of_thread(), mask));
+  if (runs_ahead_ && !chosen->error) append(*chosen);
+  return *std::move(chosen);
+}
+
+row_output sampling_state::put_off(std::span<const float> scores, std::optional<row_output> chosen) {
+  late_.chosen = std::move(chosen);
+  if (!late_.chosen && scores.data() != late_.scores.data()) late_.scores.assign(scores.begin(), scores.end());
+  return {.late = true};
+}
+
+row_output sampling_state::follow_device(row_output outcome, bool may_be_late) noexcept try {
+  outcome.by_device = false;
+  try {
+    const guide_allowance::share brief(allowance_);
+    append(outcome);
+    return outcome;
+  } catch (const guide_postponed&) {
+    return may_be_late ? put_off({}, std::move(outcome)) : no_sample();
+  }
 } catch (...) {
   return {diagnostics_of(std::current_exception()), {}, {}};
+}
+
+std::vector<token> sampling_state::forced() try {
+  const guide_allowance::share brief(allowance_);
+  return constraint ? constraint->forced_after(history.tokens()) : std::vector<token>();
+} catch (const guide_postponed&) {
+  return {};
+}
+
+std::size_t sampling_state::allowed_of(std::span<const token> drafts) {
+  const guide_allowance::share brief(allowance_);
+  return constraint ? constraint->allowed_of(drafts, history.tokens()) : drafts.size();
+}
+
+void sampling_state::sample_late() noexcept try {
+  auto& chosen = late_.chosen;
+  if (chosen)
+    append(*chosen);
+  else if (has_processor())
+    mask_after(history.tokens());
+  else
+    chosen = sample(late_.scores, {}, chosen);
+} catch (const guide_postponed& thrown) {
+  late_.chosen = row_output{.error = {error::callback_threw, thrown.what()}};
+} catch (...) {
+  late_.chosen = row_output{.error = diagnostics_of(std::current_exception())};
+}
+
+row_output sampling_state::take_late() noexcept {
+  auto chosen = std::exchange(late_.chosen, std::nullopt);
+  return chosen ? *std::move(chosen) : sample(late_.scores);
 }
 
 /// Appends nothing where the guide fails, so that an earlier token of a row with drafts may be the last.
@@ -112,7 +179,9 @@ void sampling_state::set_prompt_score(int index, sampled_token scored) noexcept 
   prompt[static_cast<std::size_t>(index) + 1] = std::move(scored);
 }
 
-bool sampling_state::describe(bool chained, sampling_row& row, sampling_lists& lists, std::span<const token> drafts) {
+bool sampling_state::describe(bool chained, sampling_row& row, sampling_lists& lists,
+                              std::span<const token> drafts) try {
+  const guide_allowance::share brief(allowance_);
   if (!parameters->describe(row, lists, history, chained, mask_after(history.tokens(), drafts), drafts)) return false;
   const auto key = key_after(drafts.size() + (chained ? 1 : 0));
   row.seed = key.seed;
@@ -120,6 +189,9 @@ bool sampling_state::describe(bool chained, sampling_row& row, sampling_lists& l
   row.position = key.position;
   row.sample = key.sample;
   return true;
+} catch (const guide_postponed& late) {
+  if (drafts.empty()) return false;
+  throw generation_error({error::callback_threw, late.what()});
 }
 
 sampling_key sampling_state::key_after(std::size_t tokens) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "engine/guide_allowance.hpp"
 #include "sampling/random_stream.hpp"
 #include "sampling/sampler.hpp"
 #include "stream/constraint.hpp"
@@ -18,8 +19,9 @@ namespace cogen::detail {
 class sampling_state final : public row_sampler {
  public:
   /// With `runs_ahead`, sample() appends the token to the history itself, because the next one may be sampled before
-  /// the step is absorbed. Otherwise absorb() appends it.
-  sampling_state(random_stream random, bool runs_ahead) : random(random), runs_ahead_(runs_ahead) {}
+  /// the step is absorbed. Otherwise absorb() appends it. The allowance must outlive it.
+  sampling_state(random_stream random, bool runs_ahead, guide_allowance& allowance)
+      : random(random), runs_ahead_(runs_ahead), allowance_(allowance) {}
 
   bool has_processor() const noexcept override { return parameters->has_processor(); }
   row_output sample(std::span<float> scores, std::span<const token> drafts = {}) noexcept override;
@@ -37,8 +39,24 @@ class sampling_state final : public row_sampler {
     if (!runs_ahead_ || outcome.by_device) append(outcome);
   }
 
-  /// What a constraint forces after the history, for a row that runs it as drafts.
-  std::vector<token> forced() { return constraint ? constraint->forced_after(history.tokens()) : std::vector<token>(); }
+  /// Appends what a device has sampled, before the step is absorbed, if a guide has to follow it there, and returns the
+  /// outcome. It may be late if it `may` be; otherwise an error takes its place.
+  bool follows_device() const noexcept { return runs_ahead_ && constraint; }
+  row_output follow_device(row_output outcome, bool may_be_late) noexcept;
+
+  /// What a constraint forces after the history, for a row that runs it as drafts; nothing where that takes too long.
+  std::vector<token> forced();
+
+  /// How many of the drafts, the first ones, a constraint allows after the history; fewer where that takes too long.
+  std::size_t allowed_of(std::span<const token> drafts);
+
+  // Where the outcome of its last row is late. Nothing else may be called between the two but from sample_late().
+
+  /// Does what takes long. Any thread.
+  void sample_late() noexcept;
+
+  /// The outcome: on the thread that launches steps, where it calls the caller's own logits processor. May be late.
+  row_output take_late() noexcept;
 
   /// Keeps the first `length` tokens.
   void truncate(std::size_t length);
@@ -55,6 +73,14 @@ class sampling_state final : public row_sampler {
   std::vector<sampled_token> prompt;  ///< if it is reported
 
  private:
+  /// What is left to be done of a row that is late.
+  struct late_row {
+    std::vector<float> scores;         // to sample from
+    std::optional<row_output> chosen;  // sampled; it was not appended
+  };
+
+  row_output sample(std::span<float> scores, std::span<const token> drafts, std::optional<row_output>& chosen);
+  row_output put_off(std::span<const float> scores, std::optional<row_output> chosen);
   void append(row_output& outcome);
   token_mask mask_after(std::span<const token> tokens, std::span<const token> drafts = {}) {
     return constraint ? constraint->mask_after(tokens, drafts) : token_mask();
@@ -62,6 +88,8 @@ class sampling_state final : public row_sampler {
   sampling_key key_after(std::size_t tokens) const;  // more than the history has
 
   const bool runs_ahead_;
+  guide_allowance& allowance_;
+  late_row late_;
   std::size_t prompt_logprobs_ = 0;
 };
 

@@ -19,7 +19,7 @@ sequence_state::sequence_state(std::shared_ptr<engine_loop> engine, const open_o
       options_(options),
       opener_(opener),
       encoder_input_(std::move(encoder_input)),
-      sampling_(random_stream(engine_->fresh_seed()), false) {
+      sampling_(random_stream(engine_->fresh_seed()), false, engine_->allowance()) {
   admission_.tenant = options_.tenant;
 }
 
@@ -121,6 +121,7 @@ std::shared_ptr<sequence_face> sequence_state::fork() {
     child->ended_ = ended_;
     child->diagnostics_ = diagnostics_;
     if (ended_) return child;
+    child->awaits_fork_ = true;
     commands_.push_back(fork_command{child});
     engine_->admissions().fork(admission_, child->admission_);
   }
@@ -261,6 +262,7 @@ void sequence_state::process() {
   post_again();
   completion_lock lock(*this);
   if (std::exchange(refused_, false) && !id_) timeline().refuse(engine_->now());
+  if (awaits_late() || awaits_fork_) return;  // all that follows needs the sampler
   const bool leaves = aborted_;
   if (std::exchange(ended_, ended_ || leaves)) {
     lock.unlock();
@@ -355,6 +357,8 @@ void sequence_state::execute(constrain_command& what) {
 /// If the fork fails, the child ends with the error.
 void sequence_state::execute(fork_command& what) try {
   auto& child = *what.child;
+  child.awaits_fork_ = false;
+  engine_->enqueue(what.child);
   child.sampling_.random = sampling_.random.fork();
   if (sampling_.constraint) child.sampling_.constraint = std::make_unique<constraint>(sampling_.constraint->clone());
   if (!id_) return;
@@ -363,7 +367,6 @@ void sequence_state::execute(fork_command& what) try {
   if (!engine_->plans().exact(*child.id_)) child.lose_exactness();
 } catch (...) {
   what.child->end_with(diagnostics_of(std::current_exception()));
-  engine_->enqueue(what.child);
 }
 
 void sequence_state::deliver(const scheduler::event& event, row_output& output) {
@@ -414,7 +417,7 @@ void sequence_state::end_run(diagnostics why) {
 }
 
 void sequence_state::fail(const diagnostics& why) noexcept {
-  const completion_lock lock(*this);
+  completion_lock lock(*this);
   if (ended_) return;
   ended_ = true;
   awaits_client_ = false;
@@ -422,6 +425,15 @@ void sequence_state::fail(const diagnostics& why) noexcept {
   timeline().end(engine_->now(), aborted_ ? request_timeline::ending::cancelled : request_timeline::ending::finished);
   complete_waiter(why);
   leave_engine();
+  const auto left = std::exchange(commands_, {});
+  lock.unlock();
+  for (const auto& each : left)
+    if (const auto* const fork = std::get_if<fork_command>(&each)) fork->child->fail(why);
+}
+
+bool sequence_state::is_unwanted() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return aborted_ || ended_ || undo_to_;
 }
 
 bool sequence_state::awaits_client() const {

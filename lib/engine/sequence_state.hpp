@@ -57,7 +57,8 @@ class sequence_state final : public request_state, public sequence_face {
   std::optional<clock::time_point> expire(clock::time_point) override { return std::nullopt; }
   void fail(const diagnostics& why) noexcept override;
   bool awaits_client() const override;
-  row_sampler* sampling() noexcept override { return &sampling_; }
+  sampling_state* sampling() noexcept override { return &sampling_; }
+  bool is_unwanted() const noexcept override;
 
   // For sessions. Any thread.
 
@@ -153,6 +154,7 @@ class sequence_state final : public request_state, public sequence_face {
   sampling_state sampling_;  // its history changes on the engine thread and under the lock: either may read it
 
   // The engine thread only.
+  bool awaits_fork_ = false;                     // its parent has still to carry out the fork that it is
   logits gathered_;                              // of the forward in progress
   std::vector<sampled_token> sampled_;           // by the decode in progress, if it has drafts
   std::shared_ptr<plain_operation> suspending_;  // waits for swap_ended()

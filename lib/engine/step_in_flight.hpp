@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/request_state.hpp"
+#include "engine/sampling_state.hpp"
 
 #include <cogen/extend/runner.hpp>
 #include <cogen/metrics.hpp>

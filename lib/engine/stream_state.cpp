@@ -24,7 +24,7 @@ stream_state::stream_state(std::shared_ptr<engine_loop> engine, request what, ra
     : request_state(std::move(engine)),
       request_(std::move(what)),
       deadlines_(request_, timeline().times(engine_->now()).opened),
-      sampling_(random, true),
+      sampling_(random, true, engine_->allowance()),
       channel_(request_.max_buffered_tokens) {
   admission_.tenant = request_.tenant;
 }
@@ -448,7 +448,7 @@ void stream_state::propose_drafts(int sampled, token predicted) try {
   const auto history = sampling_.history.tokens();
   auto drafts = drafts_->after(history, sampled, predicted);
   if (propose_forced()) return;
-  if (sampling_.constraint) drafts.resize(sampling_.constraint->allowed_of(drafts, history));
+  drafts.resize(sampling_.allowed_of(drafts));
   if (!drafts.empty()) engine_->plans().propose(*id_, std::move(drafts), true);
 } catch (const generation_error& wrong) {
   finish(finish_reason::failed, wrong.why());

@@ -65,7 +65,8 @@ class stream_state : public request_state, public stream_face {
   std::optional<clock::time_point> expire(clock::time_point now) override;
   void fail(const diagnostics& why) noexcept override;
   bool awaits_client() const override;
-  row_sampler* sampling() noexcept override { return &sampling_; }
+  sampling_state* sampling() noexcept override { return &sampling_; }
+  bool is_unwanted() const noexcept override { return is_unwanted_; }
 
  protected:
   /// How far it has come.

@@ -15,7 +15,7 @@ namespace {
 namespace data = boost::unit_test::data;
 BOOST_AUTO_TEST_SUITE(guides)
 
-BOOST_DATA_TEST_CASE(a_text_is_one_that_the_guide_allows_and_the_likeliest_of_them, data::make(sampled_everywhere),
+BOOST_DATA_TEST_CASE(a_text_is_one_that_the_guide_allows_and_the_likeliest_of_them, data::make(sampled_at_any_time),
                      how) {
   guided_engine toy(how, {.end_tokens = {96}});
   check_said(ask(toy, constrained(only({{5, 60, 90}}))), {5, 60, 90}, finish_reason::eos);
@@ -24,7 +24,7 @@ BOOST_DATA_TEST_CASE(a_text_is_one_that_the_guide_allows_and_the_likeliest_of_th
   check_said(ask(toy, constrained(only({{5, other, 7}, {5, likelier, 8}}))), {5, likelier, 8}, finish_reason::eos);
 }
 
-BOOST_DATA_TEST_CASE(guided_and_free_requests_share_steps, data::make(sampled_everywhere), how) {
+BOOST_DATA_TEST_CASE(guided_and_free_requests_share_steps, data::make(sampled_at_any_time), how) {
   guided_engine toy(how, {.end_tokens = {96}});
   const request free{.prompt = token_ids{1, 2}, .max_tokens = 12, .sampling = hot(3), .ignore_eos = true};
   const auto alone = ask(toy, free);
@@ -36,13 +36,13 @@ BOOST_DATA_TEST_CASE(guided_and_free_requests_share_steps, data::make(sampled_ev
   BOOST_TEST((chained_alone > 0) == (how.depth > 1));
 }
 
-BOOST_DATA_TEST_CASE(rows_of_a_guide_are_never_chained, data::make(sampled_everywhere), how) {
+BOOST_DATA_TEST_CASE(rows_of_a_guide_are_never_chained, data::make(sampled_at_any_time), how) {
   guided_engine toy(how);
   ask(toy, {constrained(only({{5, 60, 90}})), constrained(only({{1, 2, 3, 4, 5}}), hot(2))});
   BOOST_TEST(toy.chained == 0);
 }
 
-BOOST_DATA_TEST_CASE(random_choices_are_those_of_the_host, data::make(sampled_everywhere), how) {
+BOOST_DATA_TEST_CASE(random_choices_are_those_of_the_host, data::make(sampled_at_any_time), how) {
   texts words;
   for (token first = 0; first < 90; first += 3)
     for (token second = 1; second < 90; second += 11) words.push_back({first, second, (first + second) % 7});
@@ -54,15 +54,17 @@ BOOST_DATA_TEST_CASE(random_choices_are_those_of_the_host, data::make(sampled_ev
     if (seed % 4 == 0) each.repetition_penalty = 1.5;
     requests.push_back(constrained(only(words), each));
   }
-  guided_engine host, other(how);
-  const auto expected = ask(host, requests), found = ask(other, requests);
+  guided_engine host;
+  const auto expected = ask(host, requests);
+  guided_engine other(how);
+  const auto found = ask(other, requests);
   for (std::size_t i = 0; i < requests.size(); ++i) {
     BOOST_TEST(std::ranges::count(words, found[i].tokens) == 1);
     BOOST_TEST(found[i].tokens == expected[i].tokens, boost::test_tools::per_element());
   }
 }
 
-BOOST_DATA_TEST_CASE(end_tokens_come_only_where_the_text_is_complete, data::make(sampled_everywhere), how) {
+BOOST_DATA_TEST_CASE(end_tokens_come_only_where_the_text_is_complete, data::make(sampled_at_any_time), how) {
   const auto likeliest = toy_continuation({4, 4}, 1);
   guided_engine toy(how, {.end_tokens = likeliest});  // the model would say it at once
   check_said(ask(toy, constrained(only({{5, 60, 90}}))), {5, 60, 90}, finish_reason::eos);
@@ -70,13 +72,13 @@ BOOST_DATA_TEST_CASE(end_tokens_come_only_where_the_text_is_complete, data::make
   check_said(ask(toy, constrained(only({{likeliest[0], 5}, {6}}))), {6}, finish_reason::eos);
 }
 
-BOOST_DATA_TEST_CASE(a_complete_text_may_go_on, data::make(sampled_everywhere), how) {
+BOOST_DATA_TEST_CASE(a_complete_text_may_go_on, data::make(sampled_at_any_time), how) {
   guided_engine toy(how, {.end_tokens = {96}});
   const auto next = toy_next(std::vector<token>{4, 4, 5});
   check_said(ask(toy, constrained(only({{5}, {5, next, 8}}))), {5, next, 8}, finish_reason::eos);
 }
 
-BOOST_DATA_TEST_CASE(without_end_tokens_a_text_ends_where_nothing_may_follow, data::make(sampled_everywhere), how) {
+BOOST_DATA_TEST_CASE(without_end_tokens_a_text_ends_where_nothing_may_follow, data::make(sampled_at_any_time), how) {
   guided_engine toy(how);
   check_said(ask(toy, constrained(only({{5}, {5, 60}}))), {5, 60}, finish_reason::eos);
   auto ignoring = constrained(only({{5}, {5, 60}}));
@@ -85,7 +87,7 @@ BOOST_DATA_TEST_CASE(without_end_tokens_a_text_ends_where_nothing_may_follow, da
   check_said(ask(ended, ignoring), {5, 60}, finish_reason::eos);
 }
 
-BOOST_DATA_TEST_CASE(min_tokens_holds_back_the_end_while_something_else_may_follow, data::make(sampled_everywhere),
+BOOST_DATA_TEST_CASE(min_tokens_holds_back_the_end_while_something_else_may_follow, data::make(sampled_at_any_time),
                      how) {
   const auto end = toy_next(std::vector<token>{4, 4, 5});
   guided_engine toy(how, {.end_tokens = {end}});
@@ -95,14 +97,14 @@ BOOST_DATA_TEST_CASE(min_tokens_holds_back_the_end_while_something_else_may_foll
   check_said(ask(toy, constrained(by, {.min_tokens = 9})), {5, (end + 1) % 90}, finish_reason::eos);
 }
 
-BOOST_DATA_TEST_CASE(stop_tokens_end_a_text_only_where_it_is_complete, data::make(sampled_everywhere), how) {
+BOOST_DATA_TEST_CASE(stop_tokens_end_a_text_only_where_it_is_complete, data::make(sampled_at_any_time), how) {
   guided_engine toy(how);
   auto stopping = constrained(only({{5, 60}, {5, 60, 61, 62}}));
   stopping.stop_token_ids = {toy_next(std::vector<token>{4, 4}), toy_next(std::vector<token>{4, 4, 5, 60})};
   check_said(ask(toy, stopping), {5, 60}, finish_reason::eos);
 }
 
-BOOST_DATA_TEST_CASE(max_tokens_may_cut_a_text_and_the_reason_says_so, data::make(sampled_everywhere), how) {
+BOOST_DATA_TEST_CASE(max_tokens_may_cut_a_text_and_the_reason_says_so, data::make(sampled_at_any_time), how) {
   guided_engine toy(how);
   auto cut = constrained(only({{5, 60, 90}}));
   cut.max_tokens = 2;
@@ -111,7 +113,7 @@ BOOST_DATA_TEST_CASE(max_tokens_may_cut_a_text_and_the_reason_says_so, data::mak
   check_said(ask(toy, cut), {5, 60, 90}, finish_reason::eos);
 }
 
-BOOST_DATA_TEST_CASE(no_bias_and_no_processor_brings_back_what_is_excluded, data::make(sampled_everywhere), how) {
+BOOST_DATA_TEST_CASE(no_bias_and_no_processor_brings_back_what_is_excluded, data::make(sampled_at_any_time), how) {
   guided_engine toy(how, {.end_tokens = {96}});
   const sampling_params biased{.logit_bias = {{70, 1e9}, {96, 1e9}}};
   sampling_params processed;
@@ -133,7 +135,7 @@ BOOST_AUTO_TEST_CASE(log_probabilities_are_those_of_the_model) {
   BOOST_TEST(whole->tokens[0].top[0].id == toy_next(std::vector<token>{4, 4}));
 }
 
-BOOST_DATA_TEST_CASE(each_of_several_streams_has_a_guide_of_its_own, data::make(sampled_everywhere), how) {
+BOOST_DATA_TEST_CASE(each_of_several_streams_has_a_guide_of_its_own, data::make(sampled_at_any_time), how) {
   guided_engine toy(how, {.slots = 4, .spare_slots = 4});
   texts words;
   for (token first = 0; first < 90; ++first) words.push_back({first, (first * 7) % 90, first});
@@ -146,7 +148,7 @@ BOOST_DATA_TEST_CASE(each_of_several_streams_has_a_guide_of_its_own, data::make(
   BOOST_CHECK(all.front().tokens != all.back().tokens);
 }
 
-BOOST_DATA_TEST_CASE(a_guide_that_throws_fails_its_own_request, data::make(sampled_everywhere), how) {
+BOOST_DATA_TEST_CASE(a_guide_that_throws_fails_its_own_request, data::make(sampled_at_any_time), how) {
   const request free{.prompt = token_ids{1, 2}, .max_tokens = 12, .sampling = hot(3)};
   for (const std::string_view member : {"allow", "accept", "is_complete"})
     for (int call = 0; call < 3; ++call) {
@@ -163,7 +165,7 @@ BOOST_DATA_TEST_CASE(a_guide_that_throws_fails_its_own_request, data::make(sampl
     }
 }
 
-BOOST_DATA_TEST_CASE(a_guide_that_allows_nothing_fails_its_own_request, data::make(sampled_everywhere), how) {
+BOOST_DATA_TEST_CASE(a_guide_that_allows_nothing_fails_its_own_request, data::make(sampled_at_any_time), how) {
   guided_engine toy(how, {.end_tokens = {96}});
   check_failed(ask(toy, constrained(only({{5, 60, 96}}))), error::invalid_request,
                "the guide allows no token after the first 2 of its text");
@@ -236,7 +238,7 @@ BOOST_AUTO_TEST_CASE(a_token_that_the_guide_does_not_accept_fails_the_operation_
   });
 }
 
-BOOST_DATA_TEST_CASE(a_cancelled_decode_is_taken_back, data::make(sampled_everywhere) * data::make({0, 1, 2}), how,
+BOOST_DATA_TEST_CASE(a_cancelled_decode_is_taken_back, data::make(sampled_at_any_time) * data::make({0, 1, 2}), how,
                      rounds) {
   guided_engine toy(how);
   net::io_context context;

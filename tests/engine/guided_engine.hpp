@@ -22,18 +22,29 @@ struct sampled_where {
   bool by_device;
   int depth;
   bool late;
+  int postponed_call = 0;  // of a guide, within a step
 };
 
 inline std::ostream& operator<<(std::ostream& to, const sampled_where& what) {
-  return to << (what.by_device ? "device" : "host") << ", depth " << what.depth << (what.late ? ", late" : "");
+  return to << (what.by_device ? "device" : "host") << ", depth " << what.depth << (what.late ? ", late" : "")
+            << (what.postponed_call > 0 ? ", each call postponed of " + std::to_string(what.postponed_call) : "");
 }
 
 inline const std::vector<sampled_where> sampled_everywhere{
     {false, 1, false}, {true, 1, false}, {true, 2, false}, {true, 2, true}};
 
+/// Also by guides that take longer than a step may wait.
+inline const std::vector<sampled_where> sampled_at_any_time = [] {
+  auto all = sampled_everywhere;
+  for (const auto& each : sampled_everywhere)
+    for (const int call : {1, 2, 5}) all.push_back({each.by_device, each.depth, each.late, call});
+  return all;
+}();
+
 struct guided_engine : toy_engine {
   explicit guided_engine(const sampled_where& how = sampled_everywhere.front(), toy_setup setup = {})
       : toy_engine(with(setup, how)) {
+    postponed_call = how.postponed_call;
     control->hold = how.depth > 1;
     control->before = [this](const scheduler::step& plan) {
       for (const auto& row : plan.rows) chained += row.chained;
@@ -43,6 +54,10 @@ struct guided_engine : toy_engine {
       return described_sampling(row, lists)(std::move(scores), last);
     };
   }
+
+  ~guided_engine() { postponed_call = 0; }
+  guided_engine(const guided_engine&) = delete;
+  guided_engine& operator=(const guided_engine&) = delete;
 
   static toy_setup with(toy_setup setup, const sampled_where& how) {
     setup.depth = how.depth;

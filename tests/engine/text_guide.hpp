@@ -1,5 +1,7 @@
 #pragma once
 
+#include "grammar/bounded_work.hpp"
+
 #include <cogen/guide.hpp>
 
 #include <algorithm>
@@ -11,6 +13,9 @@
 #include <vector>
 
 namespace cogen::test {
+
+/// Each so manieth call of a text_guide within a step takes too long for that; 0: none does.
+inline int postponed_call = 0;
 
 /// Allows one of some texts of tokens. `before`, if there is one, is called first by every member, with its name.
 class text_guide final : public guide {
@@ -73,6 +78,7 @@ class text_guide final : public guide {
 
  private:
   void call(std::string_view member) const {
+    if (postponed_call > 0 && grammar::brief_work::left() && ++calls_ % postponed_call == 0) throw guide_postponed();
     if (before_) before_(member);
   }
 
@@ -82,6 +88,7 @@ class text_guide final : public guide {
 
   std::vector<std::vector<token>> texts_;
   watcher before_;
+  mutable int calls_ = 0;  // within steps
   std::vector<token> held_;
 };
 

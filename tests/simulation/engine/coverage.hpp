@@ -66,6 +66,7 @@ enum class feature {
   chained,
   sampled_by_device,
   sampled_after_unknown,
+  postponed,  ///< what a guide was asked, beside a step
   carried_out_late,
   encoder_read,
   preempted,

@@ -74,6 +74,7 @@ decoder::decoder(world& stage, std::string name, net::any_io_executor where, ran
                                                 : chance.between(2, stage.of().within.max_sequence_length);
   sequence_.emplace(stage.of().encoder_inputs ? stage.running()->open(held_.encoder_input, opening())
                                               : stage.running()->open(opening()));
+  sequence_->constrain(draw_guide(stage, chance));
 }
 
 decoder::decoder(const decoder& parent, sequence handle, held_sequence held)

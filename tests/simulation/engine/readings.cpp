@@ -1,5 +1,7 @@
 #include "simulation/engine/readings.hpp"
 
+#include "simulation/engine/postponing_guide.hpp"
+
 #include <algorithm>
 
 namespace cogen::engine_simulation {
@@ -75,6 +77,12 @@ sampling_params draw_sampling(random& chance) {
   return how;
 }
 
+std::unique_ptr<guide> draw_guide(world& stage, random& chance) {
+  const int percent = stage.of().postponing;
+  if (percent == 0 || chance.chance(50)) return nullptr;
+  return std::make_unique<postponing_guide>(percent, chance.next(), stage.seen());
+}
+
 reading draw_reading(world& stage, random& chance) {
   const auto& of = stage.of();
   generation_parts parts;
@@ -105,6 +113,8 @@ reading draw_reading(world& stage, random& chance) {
   const int common = static_cast<int>(begin.size()) - 1;
   const bool shares = draw_sharing(stage, chance, asked);
   if (stage.renames(asked.tenant, asked.cache_salt)) rename(stage, asked, parts);
+  auto by = draw_guide(stage, chance);
+  if (by && !asked.ignore_eos) asked.response_format = std::shared_ptr<const guide>(std::move(by));
   auto expected = generated_alone(stage.spoken(), parts);
   return {std::move(asked), std::move(parts), begin.back(), common, shares, std::move(expected)};
 }

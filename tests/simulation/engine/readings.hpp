@@ -14,6 +14,9 @@ struct reading {
   generation expected;  ///< alone; its code is that of a refusal, where the request makes no sense
 };
 
+/// Of half of the clients, in some histories; null of the others.
+std::unique_ptr<guide> draw_guide(world& stage, random& chance);
+
 /// A request that makes sense for this engine.
 reading draw_reading(world& stage, random& chance);
 

@@ -182,6 +182,7 @@ settings draw(random& from, const std::shared_ptr<const model>& over) {
     put_over(result, over, from);
     random aside = from;  // histories without checkpoints stay what they were
     if (aside.chance(70)) add_checkpoints(result.within, aside);
+    if (aside.chance(40)) result.postponing = aside.between(1, 80);
     return result;
   }
   for (const auto& each : std::vector(result.end_tokens)) result.end_tokens.push_back(result.spoken.other_name(each));
@@ -191,6 +192,7 @@ settings draw(random& from, const std::shared_ptr<const model>& over) {
   else if (aside.chance(50))
     add_real_cache(result, aside);
   if (aside.chance(50)) add_checkpoints(result.within, aside);
+  if (aside.chance(40)) result.postponing = aside.between(1, 80);
   return result;
 }
 
@@ -210,7 +212,7 @@ std::string describe(const settings& of) {
       "slots {}, max_sequence_length {}, max_batched_tokens {}, depth {}{}, usage {} + {} per {}, rollback limit {}, "
       "idle timeout {} ns, memory {}, "
       "swapped out {}, {} % lost, words {}, poison {}, {} end tokens, {}, max_sequences {}, {} % of the steps "
-      "held{}{}{}{}{}{}{}{}{}{}{}",
+      "held{}{}{}{}{}{}{}{}{}{}{}{}",
       within.slots, within.max_sequence_length, within.max_batched_tokens, within.depth,
       within.run_ahead ? "" : " without running ahead", within.usage.fixed, within.usage.per_block, within.usage.block,
       limited(within.max_rollback_tokens, scheduler::limits().max_rollback_tokens),
@@ -220,6 +222,7 @@ std::string describe(const settings& of) {
       of.encoder_inputs ? fmt::format("encoder inputs up to {}", of.encoder_inputs->longest) : "no encoder inputs",
       of.max_sequences, of.holding, of.late ? ", carried out late" : "", of.sampling ? ", sampled by the device" : "",
       of.misfortunes ? ", misfortunes" : "", of.snapshots ? ", snapshots" : "", within.prefix_caching ? ", reuse" : "",
+      of.postponing > 0 ? fmt::format(", {} % of the calls of guides postponed", of.postponing) : "",
       of.urgent ? fmt::format(", urgent ones with boost {} ns", of.boost.count()) : "",
       of.marks ? fmt::format(", growing by {} up to {}, down to {}", of.marks->step, of.marks->high, of.marks->low)
                : "",

@@ -39,6 +39,7 @@ struct settings {
   int losing = 0;         ///< percent of the transfers
   bool late = false;      ///< held steps are carried out when they end, not when they are launched
   bool sampling = false;  ///< the device samples by itself what was described to it
+  int postponing = 0;     ///< percent of the calls of guides, which half of the clients have; 0: none has one
   bool urgent = false;    ///< some requests are more so than others, and may displace those
   std::optional<scheduler::watermark_options> marks;  ///< memory is set aside as sequences grow
   clock::duration boost{};                            ///< what a level of that counts for

@@ -34,6 +34,7 @@ struct row_output {
   logits scores;           ///< for scheduler::output::last_logits and all_logits
   bool by_device = false;  ///< `chosen` was sampled as row_sampler::describe() specified
   token predicted = -1;    ///< what the model's own layer expects after `chosen`; -1: nothing
+  bool late = false;       ///< nothing is chosen yet: the engine samples it later, without the runner
   bool ends_text = false;  ///< `chosen` completes a text that a guide constrains: nothing but its end may follow
 };
 
@@ -52,7 +53,7 @@ class row_sampler {
   /// Samples the token that follows from `scores` [vocabulary], and modifies them. Called between the forward and the
   /// end of the step, on any threads, for several rows at once. An error becomes the row's own. `drafts` are the first
   /// of the row's draft tokens after which these scores are: for a row with drafts it is called again and again, with
-  /// one more each time, as long as it returned the next of them.
+  /// one more each time, as long as it returned the next of them. Where a guide takes too long, the result is late.
   virtual row_output sample(std::span<float> scores, std::span<const token> drafts = {}) noexcept = 0;
   /// Whether row_output::predicted is wanted after the last token that the row samples, from runners of models with
   /// multi-token prediction. Called between the forward and the end of the step, like known_token().
@@ -124,8 +125,9 @@ class step : public scheduler::step {
 
   /// Sets the output of a row; different rows from any threads.
   void set_output(std::size_t row, row_output what) noexcept {
-    rows[row].sampled = what.chosen.id;
+    rows[row].sampled = what.late ? -1 : what.chosen.id;
     rows[row].failed = static_cast<bool>(what.error);
+    rows[row].late = what.late;
     outputs_[row] = std::move(what);
   }
 
@@ -158,9 +160,7 @@ class step : public scheduler::step {
 
   /// Sets row_output::predicted of the sample after so many of a row's draft tokens.
   void set_prediction(std::size_t row, int drafts, token predicted) noexcept {
-    auto& sample =
-        drafts == 0 ? outputs_[row] : draft_outputs_[static_cast<std::size_t>(rows[row].first_draft + drafts - 1)];
-    sample.predicted = predicted;
+    output_of(row, drafts).predicted = predicted;
   }
 
   swap_listener& swaps() noexcept { return *swaps_; }  ///< receives the ends of swaps, which may come after the step
@@ -182,11 +182,14 @@ class step : public scheduler::step {
   const std::exception_ptr& error() const noexcept { return error_; }        ///< what done() was called with
   row_output& output_of(std::size_t row) noexcept { return outputs_[row]; }  ///< of a row
 
+  /// Of the sample after so many of a row's draft tokens.
+  row_output& output_of(std::size_t row, int drafts) noexcept {
+    return drafts == 0 ? outputs_[row] : draft_outputs_[static_cast<std::size_t>(rows[row].first_draft + drafts - 1)];
+  }
+
   /// The output that an event is about.
   row_output& output_of(const scheduler::event& what) noexcept {
-    const auto row = static_cast<std::size_t>(what.row);
-    if (what.after_drafts == 0) return outputs_[row];
-    return draft_outputs_[static_cast<std::size_t>(rows[row].first_draft + what.after_drafts - 1)];
+    return output_of(static_cast<std::size_t>(what.row), what.after_drafts);
   }
 
   /// Empties the step and keeps its memory.
