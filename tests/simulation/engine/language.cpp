@@ -6,7 +6,7 @@
 namespace cogen::engine_simulation {
 namespace {
 
-constexpr float never = -1e30f;  // a score whose exponential is 0
+constexpr float impossible_score = -1e30f;  // its exponential is 0
 
 }  // namespace
 
@@ -14,7 +14,7 @@ std::vector<float> language::scores(std::span<const token> before, std::span<con
   if (alone) return alone->scores(before, encoder_input);
   std::vector<token> names;
   for (const token each : before) names.push_back(first_name(each));
-  std::vector<float> result(static_cast<std::size_t>(vocabulary()), never);
+  std::vector<float> result(static_cast<std::size_t>(vocabulary()), impossible_score);
   if (poison && std::ranges::find(names, *poison) != names.end()) {
     result.assign(result.size(), std::numeric_limits<float>::quiet_NaN());
     return result;
