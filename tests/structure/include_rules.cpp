@@ -22,7 +22,7 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"basics", {"boost"}},
     {"kernels", {"view", "basics"}},
     {"parallel", {"mpi"}},
-    {"models", {"parallel", "kernels", "load", "view", "basics", "boost"}},
+    {"models", {"parallel", "kernels", "load", "json", "view", "basics", "boost"}},
     {"weights", {"models", "kernels", "load", "view", "basics"}},
     {"backend",
      {"parallel", "weights", "models", "kernels", "sampling", "load", "cache", "view", "basics", "libtorch"}},
