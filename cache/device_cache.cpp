@@ -510,18 +510,21 @@ bool device_cache::has_finite_numbers(std::span<const std::byte> exported, int l
 
 /// Later blocks are quantized before they are read.
 bool device_cache::blocks_are_finite(std::span<const std::byte> exported, int length) const {
-  const auto& how = *std::ranges::find_if(layers_, [](const auto& each) { return each.quantization.has_value(); });
-  auto head = how.quantization->head.keys;
-  if (planes_ > 1) head.insert(head.end(), how.quantization->head.values.begin(), how.quantization->head.values.end());
-  const auto bytes = static_cast<std::size_t>(how.quantization->head_bytes);
+  const auto quantizes = [](const device_layer& layer) { return layer.quantization.has_value(); };
+  const auto layer = std::ranges::find_if(layers_, quantizes);
+  if (layer == layers_.end()) return true;
+  const auto& [keys, values] = layer->quantization->head;
+  auto head = keys;
+  if (planes_ > 1) head.insert(head.end(), values.begin(), values.end());
+  const auto bytes = static_cast<std::size_t>(layer->quantization->head_bytes);
   const auto blocks = static_cast<std::size_t>(length / block_tokens),
              layers = static_cast<std::size_t>(quantized_.size(1));
-  const auto due = static_cast<std::size_t>(quantized_tokens(length, how.quantization->residual) / block_tokens);
+  const auto due = static_cast<std::size_t>(quantized_tokens(length, layer->quantization->residual) / block_tokens);
   if (blocks == 0 || exported.size() != static_cast<std::size_t>(quantized_.size(3)) * blocks * layers) return true;
   const auto heads = static_cast<std::size_t>(quantized_.size(3)) / bytes;
-  for (std::size_t layer = 0; layer < layers; ++layer)
+  for (std::size_t i = 0; i < layers; ++i)
     for (std::size_t at = 0; at < std::min(due, blocks) * heads; ++at)
-      if (!are_finite(head, exported.subspan((layer * blocks * heads + at) * bytes, bytes))) return false;
+      if (!are_finite(head, exported.subspan((i * blocks * heads + at) * bytes, bytes))) return false;
   return true;
 }
 
