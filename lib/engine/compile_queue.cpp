@@ -122,7 +122,7 @@ void compile_queue::put(std::uint64_t tenant, std::list<entry> added) {
 /// threads that there are take all.
 void compile_queue::start_threads(std::size_t idle) noexcept try {
   while (turns_.placeable() > starting_ + idle) {
-    async::run_joined([this] { work(); });
+    async::run_joined([self = shared_from_this()] { self->work(); });
     ++threads_;
     ++starting_;
   }

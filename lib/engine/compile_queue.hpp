@@ -9,12 +9,14 @@
 #include <cstdint>
 #include <functional>
 #include <list>
+#include <memory>
 #include <mutex>
 
 namespace cogen::detail {
 
-/// Runs what compiles formats, which may take seconds, on threads of its own and as compile_turns says. Any thread.
-class compile_queue {
+/// Runs what compiles formats, which may take seconds, on threads of its own and as compile_turns says. Any thread. Its
+/// threads share it, since one may still look for a job when the last has ended.
+class compile_queue : public std::enable_shared_from_this<compile_queue> {
  public:
   /// Does what it has to under the watch, which has it rest, and ends it by throwing a generation_error: then it was
   /// not wanted any more, gives way to others, or takes too much memory.

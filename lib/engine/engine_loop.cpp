@@ -34,7 +34,7 @@ engine_loop::engine_loop(engine_parts parts, engine_options options)
       snapshot_format_(parts_.runner->snapshot_format()),
       check_of_numbers_(parts_.runner->check_of_numbers()),
       formats_(parts_.tokenizer, options_.structured_output),
-      compilations_(options_.external_stepping),
+      compilations_(std::make_shared<compile_queue>(options_.external_stepping)),
       responses_(parts_.tokenizer),
       scheduler_(parts_.limits, std::move(parts_.scheduling_policy), std::move(parts_.preemption_policy),
                  std::move(parts_.allocation_policy)),
@@ -76,7 +76,7 @@ net::any_io_executor engine_loop::default_executor() const { return error() ? as
 
 engine_stats engine_loop::stats() const {
   const auto accepted = admission_.now();
-  const auto compiling = compilations_.size();
+  const auto compiling = compilations_->size();
   std::lock_guard lock(mutex_);
   auto stats = stats_;
   stats.queued = accepted.waiting;

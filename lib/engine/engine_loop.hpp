@@ -57,7 +57,7 @@ class engine_loop {
   const std::string& snapshot_format() const noexcept { return snapshot_format_; }
   const runner::finite_check& check_of_numbers() const noexcept { return check_of_numbers_; }  // perhaps empty
   grammar::compiler& formats() noexcept { return formats_; }
-  compile_queue& compilations() noexcept { return compilations_; }
+  compile_queue& compilations() noexcept { return *compilations_; }
   tenant_queue& huge_prompts() noexcept { return huge_prompts_; }
   tenant_queue& late_samples() noexcept { return late_samples_; }
   guide_allowance& allowance() noexcept { return allowance_; }  // of the rows of a step
@@ -158,7 +158,7 @@ class engine_loop {
   const std::string snapshot_format_;
   const runner::finite_check check_of_numbers_;
   grammar::compiler formats_;
-  compile_queue compilations_;
+  const std::shared_ptr<compile_queue> compilations_;
   tenant_queue huge_prompts_{max_huge_prompts, [this](tenant_queue::job job) { offload(std::move(job)); }};
   tenant_queue late_samples_{max_late_samples, [this](tenant_queue::job job) { offload(std::move(job)); }};
   guide_allowance allowance_;

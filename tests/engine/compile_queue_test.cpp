@@ -101,12 +101,12 @@ BOOST_AUTO_TEST_CASE(what_is_not_wanted_any_more_ends_also_while_it_rests) {
 
 BOOST_AUTO_TEST_CASE(jobs_may_run_where_they_are_put) {
   std::vector<std::string> begun;
-  compile_queue queue(true);
-  queue.put(1, never, [&](work_watch&) {
+  const auto queue = std::make_shared<compile_queue>(true);
+  queue->put(1, never, [&](work_watch&) {
     begun.emplace_back("outer");
-    queue.put(1, never, [&](work_watch&) { begun.emplace_back("inner"); });
+    queue->put(1, never, [&](work_watch&) { begun.emplace_back("inner"); });
   });
-  queue.run(1, [&](work_watch&) { begun.emplace_back("last"); });
+  queue->run(1, [&](work_watch&) { begun.emplace_back("last"); });
   BOOST_TEST(begun == (std::vector<std::string>{"outer", "inner", "last"}), boost::test_tools::per_element());
 }
 
@@ -116,6 +116,18 @@ BOOST_AUTO_TEST_CASE(the_last_job_may_hold_the_queue) {
   queue->put(1, never, [queue, end](work_watch&) { end.set(true); });
   queue.reset();
   BOOST_TEST(end.get());
+}
+
+// A thread that was started for a job may find that another one has run it.
+BOOST_AUTO_TEST_CASE(threads_that_come_late_find_the_queue_that_no_job_holds_any_more) {
+  for (int round = 0; round < 50; ++round) {
+    std::vector<shared_result<bool>> ends(4);
+    auto queue = std::make_shared<compile_queue>(false);
+    for (std::size_t i = 0; i < ends.size(); ++i)
+      queue->put(i, never, [queue, end = ends[i]](work_watch&) { end.set(true); });
+    queue.reset();
+    for (auto& each : ends) BOOST_TEST(each.get());
+  }
 }
 
 BOOST_AUTO_TEST_SUITE_END()
