@@ -37,6 +37,7 @@ struct application {
   std::shared_ptr<http::fair_budget> bodies = std::make_shared<http::fair_budget>(settings.max_pending_body_bytes);
   std::shared_ptr<http::fair_budget> answers = std::make_shared<http::fair_budget>(settings.max_unread_answer_bytes);
   session_transfers transfers{context.get_executor()};
+  session_transfers saves{context.get_executor(), 1};  ///< so that a key's files are counted exactly
   model_table models;
   bool draining = false;  ///< nothing more is begun
   std::int64_t started = api::unix_time();

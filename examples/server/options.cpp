@@ -284,6 +284,7 @@ options checked(const command_line& given) {
   all.kv_events = kv_events_of(given);
   all.names = names_of(given.metrics_names);
   all.slot_save_path = given.slot_save_path;
+  all.max_saved_bytes = static_cast<std::uint64_t>(bytes("slot-save-gib", given.slot_save_gib));
   all.session_uploads = given.session_uploads;
   all.trace = given.trace;
   all.log_requests = given.log_requests;

@@ -61,6 +61,7 @@ struct options {
   kv_events::publisher_options kv_events = {};
   server::metrics_names names = metrics_names::cogen;
   std::filesystem::path slot_save_path;  ///< where states of prompts are saved; empty: nowhere
+  std::uint64_t max_saved_bytes = 0;     ///< of a key's files there, and one file more
   bool session_uploads = false;          ///< also without keys: PUT /slots/{id}/session
   std::filesystem::path trace;           ///< a file for each model, see `--help`; empty: none
   bool log_requests = false;

@@ -32,11 +32,11 @@ struct session_transfers::state : std::enable_shared_from_this<state> {
     waiter& one_;
   };
 
-  explicit state(net::any_io_executor where) : executor(std::move(where)) {}
+  state(net::any_io_executor where, int of_tenant) : executor(std::move(where)), limit_of_tenant(of_tenant) {}
 
   bool may_begin(std::uint64_t tenant) const {
     const auto own = running.find(tenant);
-    return own == running.end() || (own->second < max_of_tenant && count < max_at_once);
+    return own == running.end() || (own->second < limit_of_tenant && count < max_at_once);
   }
 
   void begin_those_that_may() {
@@ -61,6 +61,7 @@ struct session_transfers::state : std::enable_shared_from_this<state> {
   }
 
   const net::any_io_executor executor;
+  const int limit_of_tenant;
   std::list<waiter*> queue;
   std::map<std::uint64_t, int> running;
   int count = 0;
@@ -70,8 +71,8 @@ session_transfers::place::~place() {
   if (of_) of_->end(tenant_);
 }
 
-session_transfers::session_transfers(const net::any_io_executor& executor)
-    : state_(std::make_shared<state>(executor)) {}
+session_transfers::session_transfers(const net::any_io_executor& executor, int of_tenant)
+    : state_(std::make_shared<state>(executor, of_tenant)) {}
 
 net::awaitable<session_transfers::place> session_transfers::async_begin(std::uint64_t tenant) {
   const auto all = state_;

@@ -21,7 +21,7 @@ class session_transfers {
 
   class place;
 
-  explicit session_transfers(const net::any_io_executor& executor);
+  explicit session_transfers(const net::any_io_executor& executor, int of_tenant = max_of_tenant);
 
   /// Waits until the tenant may begin one more.
   net::awaitable<place> async_begin(std::uint64_t tenant);

@@ -215,6 +215,8 @@ grammar::guided_response guide_of(const request& what, const read_request& input
 std::vector<token> end_tokens_of(const request& what, const engine_parts& parts) {
   auto ends = what.ignore_eos ? std::vector<token>() : parts.end_tokens;
   ends.insert(ends.end(), what.stop_token_ids.begin(), what.stop_token_ids.end());
+  std::ranges::sort(ends);
+  ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
   return ends;
 }
 

@@ -60,11 +60,13 @@ void check_number(std::string_view name, int of_streams, const detail::engine_lo
 request rest_of(request& what) {
   auto prompt = std::exchange(what.prompt, {});
   auto encoder_input = std::exchange(what.encoder_input, {});
+  auto variables = std::exchange(what.chat_template_kwargs, {});
   auto rest = what;
   rest.response_format.reset();
   rest.prompt_logprobs.reset();
   what.prompt = std::move(prompt);
   what.encoder_input = std::move(encoder_input);
+  what.chat_template_kwargs = std::move(variables);
   return rest;
 }
 

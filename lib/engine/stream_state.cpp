@@ -51,6 +51,7 @@ void stream_state::prepare(siblings others) noexcept try {
   auto what = read(request_, engine_->parts(), engine_->responses().syntax(), engine_->vocabulary());
   request_.prompt = {};  // it may be many times as large as its tokens
   request_.encoder_input.reset();
+  request_.chat_template_kwargs = {};
   if (!may_compile(request_, engine_->formats())) return begin_guided(std::move(what), others, nullptr);
   const auto self = std::static_pointer_cast<stream_state>(shared_from_this());
   engine_->compilations().put(request_.tenant, is_unwanted_,
@@ -360,7 +361,7 @@ void stream_state::deliver(const scheduler::event& event, row_output& output) {
       sampling_.absorb(output);
       if (reports_prompt_) report_prompt();
       if (event.drafts > 0) count_drafts(event);
-      const bool is_end = std::find(end_tokens_.begin(), end_tokens_.end(), event.sampled) != end_tokens_.end();
+      const bool is_end = std::ranges::binary_search(end_tokens_, event.sampled);
       is_end ? take_end(std::move(output.chosen)) : take_token(std::move(output.chosen));
       if (output.ends_text) return finish(finish_reason::eos);
       if (!event.more && !is_end && id_ && speculates()) propose_drafts(event.after_drafts + 1, output.predicted);

@@ -53,6 +53,18 @@ def many_messages(server):
     return refused_or_served(server.post("/v1/chat/completions", json.dumps({"messages": messages, "max_tokens": 1})))
 
 
+def many_variables(streams):
+    def case(server):
+        body = {"messages": said("x"), "max_tokens": 4, "n": streams, "chat_template_kwargs": {f"v{i}": [] for i in range(450000)}}
+        return refused_or_served(server.post("/v1/chat/completions", json.dumps(body)))
+    return case
+
+
+def many_ends(server):
+    """Token ids that end an answer, of which a text of 15 MB has many times each."""
+    return refused_or_served(server.post("/v1/completions", json.dumps({"prompt": "x", "max_tokens": 200, "stop_token_ids": list(range(300, 40300)) * 25})))
+
+
 def many_numbers(server):
     return refused_or_served(server.post("/detokenize", json.dumps({"tokens": [5] * 3000000})))
 
@@ -143,7 +155,8 @@ def top_logprobs(server):
 # MiB that cases may take, where that is less than others may.
 MOST_MEMORY = {"16 prompts of 15 MB at once": 300, "16 chats of 15 MB at once": 300, "24 bodies that never end": 300}
 OPEN = {"15 MB of text to /tokenize": tokenize, "answers of /tokenize that nobody reads": tokenize_unread, "15 MB of prompt": long_text,
-        "400,000 messages": many_messages, "3,000,000 numbers to /detokenize": many_numbers, "16 prompts of 15 MB at once": many_large_bodies("/v1/completions", prompt="z q" * (LARGE // 3)),
+        "400,000 messages": many_messages, "450,000 chat_template_kwargs": many_variables(1), "450,000 chat_template_kwargs of four": many_variables(4),
+        "1,000,000 stop_token_ids": many_ends, "3,000,000 numbers to /detokenize": many_numbers, "16 prompts of 15 MB at once": many_large_bodies("/v1/completions", prompt="z q" * (LARGE // 3)),
         "16 chats of 15 MB at once": many_large_bodies("/v1/chat/completions", messages=said("z q" * (LARGE // 3))),
         "16 chats of 400,000 messages at once": many_large_bodies("/v1/chat/completions", messages=said("x") * 400000),
         "4,200,000 values in arguments": arguments,

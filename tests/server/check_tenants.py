@@ -2,6 +2,7 @@
 """usage: check_tenants.py SERVER: what one key does is nothing to another one: slots, files, cached prefixes, all that it
 reads, and that it is served."""
 import json
+import os
 import pathlib
 import socket
 import sys
@@ -14,6 +15,7 @@ from tiny_model import write_tiny_model
 SECRET = "The secret of project Halcyon is 7419, and it was written down in March. " * 3
 MAX_SLOTS = 64
 MAX_FILES = 256
+MAX_SAVED = 64 << 30  # bytes
 SLOTS = 4
 QUEUE = 8
 GOLDENS = pathlib.Path(__file__).resolve().parent.parent / "golden"
@@ -90,11 +92,15 @@ def check_limits(first, second, folder):
     first.read(7)
     own = next(folder.glob("*/one")).parent
     for other in folder.iterdir():
-        for number in range(MAX_FILES):
+        for number in range(MAX_FILES - 1):
             (other / f"f{number}").touch()
-    assert own.is_dir()
     refused = first.post("/slots/7?action=save", filename="two")
-    assert refused.status == 400 and f"{MAX_FILES}" in refused.text, refused.text
+    assert refused.status == 400 and f"{MAX_FILES} other files" in refused.text, refused.text
+    assert first.post("/slots/7?action=save", filename="one").status == 200
+    os.truncate(own / "f0", MAX_SAVED)
+    refused = first.post("/slots/7?action=save", filename="one")
+    assert refused.status == 400 and f"{MAX_SAVED} bytes" in refused.text, refused.text
+    os.truncate(own / "f0", MAX_SAVED - 1)
     assert first.post("/slots/7?action=save", filename="one").status == 200
 
 

@@ -24,8 +24,10 @@ struct client {
 };
 
 struct clients {
+  explicit clients(int of_tenant = session_transfers::max_of_tenant) : transfers(context.get_executor(), of_tenant) {}
+
   net::io_context context;
-  session_transfers transfers{context.get_executor()};
+  session_transfers transfers;
   std::list<client> all;
 
   client& add(std::uint64_t tenant) {
@@ -81,6 +83,14 @@ BOOST_AUTO_TEST_CASE(all_have_four_at_once_and_the_first_of_a_tenant_waits_for_n
   BOOST_TEST(!some.all.back().place.has_value());  // four are left
   some.end(*std::next(some.all.begin()));
   BOOST_TEST(some.all.back().place.has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_tenant_may_have_one_at_once) {
+  clients some(1);
+  for (const std::uint64_t tenant : {1, 1, 2, 2}) some.add(tenant);
+  BOOST_TEST((some.begun() == std::vector<bool>{true, false, true, false}));
+  some.end(some.all.front());
+  BOOST_TEST((some.begun() == std::vector<bool>{false, true, true, false}));
 }
 
 BOOST_AUTO_TEST_CASE(one_that_leaves_is_waited_for_no_more) {

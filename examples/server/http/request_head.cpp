@@ -95,6 +95,13 @@ std::optional<parse_error> read_host(request& into) {
   return std::nullopt;
 }
 
+std::optional<parse_error> repetition_error(const request& head) {
+  for (const std::string_view name : {"origin", "authorization", "x-api-key", "content-type"})
+    if (const auto count = count_of(head, name); count > 1)
+      return parse_error{400, fmt::format("{} stands {} times in the header; it must stand once", name, count)};
+  return std::nullopt;
+}
+
 std::optional<parse_error> framing_error(const request& head) {
   if (count_of(head, "content-length") > 1) return parse_error{400, "Content-Length stands more than once"};
   for (const auto& [name, value] : head.headers) {

@@ -23,6 +23,9 @@ std::optional<parse_error> read_host(request& into);
 /// Refuses headers that leave room for doubt about where the body ends (RFC 9112, 6), and encoded bodies.
 std::optional<parse_error> framing_error(const request& head);
 
+/// What is decided by a header that stands more than once would depend on who reads which.
+std::optional<parse_error> repetition_error(const request& head);
+
 /// The host of an authority, without its port and the brackets of an IPv6 address.
 std::string_view host_of(std::string_view authority);
 

@@ -110,6 +110,7 @@ void request_parser::state::read_head() {
   error = read_target(std::string_view(received.target()), *head);
   if (!error) error = read_host(*head);
   if (!error) error = framing_error(*head);
+  if (!error) error = repetition_error(*head);
   parser.eager(true);
 }
 

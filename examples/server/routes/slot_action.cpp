@@ -12,7 +12,6 @@
 #include <boost/json/value.hpp>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <cstddef>
@@ -26,7 +25,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::ptrdiff_t max_saved_files = 256;  // of a key
+constexpr std::uint64_t max_saved_files = 256;  // of a key
 
 json::object fields_of(const std::string& body) { return body.empty() ? json::object() : api::parse_body(body); }
 
@@ -95,22 +94,29 @@ net::awaitable<std::size_t> bring_back(const call& client, served_model& model, 
   co_return count;
 }
 
-/// Makes the folder of a key. Throws api::error if it holds as many files as it may, and not this one.
-void make_room_for(const std::filesystem::path& file) {
+/// Makes the folder of a key. Throws api::error if the files in it, besides this one, are as many or as large as they
+/// may be.
+void make_room_for(const std::filesystem::path& file, std::uint64_t max_bytes) {
   std::filesystem::create_directories(file.parent_path());
-  const auto files = std::filesystem::directory_iterator(file.parent_path());
-  const auto count = std::count_if(begin(files), end(files), [](const auto& each) { return each.is_regular_file(); });
-  if (count >= max_saved_files && !std::filesystem::exists(file))
-    throw api::invalid("filename", fmt::format("filename is \"{}\", and {} files are saved, which is the limit",
-                                               file.filename().string(), max_saved_files));
+  std::uint64_t count = 0, bytes = 0;
+  for (const auto& each : std::filesystem::directory_iterator(file.parent_path()))
+    if (each.is_regular_file() && each.path() != file) ++count, bytes += each.file_size();
+  if (count >= max_saved_files)
+    throw api::invalid("filename", fmt::format("filename is \"{}\", and {} other files are saved, which is the limit",
+                                               file.filename().string(), count));
+  if (bytes >= max_bytes)
+    throw api::invalid("filename", fmt::format("filename is \"{}\", and the {} other files that are saved have {} "
+                                               "bytes; they may have {}",
+                                               file.filename().string(), count, bytes, max_bytes));
 }
 
 net::awaitable<json::object> save(call& client, served_model& model, int id, std::filesystem::path file) {
   const auto begun = std::chrono::steady_clock::now();
   static_cast<void>(tokens_of(client, model, id));
+  const auto own_save = co_await client.app.saves.async_begin(client.tenant);
+  make_room_for(file, client.app.settings.max_saved_bytes);
   const auto place = co_await client.app.transfers.async_begin(client.tenant);
   auto sequence = co_await sequence_of(client, model, id);
-  make_room_for(file);
   co_await sequence.async_save(file);
   co_return json::object{{"id_slot", id},
                          {"filename", file.filename().string()},
