@@ -216,7 +216,7 @@ def read_everything(key, guess):
                key.post("/v1/completions", **texts, n=2, seed=3), key.post("/completion", prompt=guess, n_predict=3, temperature=0, id_slot=1),
                key.post("/v1/chat/completions", **chat), key.post("/v1/messages", **chat),
                key.post("/v1/responses", input=chat["messages"], max_output_tokens=16, temperature=0),
-               key.post("/v1/completions", prompt="x", max_tokens=8, guided_choice=["secret"]),
+               key.post("/v1/completions", prompt="x", max_tokens=8, guided_choice=["secret"], temperature=0),
                key.post("/tokenize", content="secret"), key.post("/apply-template", messages=chat["messages"]),
                key.post("/slots/2?action=save", filename="two"), key.post("/slots/2?action=erase"), key.post("/slots/2?action=restore", filename="one"),
                *(key.get(path) for path in ("/slots", "/slots?fail_on_no_slot=1", "/health", "/props", "/v1/models", "/version", "/tokenizer_info", "/metrics"))]
