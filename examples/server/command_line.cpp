@@ -89,7 +89,7 @@ void add_model_options(po::options_description& all, command_line& into) {
   add("no-prefix-caching", po::bool_switch(&into.no_prefix_caching), "computes equal beginnings of prompts each time");
   add("prefix-cache-directory", po::value(&into.prefix_cache), "keeps cached prefixes there between two runs");
   add("slot-save-path", po::value(&into.slot_save_path), "the directory of /slots/{id}?action=save and restore");
-  add("slot-save-gib", po::value(&into.slot_save_gib)->default_value(64), "of a key's files there: more are refused");
+  add("slot-save-gib", with_default(into.slot_save_gib), "of a key's files there: more are refused");
   add("session-uploads", po::bool_switch(&into.session_uploads),
       "allows PUT /slots/{id}/session without keys, too: what anyone uploads then answers everyone");
   all.add(some);

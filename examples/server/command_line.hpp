@@ -21,7 +21,7 @@ struct command_line {
   std::string device = "cpu", device_weights = "whole", compute_type, kv_dtype, kv_quantization;
   int tensor = 1, pipeline = 1, slots = 16, max_length = 0, threads = 0, queue = 1024, max_sequences = 4096,
       max_batched_tokens = 0;
-  double target_step_ms = 0, kv_gib = 0, swap_gib = -1, slot_save_gib = 0;
+  double target_step_ms = 0, kv_gib = 0, swap_gib = -1, slot_save_gib = 64;
   std::string chat_template_file;
   std::string generation_config = "auto", drafter = "none", draft_model;
   int max_draft_tokens = 8;

@@ -32,7 +32,7 @@ struct session_transfers::state : std::enable_shared_from_this<state> {
     waiter& one_;
   };
 
-  state(net::any_io_executor where, int of_tenant) : executor(std::move(where)), limit_of_tenant(of_tenant) {}
+  state(net::any_io_executor where, int tenant_limit) : executor(std::move(where)), limit_of_tenant(tenant_limit) {}
 
   bool may_begin(std::uint64_t tenant) const {
     const auto own = running.find(tenant);
@@ -71,8 +71,8 @@ session_transfers::place::~place() {
   if (of_) of_->end(tenant_);
 }
 
-session_transfers::session_transfers(const net::any_io_executor& executor, int of_tenant)
-    : state_(std::make_shared<state>(executor, of_tenant)) {}
+session_transfers::session_transfers(const net::any_io_executor& executor, int tenant_limit)
+    : state_(std::make_shared<state>(executor, tenant_limit)) {}
 
 net::awaitable<session_transfers::place> session_transfers::async_begin(std::uint64_t tenant) {
   const auto all = state_;

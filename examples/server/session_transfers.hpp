@@ -21,7 +21,8 @@ class session_transfers {
 
   class place;
 
-  explicit session_transfers(const net::any_io_executor& executor, int of_tenant = max_of_tenant);
+  /// With another limit for a tenant.
+  explicit session_transfers(const net::any_io_executor& executor, int tenant_limit = max_of_tenant);
 
   /// Waits until the tenant may begin one more.
   net::awaitable<place> async_begin(std::uint64_t tenant);

@@ -43,6 +43,7 @@ grammar::guided_response guide_of(const request& what, const read_request& input
                                   grammar::work_watch* watch);
 
 /// The tokens that end the generation: the model's, unless the request ignores them, and the request's stop tokens.
+/// Ascending, each once.
 std::vector<token> end_tokens_of(const request& what, const engine_parts& parts);
 
 /// Where what a slot holds of these tokens is worth keeping (see text::prompt_checkpoints); none where slots can be cut

@@ -17,13 +17,13 @@ struct parse_error {
 /// Reads a request's target, of which an absolute one has the authority, too.
 std::optional<parse_error> read_target(std::string_view target, request& into);
 
-/// Reads the authority from Host unless the target had one. HTTP/1.1 has Host exactly once (RFC 9112, 3.2).
+/// Reads the authority from Host unless the target had one. HTTP/1.1 must have Host (RFC 9112, 3.2).
 std::optional<parse_error> read_host(request& into);
 
 /// Refuses headers that leave room for doubt about where the body ends (RFC 9112, 6), and encoded bodies.
 std::optional<parse_error> framing_error(const request& head);
 
-/// What is decided by a header that stands more than once would depend on who reads which.
+/// Refuses headers that decide something and stand more than once: readers would differ in which one they take.
 std::optional<parse_error> repetition_error(const request& head);
 
 /// The host of an authority, without its port and the brackets of an IPv6 address.

@@ -108,9 +108,9 @@ void request_parser::state::read_head() {
   head->keep_alive = parser.keep_alive();
   head->chunked_answer = received.version() >= 11;
   error = read_target(std::string_view(received.target()), *head);
+  if (!error) error = repetition_error(*head);
   if (!error) error = read_host(*head);
   if (!error) error = framing_error(*head);
-  if (!error) error = repetition_error(*head);
   parser.eager(true);
 }
 
