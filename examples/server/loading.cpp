@@ -25,6 +25,22 @@ void add_drafts(const options& settings, cogen::load_options loading, const coge
     to.drafts = std::make_unique<draft_source>(settings.speculation, loading, engine, *to.engine);
 }
 
+/// The longest request that fits: where memory for caches is short, it is shorter than the model's longest.
+cogen::request_estimate longest_request(const cogen::engine& running) {
+  const auto of = [&](std::optional<int> tokens) {
+    return running.estimate({.prompt = cogen::token_ids{0}, .max_tokens = tokens});
+  };
+  auto longest = of(std::nullopt);
+  if (longest.fits()) return longest;
+  int fits = 1, exceeds = 2;
+  for (; of(exceeds).fits(); exceeds *= 2) fits = exceeds;
+  while (exceeds - fits > 1) {
+    const int middle = fits + (exceeds - fits) / 2;
+    (of(middle).fits() ? fits : exceeds) = middle;
+  }
+  return of(fits);
+}
+
 std::shared_ptr<served_model> load(const model_option& wanted, const options& settings, cogen::engine_options engine,
                                    const std::shared_ptr<cogen::event_sink>& trace, const std::atomic<bool>& stopped) {
   auto loading = settings.loading;
@@ -44,7 +60,7 @@ std::shared_ptr<served_model> load(const model_option& wanted, const options& se
   const auto limit = engine.kv.bytes;
   one->engine = std::make_unique<cogen::engine>(one->model, engine);
   add_drafts(settings, loading, engine, *one);
-  const auto whole = one->engine->estimate({.prompt = cogen::token_ids{0}});
+  const auto whole = longest_request(*one->engine);
   one->max_length = whole.most_tokens;
   one->sequence_bytes = whole.cache_bytes;
   one->cache_capacity = whole.cache_bytes * one->slots;

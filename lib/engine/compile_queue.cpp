@@ -8,6 +8,8 @@
 #include <boost/asio/error.hpp>
 #include <fmt/format.h>
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <future>
 #include <memory>
@@ -21,6 +23,9 @@ class interruption final : public generation_error, public grammar::work_interru
  public:
   using generation_error::generation_error;
 };
+
+/// Bytes by which a job makes the process grow before what it has freed is given back to the system.
+constexpr std::size_t large_growth = std::size_t{64} << 20;
 
 /// Between two looks at the memory.
 constexpr compile_turns::time measuring_pause(5);
@@ -156,8 +161,10 @@ void compile_queue::run(const entry& one) noexcept {
     turned_.wait(held, [&] { return turns_.runs(one.name); });
     if (turns_.running() == 1) growth();
   }
+  const auto before = grammar::bytes_of_process();
   watched_turn watch(*this, one);
   one.what(watch);
+  if (grammar::bytes_of_process() > before + large_growth) ::malloc_trim(0);
 }
 
 void compile_queue::check(compile_turns::job one, compile_turns::time processor, bool measures) {

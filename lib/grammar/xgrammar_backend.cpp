@@ -1,8 +1,10 @@
 #include "grammar/backend.hpp"
+#include "grammar/bounded_work.hpp"
 #include "grammar/grammar_error.hpp"
 #include "grammar/token_table.hpp"
 #include "grammar/xgrammar_guide.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -76,6 +78,7 @@ class xgrammar_backend : public backend {
 
   std::shared_ptr<compiled_grammar> compile(const std::string& ebnf, std::vector<distinct_rule> distinct) override {
     auto [compiler, number] = begin_compiling();
+    const auto begin = thread_time();
     try {
       return guarded<grammar_error>("the grammar is malformed, or cannot be compiled", [&] {
         return std::make_shared<xgrammar_grammar>(compiler.CompileGrammar("# " + std::to_string(number) + "\n" + ebnf),
@@ -83,7 +86,7 @@ class xgrammar_backend : public backend {
                                                       vocabulary_->tokens, vocabulary_->table, std::move(distinct)}));
       });
     } catch (...) {
-      forget_failures(ebnf.size());
+      forget_failures(ebnf.size(), thread_time() - begin);
       throw;
     }
   }
@@ -94,6 +97,7 @@ class xgrammar_backend : public backend {
 
  private:
   static constexpr std::size_t max_failed_bytes = 16 << 20;
+  static constexpr std::chrono::milliseconds max_failed_time{100};
 
   xgrammar::GrammarCompiler new_compiler() const { return {vocabulary_->bytes, 1, bytes_ > 0, bytes_}; }
 
@@ -104,12 +108,14 @@ class xgrammar_backend : public backend {
     return {compiler_, ++compiled_};
   }
 
-  /// XGrammar keeps the text of each failure for ever.
-  void forget_failures(std::size_t bytes) {
+  /// XGrammar keeps the text of each failure for ever, and the masks of rules that were computed until then.
+  void forget_failures(std::size_t bytes, std::chrono::milliseconds time) {
     const std::lock_guard lock(mutex_);
     failed_bytes_ += bytes;
-    if (failed_bytes_ < max_failed_bytes) return;
+    failed_time_ += time;
+    if (failed_bytes_ < max_failed_bytes && failed_time_ < max_failed_time) return;
     failed_bytes_ = 0;
+    failed_time_ = {};
     compiler_ = new_compiler();
   }
 
@@ -119,6 +125,7 @@ class xgrammar_backend : public backend {
   xgrammar::GrammarCompiler compiler_;  // under the lock, like what follows
   std::uint64_t compiled_ = 0;
   std::size_t failed_bytes_ = 0;
+  std::chrono::milliseconds failed_time_{0};
 };
 
 }  // namespace

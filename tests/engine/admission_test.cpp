@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(a_full_queue_answers_before_any_step) {
   BOOST_CHECK(fourth.finish() == finish_reason::failed);
   BOOST_CHECK_EQUAL(fourth.error().code(), make_error_code(error::queue_full));
   BOOST_TEST(says(fourth.error(), "too many sequences wait for their first slot"));
-  BOOST_TEST(says(fourth.error(), "max_waiting"));
+  BOOST_TEST(says(fourth.error(), "may wait"));
   BOOST_TEST(toy.running.stats().queued == 3);
   BOOST_TEST(toy.running.stats().steps == 0u);
   for (const auto& each : streams) BOOST_TEST(!each.ended());

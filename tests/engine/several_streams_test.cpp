@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_number_beyond_the_limits_throws) {
   BOOST_CHECK_EXCEPTION(std::ignore = toy.running.generate_n(lively(7), 0), std::invalid_argument, says("n is 0"));
   BOOST_CHECK_EXCEPTION(
       std::ignore = toy.running.generate_n(lively(7), 6), std::invalid_argument,
-      says("n is 6; it must be between 1 and 5, the 1 slots and engine_options.limits.max_waiting (4)"));
+      says("n is 6; it must be between 1 and 5, the 1 slots and the 4 places in the queue"));
   BOOST_TEST(toy.running.generate_n(lively(7), 5).size() == 5u);
 }
 
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(where_there_is_no_room_for_all_there_is_room_for_none) {
   toy_engine toy({.slots = 1}, options);
   const auto two = toy.running.generate_n(lively(7), 2);
   check_refused(toy.running.generate_n(lively(7), 3), error::queue_full,
-                "too many sequences wait for their first slot for 3 more: engine_options.limits.max_waiting is 3");
+                "too many sequences wait for their first slot for 3 more: 3 may wait");
   BOOST_TEST(toy.running.stats().queued == 2);
   const auto others = toy.running.generate_n(lively(7), 2);
   for (const auto& each : others) BOOST_TEST(!each.ended());

@@ -37,6 +37,7 @@ def properties(count, **more):
 
 GRAMMARS = {
     "forty rules, each the next one twice": doubled_rules(40),
+    "ten thousand characters, 500 times": "root ::= [" + "".join(chr(0x4E00 + 2 * i) for i in range(10000)) + "]{1,500}",
     "rules, each the next one twice, to the limit": doubled_rules(12),
     "8,000 rules in a row": chained_rules(8000, False),
     "8,000 rules in a row, the last first": chained_rules(8000, True),

@@ -6,6 +6,7 @@ import json
 import pathlib
 import re
 import select
+import socket
 import ssl
 import subprocess
 import tempfile
@@ -67,13 +68,24 @@ def check_connections(server):
     assert read_until(client, "\r\n\r\n").startswith("HTTP/1.1 100 Continue")
     client.sendall(b"{\"prompt\":\"x\",\"max_tokens\":1")
     assert "HTTP/1.1 400" in read_to_end(client)
-    for large, status in {b"GET /" + b"x" * 100000: 431, b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n": 413}.items():
+    for large, status in {b"GET /" + b"x" * 100000: 431, b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n": 413,
+                          b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: " + b"y" * 70000 + b"\r\n\r\n": 400}.items():
         client = server.connect()
         client.sendall(large)
         assert read_to_end(client).startswith(f"HTTP/1.1 {status} "), large[:60]
     client = server.connect()
     client.sendall(b"GET /health HTTP/1.0\r\n\r\n")
     assert read_to_end(client).endswith('{"status":"ok"}')
+
+
+def check_half_closed(server):
+    """Clients that have closed their side when the request is read: the other side is closed, too, once they are answered."""
+    for size in (10, 3000, 4500, 8000, 12000, 15000):
+        for _ in range(8):
+            with contextlib.closing(server.connect()) as client:
+                client.sendall(b"GET /version HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * size + b"\r\n\r\n")
+                client.shutdown(socket.SHUT_WR)
+                assert read_to_end(client).startswith("HTTP/1.1 200 "), size
 
 
 def check_raw_requests(server):
@@ -297,5 +309,5 @@ def check_signals():
         assert server.exit_code() == 0
 
 
-check_all(shared=[check_errors, check_connections, check_raw_requests, check_origins, check_long_texts, check_memory, check_leaving],
+check_all(shared=[check_errors, check_connections, check_half_closed, check_raw_requests, check_origins, check_long_texts, check_memory, check_leaving],
           own=[check_bodies, check_unread_answers, check_many_connections, check_pings, check_tls, check_draining, check_signals])

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <fstream>
 #include <iterator>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -111,6 +112,24 @@ BOOST_AUTO_TEST_CASE(sizes_are_limited) {
   BOOST_TEST(refusal_of(chunked("1;" + std::string(400, 'x')), 300) == 400);
   BOOST_TEST(refusal_of(chunked("0\r\nA: " + std::string(400, 'x')), 300) == 400);
   BOOST_TEST(refusal_of(chunked("190\r\n" + std::string(400, 'x') + "\r\n0\r\n\r\n"), 300) == 0);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_between_chunks_is_as_long_as_it_may_be_however_it_is_cut) {
+  const std::string head = "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const auto extension = [](std::size_t size) { return "1;" + std::string(size - 4, 'x') + "\r\nb\r\n0\r\n\r\n"; };
+  const auto field = [](std::size_t size) { return "0\r\nA: " + std::string(size - 10, 'x') + "\r\n\r\n"; };
+  const auto name = [](std::size_t size) { return "0\r\n" + std::string(size - 10, 'x') + ": a\r\n\r\n"; };
+  const auto fields = [](std::size_t size) {
+    std::string all = "0\r\n";
+    while (all.size() + 14 < size) all += "A: bcd\r\n";
+    return all + "A:" + std::string(size - all.size() - 6, 'x') + "\r\n\r\n";
+  };
+  for (const auto& make : std::vector<std::function<std::string(std::size_t)>>{extension, field, name, fields})
+    for (const std::size_t size : {300, 301, 5000, 40000, 70000, 140000})
+      for (const std::size_t part : {1, 7, 250, 8000, 65536, 200000}) {
+        const auto found = parse_in_parts(head + make(size), part, 300);
+        BOOST_TEST(found.error.has_value() == (size > 300), size << " bytes in parts of " << part);
+      }
 }
 
 BOOST_AUTO_TEST_CASE(raw_requests_are_taken_alike_however_they_are_cut) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <stdexcept>
 #include <utility>
 
 namespace server::http {
@@ -81,6 +82,10 @@ struct request_parser::state {
 
   std::size_t parse(std::string_view bytes);
   void read_head();
+  void check_between(std::size_t bytes);
+
+  /// Of bytes that are parsed at once: behind the header, more than what has to be whole may have.
+  std::size_t max_part() const { return head ? std::max<std::size_t>(32 << 10, max_header + 1) : std::string_view::npos; }
 
   std::size_t max_header = 0;
   std::function<void(std::uint64_t, beast::string_view, boost::system::error_code&)> check = check_extension;
@@ -89,14 +94,27 @@ struct request_parser::state {
   std::optional<parse_error> error;
 };
 
-/// Parses on, in the header no further than to its end. Returns how many bytes it took.
+/// Parses one part: the header, what is between chunks, the trailer, or bytes of the body. Returns how many it took.
 std::size_t request_parser::state::parse(std::string_view bytes) {
   boost::system::error_code failed;
-  const auto taken = parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), failed);
-  if (!head && has_folded_line(bytes.substr(0, taken))) error = parse_error{400, "a line of the header is folded"};
+  const auto before = parser.get().body().size();
+  std::size_t taken = 0;
+  try {
+    taken = parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), failed);
+  } catch (const std::length_error&) {
+    error = parse_error{431, "a field of a header is longer than 65535 bytes"};
+  }
+  const bool is_body = parser.get().body().size() > before;
+  if (!is_body && has_folded_line(bytes.substr(0, taken))) error = parse_error{400, "a line of a header is folded"};
   if (failed && failed != beast::http::error::need_more) error = error_of(failed, max_header);
+  if (head && !error && !is_body) check_between(taken == 0 ? bytes.size() : taken);
   if (!head && !error && parser.is_header_done()) read_head();
   return taken;
+}
+
+void request_parser::state::check_between(std::size_t bytes) {
+  if (bytes > max_header)
+    error = parse_error{400, fmt::format("what is between chunks, or behind them, is longer than {} bytes", max_header)};
 }
 
 void request_parser::state::read_head() {
@@ -111,7 +129,6 @@ void request_parser::state::read_head() {
   if (!error) error = repetition_error(*head);
   if (!error) error = read_host(*head);
   if (!error) error = framing_error(*head);
-  parser.eager(true);
 }
 
 request_parser::request_parser(std::size_t max_header) : state_(std::make_unique<state>()) {
@@ -127,13 +144,10 @@ request_parser::~request_parser() = default;
 std::size_t request_parser::put(std::string_view bytes) {
   std::size_t used = 0;
   while (used < bytes.size() && !is_done() && !state_->error) {
-    const auto taken = state_->parse(bytes.substr(used));
+    const auto taken = state_->parse(bytes.substr(used, state_->max_part()));
     used += taken;
     if (taken == 0) break;
   }
-  const bool is_between_chunks = has_header() && !is_done() && !state_->error;
-  if (is_between_chunks && bytes.size() - used > state_->max_header)
-    state_->error = parse_error{400, fmt::format("a line between chunks is longer than {} bytes", state_->max_header)};
   return used;
 }
 

@@ -15,7 +15,7 @@ namespace server::http {
 /// Reads one HTTP/1 request from bytes, however they are cut. No I/O.
 class request_parser {
  public:
-  /// With a limit for the bytes of the header, and for those of each line between two chunks of the body.
+  /// With a limit for the bytes of the header, and for those between two chunks of the body, or behind the last one.
   explicit request_parser(std::size_t max_header);
   request_parser(request_parser&&) noexcept;
   request_parser& operator=(request_parser&&) noexcept;
