@@ -13,11 +13,11 @@ import models
 import tenants
 import wire
 from formats import GRAMMARS, REGEXES, SCHEMAS
-from watched_server import CLOSING, WatchedServer
+from watched_server import CLOSING, KEPT_MEMORY, WatchedServer
 
 LONGEST_GAP = 2  # s, or twice the usual one where that is longer
 LONGEST_HEALTH = 1  # s
-MOST_MEMORY, KEPT_MEMORY = 1024, 256  # MiB, while a case runs and after it
+MOST_MEMORY = 1024  # MiB, while a case runs
 
 
 def chat_with(server, **body):

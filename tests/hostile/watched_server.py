@@ -12,7 +12,8 @@ from cogen_server import CogenServer
 
 ADDRESS_SPACE = 8 << 30  # bytes; what would take the machine's memory ends the server
 CLOSING = 8  # descriptors: connections of the monitor that are being closed
-SETTLED = 10  # s in which those of clients that have left must be closed
+SETTLED = 10  # s in which those of clients that have left must be closed, and memory given back
+KEPT_MEMORY = 256  # MiB
 PROBE = {"prompt": "The largest planet is", "max_tokens": 12, "temperature": 0, "logprobs": 2}
 STORY = {"prompt": "Once upon a time", "max_tokens": 2000, "ignore_eos": True, "stream": True, "seed": 1}
 
@@ -121,7 +122,10 @@ class WatchedServer(CogenServer):
         seconds = time.monotonic() - begun
         self.stream.note()
         gap = self.stream.gap
-        while self.descriptors() > descriptors + CLOSING and time.monotonic() - begun - seconds < SETTLED:
+        def is_settled():
+            return self.descriptors() <= descriptors + CLOSING and self.memory() <= memory + KEPT_MEMORY
+
+        while not is_settled() and time.monotonic() - begun - seconds < SETTLED:
             monitor.ended.wait(0.05)
         monitor.ended.set()
         monitor.join()
