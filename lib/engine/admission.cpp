@@ -46,13 +46,11 @@ std::optional<diagnostics> admission::refusal(const admission_state& of, int cou
   if (counts_.draining && !accepted)
     return diagnostics(error::draining, "the engine is draining: it ends what has begun and begins nothing more");
   if (!is_inside(of.stage) && counts_.sequences + count > max_sequences_)
-    return full("the engine holds too many sequences for {} more: it may hold {}", count,
-                max_sequences_);
+    return full("the engine holds too many sequences for {} more: it may hold {}", count, max_sequences_);
   const bool would_wait = !has_had_slot(of.stage) && of.stage != queued;
   const bool is_full = counts_.waiting + count > max_waiting_ + slots_ - slots_taken();
   if (would_wait && is_full && !has_share(of.tenant, count))
-    return full("too many sequences wait for their first slot for {} more: {} may wait",
-                count, max_waiting_);
+    return full("too many sequences wait for their first slot for {} more: {} may wait", count, max_waiting_);
   return std::nullopt;
 }
 

@@ -8,10 +8,9 @@
 #include <boost/asio/error.hpp>
 #include <fmt/format.h>
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <future>
+#include <malloc.h>
 #include <memory>
 #include <utility>
 

@@ -52,8 +52,8 @@ void check_number(std::string_view name, int of_streams, const detail::engine_lo
   const int slots = of.parts().limits.slots, waiting = of.options().limits.max_waiting;
   if (of_streams < 1 || of_streams > slots + waiting)
     throw std::invalid_argument(
-        fmt::format("{} is {}; it must be between 1 and {}, the {} slots and the {} places in the queue",
-                    name, of_streams, slots + waiting, slots, waiting));
+        fmt::format("{} is {}; it must be between 1 and {}, the {} slots and the {} places in the queue", name,
+                    of_streams, slots + waiting, slots, waiting));
 }
 
 /// A copy of the request without what is read once for several generations.

@@ -85,7 +85,9 @@ struct request_parser::state {
   void check_between(std::size_t bytes);
 
   /// Of bytes that are parsed at once: behind the header, more than what has to be whole may have.
-  std::size_t max_part() const { return head ? std::max<std::size_t>(32 << 10, max_header + 1) : std::string_view::npos; }
+  std::size_t max_part() const {
+    return head ? std::max<std::size_t>(32 << 10, max_header + 1) : std::string_view::npos;
+  }
 
   std::size_t max_header = 0;
   std::function<void(std::uint64_t, beast::string_view, boost::system::error_code&)> check = check_extension;
@@ -114,7 +116,8 @@ std::size_t request_parser::state::parse(std::string_view bytes) {
 
 void request_parser::state::check_between(std::size_t bytes) {
   if (bytes > max_header)
-    error = parse_error{400, fmt::format("what is between chunks, or behind them, is longer than {} bytes", max_header)};
+    error =
+        parse_error{400, fmt::format("what is between chunks, or behind them, is longer than {} bytes", max_header)};
 }
 
 void request_parser::state::read_head() {
