@@ -146,6 +146,7 @@ void compile_queue::work() noexcept {
     own = std::move(taken);
     run(own.front());
     held.lock();
+    growth();
     turns_.end(*next);
     start_threads(1);
     turned_.notify_all();
@@ -168,17 +169,19 @@ void compile_queue::run(const entry& one) noexcept {
 
 void compile_queue::check(compile_turns::job one, compile_turns::time processor, bool measures) {
   lock held(mutex_);
+  const auto ran = turns_.running();
   const auto order = turns_.used(one, processor, measures ? growth() : 0);
+  if (order == compile_turns::order::rest || turns_.running() > ran) turned_.notify_all();
   start_threads();
   if (order == compile_turns::order::give_way) give_way(long_time_);
   if (order == compile_turns::order::free_memory) free_memory(turns_.places() == 1);
   if (order != compile_turns::order::rest) return;
-  turned_.notify_all();
   turned_.wait(held, [&] { return turns_.runs(one); });
   if (turns_.running() == 1) growth();
 }
 
-/// Bytes by which the process has grown since the last call. What grew while nothing ran is nobody's.
+/// Bytes by which the process has grown since the last call. What grew while nothing ran is nobody's, nor is what one
+/// frees as it ends.
 std::int64_t compile_queue::growth() noexcept {
   const auto now = grammar::bytes_of_process();
   return static_cast<std::int64_t>(now) - static_cast<std::int64_t>(std::exchange(last_bytes_, now));

@@ -38,12 +38,15 @@ std::optional<compile_turns::job> compile_turns::place_next() noexcept {
 compile_turns::order compile_turns::used(job one, time processor, std::int64_t more_bytes) noexcept {
   auto& own = place_of(one);
   own.used = processor;
-  own.bytes += more_bytes;
+  own.bytes += running() == 1 ? more_bytes : std::max<std::int64_t>(more_bytes, 0);
+  if (std::exchange(own.frees, false)) {  // it tries to do with less
+    own.bytes = 0;
+    own.ends = order::work;
+  }
   end_for_others();
-  if (own.ends == order::free_memory) own.bytes = 0;  // perhaps it tries to do with less
-  if (own.ends == order::free_memory) return std::exchange(own.ends, order::work);
-  if (own.ends == order::give_way) return own.ends;
-  if (processor - own.turn_begin < turn) return order::work;
+  own.frees = own.ends == order::free_memory;
+  if (own.ends != order::work) return own.ends;
+  if (!lacks_memory() && processor - own.turn_begin < turn) return order::work;
   own.runs = false;
   own.turn_begin = processor;
   places_.splice(places_.end(), places_, std::ranges::find(places_, one, &place::name));
@@ -86,6 +89,11 @@ bool compile_turns::lacks_place() const noexcept {
   return places_.size() == max_places && std::ranges::any_of(waiting_, has_none);
 }
 
+/// Whether one has to free its memory, and has not yet.
+bool compile_turns::lacks_memory() const noexcept {
+  return std::ranges::any_of(places_, [](const place& each) { return each.ends == order::free_memory; });
+}
+
 void compile_turns::end_for_others() noexcept {
   if (std::ranges::any_of(places_, [](const place& each) { return each.ends != order::work; })) return;
   const auto bytes = std::accumulate(places_.begin(), places_.end(), std::int64_t{0},
@@ -99,13 +107,15 @@ void compile_turns::end_for_others() noexcept {
   }
 }
 
-/// Those that have to end are first, then those of tenants of which none runs; tenants take turns.
+/// Those that have to end are first, then those of tenants of which none runs; tenants take turns. Beside one that
+/// frees its memory none runs.
 void compile_turns::give_turns() noexcept {
   const auto rank = [this](const place& each) {
     return std::tuple(each.runs, each.ends == order::work, running_of(each.tenant), each.tenant <= last_run_,
                       each.tenant);
   };
-  for (auto runs = running(); runs < max_running && runs < std::ssize(places_); ++runs) {
+  const auto most = lacks_memory() ? 1 : max_running;
+  for (auto runs = running(); runs < most && runs < std::ssize(places_); ++runs) {
     auto& next = *std::ranges::min_element(places_, {}, rank);
     next.runs = true;
     last_run_ = next.tenant;

@@ -28,7 +28,8 @@ class compile_turns {
     work,
     rest,        ///< until runs()
     give_way,    ///< it ends, for tenants that wait and have no place
-    free_memory  ///< it ends, since it takes the most memory of all, which together take too much
+    free_memory  ///< it ends, since it takes the most memory of all, which together take too much; others rest
+                 ///< meanwhile
   };
 
   /// Another `long_time` is for tests.
@@ -46,9 +47,10 @@ class compile_turns {
   int running() const noexcept;
   std::size_t places() const noexcept { return places_.size(); }
 
-  /// One that runs has used so much of a processor in all, and so many bytes more since it last said so. It gives way
-  /// if that is long_time, and a tenant waits that has no place, nor is there one: the first to do so is the one with
-  /// the most time of those whose tenants have the most places.
+  /// One that runs has used so much of a processor in all, and the process so many bytes more since one last said so.
+  /// What is freed while others run may be theirs, and counts for none. The job gives way if that is long_time, and a
+  /// tenant waits that has no place, nor is there one: the first to do so is the one with the most time of those whose
+  /// tenants have the most places.
   order used(job one, time processor, std::int64_t more_bytes) noexcept;
 
   /// It gives its place up.
@@ -60,6 +62,7 @@ class compile_turns {
     std::uint64_t tenant;
     bool runs = false;
     order ends = order::work;  // how, if it has to
+    bool frees = false;        // since it was told to free its memory
     time used{0};              // of a processor
     time turn_begin{0};
     std::int64_t bytes = 0;
@@ -71,6 +74,7 @@ class compile_turns {
   int running_of(std::uint64_t tenant) const noexcept;
   bool may_begin(std::uint64_t tenant) const noexcept;
   bool lacks_place() const noexcept;
+  bool lacks_memory() const noexcept;
   void end_for_others() noexcept;
   void give_turns() noexcept;
 

@@ -175,6 +175,47 @@ BOOST_AUTO_TEST_CASE(what_takes_the_most_memory_is_ended_when_all_take_too_much)
   BOOST_CHECK(all.given_up().at("most") == order::free_memory);
 }
 
+BOOST_AUTO_TEST_CASE(nothing_else_runs_while_a_job_frees_its_memory) {
+  compile_turns turns;
+  const auto most = turns.put(1), less = turns.put(2), none = turns.put(3);
+  while (turns.place_next()) {
+  }
+  BOOST_TEST_REQUIRE(turns.running() == 2);
+  BOOST_CHECK(turns.used(most, time_of_processor(1), compile_turns::max_bytes) == order::work);
+  BOOST_CHECK(turns.used(less, time_of_processor(1), 1) == order::rest);  // the most has to free its memory
+  BOOST_CHECK(turns.used(most, time_of_processor(2), 0) == order::free_memory);
+  BOOST_TEST(turns.running() == 1);
+  turns.end(most);
+  BOOST_TEST(turns.runs(less));
+  BOOST_TEST(turns.runs(none));
+}
+
+BOOST_AUTO_TEST_CASE(a_job_that_does_with_less_memory_goes_on) {
+  compile_turns turns;
+  const auto one = turns.put(1), other = turns.put(2);
+  while (turns.place_next()) {
+  }
+  BOOST_CHECK(turns.used(one, time_of_processor(1), compile_turns::max_bytes + 1) == order::free_memory);
+  BOOST_CHECK(turns.used(other, time_of_processor(1), 0) == order::rest);
+  BOOST_CHECK(turns.used(one, time_of_processor(2), 1 - compile_turns::max_bytes) == order::work);
+  BOOST_CHECK(turns.used(one, time_of_processor(60), 0) == order::work);  // the other has its turn beside it
+  BOOST_TEST(turns.running() == 2);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_freed_beside_a_job_is_no_room_for_it) {
+  compile_turns turns;
+  const auto one = turns.put(1), other = turns.put(2);
+  while (turns.place_next()) {
+  }
+  BOOST_CHECK(turns.used(one, time_of_processor(1), compile_turns::max_bytes) == order::work);
+  BOOST_CHECK(turns.used(one, time_of_processor(2), -compile_turns::max_bytes) == order::work);  // perhaps the other's
+  BOOST_CHECK(turns.used(one, time_of_processor(3), 1) == order::free_memory);
+  turns.end(one);
+  BOOST_CHECK(turns.used(other, time_of_processor(1), compile_turns::max_bytes) == order::work);
+  BOOST_CHECK(turns.used(other, time_of_processor(2), -compile_turns::max_bytes) == order::work);  // its own
+  BOOST_CHECK(turns.used(other, time_of_processor(3), compile_turns::max_bytes) == order::work);
+}
+
 BOOST_AUTO_TEST_CASE(what_others_have_compiled_before_changes_no_turns) {
   const auto end = [](int earlier) {
     toy_processors all;

@@ -5,7 +5,8 @@ import json
 import socket
 import time
 
-from formats import SCHEMAS
+from cogen_server import read_until
+from formats import SCHEMAS, large_class
 
 FIRST, SECOND, BYSTANDER = "first", "second", "bystander"
 KEYS = (FIRST, SECOND, BYSTANDER)
@@ -178,6 +179,17 @@ def compile_beside(server):
     return statuses(*answers)
 
 
+def compile_large(server):
+    """Grammars that take hundreds of mebibytes each, of several keys at once."""
+    clients = [server.send("/v1/completions", {"prompt": "x", "max_tokens": 1, "response_format": {"type": "grammar", "grammar": large_class(i)}},
+                           f"Authorization: Bearer {key}\r\n") for i, key in enumerate(KEYS)]
+    answers = [read_until(client, "\r\n\r\n").split()[1] for client in clients]
+    for client in clients:
+        client.close()
+    assert set(answers) <= {"200", "400", "429"}, answers
+    return " ".join(answers)
+
+
 def leave_while_compiling(server):
     """Two hundred clients that leave cost no format."""
     for client in compile_for(server, [FIRST, SECOND] * 100):
@@ -198,5 +210,6 @@ CASES = {"another key's slot, read": read_slot, "another key's slot, used": use_
          "whether another key has asked this": ask_for_cached_tokens, "200 slots kept": keep_many_slots,
          "a forged session": upload_a_forged_session, "24 sessions that nobody reads": sessions_unread,
          "24 sessions without their ends": sessions_half_sent, "1,024 answers for one client": take_all_slots,
-         "formats that take long, of two keys": compile_beside, "200 clients that leave their formats": leave_while_compiling,
+         "formats that take long, of two keys": compile_beside, "large grammars of three keys": compile_large,
+         "200 clients that leave their formats": leave_while_compiling,
          "the figures of all keys": read_figures}
