@@ -24,6 +24,9 @@ class ordered_queue {
   bool has(const sequence& each) const;
   bool has_any_of(std::uint64_t tenant) const { return leading(tenant) != nullptr; }
 
+  /// Of a tenant that has a sequence, if the policy divides.
+  double mark_of(std::uint64_t tenant) const { return ledger_->mark(tenant, at_); }
+
   /// Null where there is none.
   sequence* first() const;
 
@@ -47,8 +50,6 @@ class ordered_queue {
   void check_neighbours(run_order::const_iterator at) const noexcept;
   void lead(sequence& first) noexcept;
   void follow(sequence& seq) noexcept;
-
-  double mark_of(std::uint64_t tenant) const { return ledger_->mark(tenant, at_); }
 
   const checked_scheduling_policy& policy_;
   const fairness_counters* ledger_;

@@ -185,6 +185,22 @@ BOOST_AUTO_TEST_CASE(a_tenant_with_all_slots_gives_others_that_wait_equal_ones) 
   BOOST_CHECK_EQUAL(s.sched.preempted(), before);
 }
 
+BOOST_AUTO_TEST_CASE(a_tenant_without_a_slot_does_not_wait_until_prompts_are_read) {
+  served s(with_slots(6, 10), fair_share());
+  std::vector<sequence_id> first;
+  for (int i = 0; i < 12; ++i) first.push_back(submit(s, 1, 100 + i));
+  s.step();
+  s.step();
+  for (const std::uint64_t tenant : {2, 3, 4}) {
+    const auto other = submit(s, tenant, 8, 20);
+    BOOST_TEST(row_of(s.step(), other));
+  }
+  BOOST_TEST(s.sched.preempted() == 3);
+  s.finish();
+  for (int i = 0; i < 12; ++i)
+    BOOST_CHECK(s.sampled(first[static_cast<std::size_t>(i)]) == alone(counting(100 + i), 1));
+}
+
 BOOST_AUTO_TEST_CASE(what_gives_up_its_slot_goes_on_later_to_the_same_tokens) {
   for (const std::int64_t room : {0, 1'000'000}) {
     auto within = with_slots(2);
