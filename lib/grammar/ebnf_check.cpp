@@ -193,12 +193,23 @@ class ebnf_parser {
     if (take("?") || take("*")) return optional(std::move(part));
     if (!take("{")) return part;
     const auto least = number();
-    const auto most = take(",") ? std::max(least, number()) : least;
+    const auto most = take(",") ? most_repetitions(least) : least;
     made_rules_ += most - least + 1;
     if (!take("}")) throw grammar_error("the grammar has a { without its }");
     check_states(part.states * std::max<std::uint64_t>(1, most));
     part.states *= std::max<std::uint64_t>(1, most);
     return least == 0 ? optional(std::move(part)) : part;
+  }
+
+  /// After the comma; as many as the least where there is none.
+  std::uint64_t most_repetitions(std::uint64_t least) {
+    skip_space();
+    if (rest_.starts_with('}')) return least;
+    const auto most = number();
+    if (most < least)
+      throw grammar_error("the grammar repeats a part {" + std::to_string(least) + "," + std::to_string(most) +
+                          "} times, and so never");
+    return most;
   }
 
   static expression optional(expression part) {

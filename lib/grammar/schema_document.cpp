@@ -89,8 +89,8 @@ void schema_document::check(const json::value& schema) const {
     const std::string key(each.key());
     const auto kind = kind_of_keyword(key);
     if (kind == keyword_kind::unsupported) refuse(schema, key, "the keyword \"" + key + "\" is not supported");
-    if (!has_kind(each.value(), kind) || (key == "enum" && !each.value().is_array()))
-      refuse(schema, key, "the value of \"" + key + "\" is malformed");
+    if (!has_kind(each.value(), kind))
+      refuse(schema, key, "the value of \"" + key + "\" " + std::string(requirement_of(kind)));
     if (key == "multipleOf" && number_of(each.value()) <= 0) refuse(schema, key, "multipleOf must be above 0");
   }
 }

@@ -16,7 +16,7 @@ const std::map<std::string_view, keyword_kind> keywords = {
     {"$ref", text},
     {"type", type},
     {"const", any},
-    {"enum", any},
+    {"enum", values},
     {"minimum", number},
     {"maximum", number},
     {"exclusiveMinimum", number},
@@ -97,6 +97,8 @@ bool has_kind(const json::value& value, keyword_kind kind) {
              all_of(value, [](const json::value& each) { return is_schema(each) || is_text_list(each); });
     case type:
       return is_type_name(value) || (value.is_array() && all_of(value, is_type_name));
+    case values:
+      return value.is_array();
     case texts:
       return is_text_list(value);
     case text_map:
@@ -111,6 +113,39 @@ bool has_kind(const json::value& value, keyword_kind kind) {
       return value.is_bool();
     default:
       return true;
+  }
+}
+
+std::string_view requirement_of(keyword_kind kind) {
+  switch (kind) {
+    case schema:
+      return "must be a schema";
+    case schemas:
+      return "must be an array of schemas, and not empty";
+    case schema_map:
+      return "must be an object whose values are schemas";
+    case items:
+      return "must be a schema, or an array of schemas";
+    case dependencies:
+      return "must be an object whose values are schemas or arrays of strings";
+    case type:
+      return "must be the name of a type, or an array of such names";
+    case values:
+      return "must be an array";
+    case texts:
+      return "must be an array of strings";
+    case text_map:
+      return "must be an object whose values are arrays of strings";
+    case text:
+      return "must be a string";
+    case count:
+      return "must be a whole number of at least 0 and below 10^18";
+    case number:
+      return "must be a number";
+    case flag:
+      return "must be true or false";
+    default:
+      return "may be anything";
   }
 }
 

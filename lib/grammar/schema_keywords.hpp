@@ -19,6 +19,7 @@ enum class keyword_kind : std::uint8_t {
   dependencies,  // an object of schemas or arrays of texts
   type,
   any,
+  values,  // an array of anything
   texts,
   text_map,  // an object of arrays of texts
   text,
@@ -32,6 +33,9 @@ enum class keyword_kind : std::uint8_t {
 keyword_kind kind_of_keyword(std::string_view name);
 
 bool has_kind(const boost::json::value& value, keyword_kind kind);
+
+/// What to say of a value that has another kind: "must be a schema".
+std::string_view requirement_of(keyword_kind kind);
 
 /// Whether a value can be a schema.
 bool is_schema(const boost::json::value& value);

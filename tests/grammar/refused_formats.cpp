@@ -31,12 +31,24 @@ BOOST_AUTO_TEST_CASE(texts_that_are_no_schema) {
   check_schema("{\"type\": ", "the JSON schema");
   check_schema("[]", "must be an object or a boolean");
   check_schema("3", "must be an object or a boolean");
-  check_schema(R"({"type": "text"})", "\"type\" is malformed");
-  check_schema(R"({"properties": []})", "\"properties\" is malformed");
-  check_schema(R"({"properties": {"a": 3}})", "\"properties\" is malformed");
-  check_schema(R"({"minLength": -1})", "\"minLength\" is malformed");
-  check_schema(R"({"enum": 1})", "\"enum\" is malformed");
-  check_schema(R"({"anyOf": []})", "\"anyOf\" is malformed");
+  check_schema(R"({"type": "text"})", "the value of \"type\" must be the name of a type, or an array of such names");
+  check_schema(R"({"properties": []})", "the value of \"properties\" must be an object whose values are schemas");
+  check_schema(R"({"properties": {"a": 3}})", "the value of \"properties\" must be an object whose values are schemas");
+  check_schema(R"({"minLength": -1})",
+               "the value of \"minLength\" must be a whole number of at least 0 and below 10^18");
+  check_schema(R"({"enum": 1})", "the value of \"enum\" must be an array");
+  check_schema(R"({"anyOf": []})", "the value of \"anyOf\" must be an array of schemas, and not empty");
+  check_schema(R"({"minLength": 1000000000000000000})", "the value of \"minLength\" must be a whole number");
+  check_schema(R"({"items": 1})", "the value of \"items\" must be a schema, or an array of schemas");
+  check_schema(R"({"not": 1})", "the value of \"not\" must be a schema");
+  check_schema(R"({"dependencies": {"a": 1}})",
+               "the value of \"dependencies\" must be an object whose values are schemas or arrays of strings");
+  check_schema(R"({"required": [1]})", "the value of \"required\" must be an array of strings");
+  check_schema(R"({"dependentRequired": {"a": [1]}})",
+               "the value of \"dependentRequired\" must be an object whose values are arrays of strings");
+  check_schema(R"({"pattern": 1})", "the value of \"pattern\" must be a string");
+  check_schema(R"({"maximum": "1"})", "the value of \"maximum\" must be a number");
+  check_schema(R"({"uniqueItems": 1})", "the value of \"uniqueItems\" must be true or false");
   check_schema(R"({"multipleOf": 0})", "multipleOf must be above 0");
   check_schema(R"({"type": "string", "type": "number"})", "type");
   check_refusal(json_schema("{\"title\": \"\xFF\"}"), "UTF-8");
@@ -156,6 +168,7 @@ BOOST_AUTO_TEST_CASE(grammars_that_are_malformed_or_explode) {
   check_refusal(ebnf("root[max_tokens=3] ::= \"a\""), "::=");
   check_refusal(ebnf("root ::= root"), "nothing");
   check_refusal(ebnf("root ::= \"a\" root"), "nothing");
+  check_refusal(ebnf("root ::= \"a\"{5,2}"), "the grammar repeats a part {5,2} times, and so never");
   check_refusal(ebnf("root ::= []"), "the rule 'root' of the grammar has no end, and allows nothing");
   check_refusal(ebnf("root ::= \"a\" []+ | []"), "allows nothing");
   check_refusal(ebnf("root ::= \"a\" | more\nmore ::= \"b\" more"), "the rule 'more' of the grammar has no end");
