@@ -78,13 +78,13 @@ def check_connections(server):
     assert read_to_end(client).endswith('{"status":"ok"}')
 
 
-def check_half_closed(server):
+def check_half_closed(server, encrypted=lambda client: client):
     """Clients that have closed their side when the request is read: the other side is closed, too, once they are answered."""
     for size in (10, 3000, 4500, 8000, 12000, 15000):
         for _ in range(8):
-            with contextlib.closing(server.connect()) as client:
+            with contextlib.closing(encrypted(server.connect())) as client:
                 client.sendall(b"GET /version HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * size + b"\r\n\r\n")
-                client.shutdown(socket.SHUT_WR)
+                socket.socket.shutdown(client, socket.SHUT_WR)
                 assert read_to_end(client).startswith("HTTP/1.1 200 "), size
 
 
@@ -265,6 +265,7 @@ def check_tls():
             read_until(story, "data: ")
             story.close()
             connection.close()
+            check_half_closed(server, lambda client: trust.wrap_socket(client, server_hostname="127.0.0.1"))
             with contextlib.closing(server.connect()) as plain:
                 plain.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 assert "200" not in read_to_end(plain)

@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <utility>
 
 namespace server::http {
 namespace {
@@ -13,9 +14,10 @@ void set(boost::asio::ip::tcp::socket& socket, int option, int value) noexcept {
 
 }  // namespace
 
-void prepare(boost::asio::ip::tcp::socket& socket) noexcept {
-  set(socket, TCP_NODELAY, 1);
-  set(socket, TCP_NOTSENT_LOWAT, max_unsent_bytes);
+client_socket::client_socket(socket accepted) : socket(std::move(accepted)) {
+  set(*this, TCP_NODELAY, 1);
+  set(*this, TCP_NOTSENT_LOWAT, max_unsent_bytes);
+  non_blocking(true);
 }
 
 }  // namespace server::http

@@ -1,6 +1,5 @@
 #include "http/tcp_transport.hpp"
 
-#include "http/client_socket.hpp"
 #include "http/closed_peer.hpp"
 
 #include <boost/asio/error.hpp>
@@ -12,20 +11,13 @@
 
 namespace server::http {
 
-tcp_transport::tcp_transport(net::ip::tcp::socket socket) : socket_(std::move(socket)) {
-  prepare(socket_);
-  socket_.non_blocking(true);
-}
+tcp_transport::tcp_transport(net::ip::tcp::socket socket) : socket_(std::move(socket)) {}
 
 net::awaitable<void> tcp_transport::handshake() { co_return; }
 
-/// Without waiting first: after a read that did not fill its buffer, Asio waits for an event, and the end of the stream
-/// that came together with the bytes makes none.
 net::awaitable<std::size_t> tcp_transport::read_some(net::mutable_buffer into) {
   boost::system::error_code error;
-  auto read = socket_.read_some(into, error);
-  if (error == net::error::would_block)
-    read = co_await socket_.async_read_some(into, net::redirect_error(net::use_awaitable, error));
+  const auto read = co_await socket_.async_read_some(into, net::redirect_error(net::use_awaitable, error));
   if (error && error != net::error::eof) throw boost::system::system_error(error);
   co_return read;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "http/client_socket.hpp"
 #include "http/transport.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
@@ -19,7 +20,7 @@ class tcp_transport final : public transport {
   void close() noexcept override;
 
  private:
-  net::ip::tcp::socket socket_;
+  client_socket socket_;
 };
 
 }  // namespace server::http

@@ -20,9 +20,7 @@ namespace ssl = net::ssl;
 class tls_transport final : public transport {
  public:
   tls_transport(net::ip::tcp::socket socket, std::shared_ptr<ssl::context> context)
-      : context_(std::move(context)), stream_(std::move(socket), *context_) {
-    prepare(stream_.next_layer());
-  }
+      : context_(std::move(context)), stream_(std::move(socket), *context_) {}
 
   net::awaitable<void> handshake() override {
     co_await stream_.async_handshake(ssl::stream_base::server, net::use_awaitable);
@@ -51,7 +49,7 @@ class tls_transport final : public transport {
 
  private:
   std::shared_ptr<ssl::context> context_;
-  ssl::stream<net::ip::tcp::socket> stream_;
+  ssl::stream<client_socket> stream_;
 };
 
 void require_usable(const boost::system::error_code& error, std::string_view flag, const std::filesystem::path& file) {
