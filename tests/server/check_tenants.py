@@ -253,14 +253,15 @@ def check_routes(program, model, root):
     """While a key keeps all slots and the queue busy, each route serves another one."""
     few = {"max_tokens": 2}
     chat = few | {"messages": [{"role": "user", "content": "Hi"}]}
+    once = "Authorization: Bearer first\r\nConnection: close\r\n"
     flood = {"prompt": ["x"] * 64, "n": 16, "max_tokens": 16000, "ignore_eos": True, "stream": True}
     with CogenServer(program, f"text={model}", "--model", f"embeds={GOLDENS / 'bert_tiny'}", "--model", f"scores={GOLDENS / 'bert_scores'}",
                      "--api-key-file", str(root / "keys"), "--slots", str(SLOTS), "--queue", "1100") as server:
         second = Key(server, "second")
         floods = [server.send("/v1/completions", flood, "Authorization: Bearer first\r\n")]
         read_until(floods[0], "data: ")
-        floods += [server.send("/v1/embeddings", {"model": "embeds", "input": ["words " * 40] * 2048}, "Authorization: Bearer first\r\n") for _ in range(8)]
-        floods += [server.send("/v1/rerank", {"model": "scores", "query": "q", "documents": ["words " * 40] * 2048}, "Authorization: Bearer first\r\n") for _ in range(8)]
+        floods += [server.send("/v1/embeddings", {"model": "embeds", "input": ["words " * 40] * 2048}, once) for _ in range(8)]
+        floods += [server.send("/v1/rerank", {"model": "scores", "query": "q", "documents": ["words " * 40] * 2048}, once) for _ in range(8)]
         readers = [threading.Thread(target=read_to_end, args=(client,), daemon=True) for client in floods]
         for reader in readers:
             reader.start()
