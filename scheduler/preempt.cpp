@@ -58,7 +58,7 @@ std::ptrdiff_t slots_of(const state& all, std::uint64_t tenant) {
 
 /// Whether a tenant has no slot, and comes before the other one also without what that one's slots are charged.
 bool lacks_slot(const state& all, std::uint64_t tenant, std::uint64_t other) {
-  return slots_of(all, tenant) == 0 && all.queued.waiting.mark_of(tenant) <= all.queued.prefilling.mark_of(other);
+  return slots_of(all, tenant) == 0 && all.queued.waiting.mark_of(tenant) < all.queued.prefilling.mark_of(other);
 }
 
 /// Whether the run that waits comes before the one that runs: of another tenant, if the policy divides, where that one
