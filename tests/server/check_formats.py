@@ -45,6 +45,13 @@ def wait_for_compiling(server, count):
         time.sleep(0.01)
 
 
+def settle_compiling(server, count):
+    """An answer may come before the queue knows that its format is done."""
+    while (now := compiling(server)) != count:
+        assert now > count, (now, count)
+        time.sleep(0.01)
+
+
 def processor_time(server):
     """Ticks, of which there are 100 in a second."""
     fields = pathlib.Path(f"/proc/{server.process.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
@@ -57,7 +64,7 @@ def check_others(server):
     wait_for_compiling(server, 6)
     for i, name in enumerate(NAMES[6:] + NAMES[6:]):
         simple(server, name, f"text {i}")
-    assert compiling(server) == 6
+    settle_compiling(server, 6)
     return running
 
 
@@ -66,7 +73,7 @@ def check_own(server):
     running = [costly(server, NAMES[0], 0)]
     wait_for_compiling(server, 1)
     simple(server, NAMES[0], "own")
-    assert compiling(server) == 1
+    settle_compiling(server, 1)
     return running
 
 
