@@ -120,7 +120,10 @@ std::string schema_document::place_of(const json::value& schema) const {
   return "#" + below;
 }
 
+/// What refuses a part may itself speak of a JSON schema.
 void schema_document::refuse(const json::value& schema, std::string_view keyword, std::string_view what) const {
+  constexpr std::string_view subject = "JSON schema: ";
+  if (what.starts_with(subject)) what.remove_prefix(subject.size());
   const auto place = place_of(schema);
   throw keyword_error("JSON schema at " + cogen::json::printable(place) + ": " + std::string(what),
                       {std::string(keyword), place});

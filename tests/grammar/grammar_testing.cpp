@@ -93,6 +93,7 @@ void check_refusal(const response_format& format, std::string_view named) {
   BOOST_TEST(said.find(named) != std::string::npos, "\"" << said << "\" does not name " << named);
   BOOST_TEST(said.size() < 500u, said);
   BOOST_TEST(std::ranges::count(said, '\n') == 0, said);
+  BOOST_TEST(said.find("JSON schema") == said.rfind("JSON schema"), said);
 }
 
 }  // namespace cogen::grammar
