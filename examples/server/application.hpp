@@ -29,9 +29,11 @@ struct application {
 
   options settings;
   net::io_context context{1};
-  net::thread_pool workers{1};  ///< for what would keep other clients waiting, such as large bodies
-  /// Turns on the thread of the workers.
+  net::thread_pool workers{1};        ///< for large bodies and answers
+  net::thread_pool small_workers{1};  ///< for small bodies, which may ask for much work
+  /// Turns on the threads of the workers.
   std::shared_ptr<http::fair_budget> turns = std::make_shared<http::fair_budget>(1);
+  std::shared_ptr<http::fair_budget> small_turns = std::make_shared<http::fair_budget>(1);
   std::shared_ptr<cogen::kv_event_sink> kv_events;  ///< of the one model; null: none are published
   /// Bytes of requests from their bodies to the beginnings of their answers, and of answers that clients have not read.
   std::shared_ptr<http::fair_budget> bodies = std::make_shared<http::fair_budget>(settings.max_pending_body_bytes);

@@ -108,6 +108,7 @@ int work(const options& settings) {
 
 int main(int argc, char** argv) try {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error of what writes it
   const auto settings = server::read_options(argc, argv);
   if (!settings) return 0;
   return cogen::process_rank(settings->loading.parallel) == 0 ? serve(*settings) : work(*settings);

@@ -38,6 +38,20 @@ std::string error_text(int code) {
   return reinterpret_cast<const char*>(buffer);
 }
 
+/// Why a search has ended that has not come to its end.
+std::string_view reason_of(int code) {
+  switch (code) {
+    case PCRE2_ERROR_MATCHLIMIT:
+    case PCRE2_ERROR_DEPTHLIMIT:
+      return "it takes more steps than a match may";
+    case PCRE2_ERROR_HEAPLIMIT:
+    case PCRE2_ERROR_NOMEMORY:
+      return "it takes more memory than a match may";
+    default:
+      return "the text cannot be searched";
+  }
+}
+
 /// As a message shows a pattern.
 std::string shortened(std::string_view source) {
   constexpr std::size_t most = 200;
@@ -149,7 +163,7 @@ class walk {
 
   [[noreturn]] void fail(int rc, std::size_t from) const {
     throw std::runtime_error("pattern \"" + shortened(source_) + "\" gave up at byte " + std::to_string(from) +
-                             " of a text of " + std::to_string(text_.size()) + ": " + error_text(rc));
+                             " of a text of " + std::to_string(text_.size()) + ": " + std::string(reason_of(rc)));
   }
 
   const pcre2_code* code_;

@@ -1,12 +1,16 @@
 """Model files whose templates and tokenizers do not end."""
 import json
 import shutil
+import pathlib
 import time
 
-from watched_server import ADDRESS_SPACE, CogenServer  # first: it says where the others lie
+from watched_server import ADDRESS_SPACE, CogenServer, Monitor  # first: it says where the others lie
 import tiny_model
+from bodies import in_parallel
 
 LONGEST = 20  # s until an answer or an error
+LONGEST_HEALTH = 1  # s, while one is made
+GOLDENS = pathlib.Path(__file__).resolve().parent.parent / "golden"
 SHARED = "{% set ns = namespace(x=[1], y=[1]) %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% set ns.y = [ns.y, ns.y] %}{% endfor %}"
 LONG = "{% set a = 'a' * 4000000 %}"
 TEMPLATES = {
@@ -41,15 +45,48 @@ def nested_sequences(depth):
     return normalizer
 
 
+def beside_health(server, attack):
+    """What the attack returns, while /health answers in time."""
+    monitor = Monitor(server)
+    monitor.start()
+    result = attack()
+    monitor.ended.set()
+    monitor.join()
+    assert not monitor.failure, monitor.failure
+    assert monitor.health <= LONGEST_HEALTH, f"/health took {monitor.health:.2f} s, and may take {LONGEST_HEALTH} s"
+    return result
+
+
+def in_crowd(program, model, count, path, body):
+    """The same small body from several clients, of which each asks for much work."""
+    answers = []
+    with CogenServer(program, str(model), "--slots", "2", launcher=("prlimit", f"--as={ADDRESS_SPACE}")) as server:
+        beside_health(server, lambda: in_parallel(count, lambda _: answers.append(server.post(path, body).status)))
+    assert answers == [200] * count, answers
+    return f"{count} x 200"
+
+
+def rerank(program, _):
+    """A short query beside many documents is long."""
+    return in_crowd(program, GOLDENS / "bert_scores", 4, "/v1/rerank", {"query": "hello world " * 680, "documents": [""] * 2000})
+
+
+def chats(program, folder):
+    """A template that keeps its bounds takes long enough."""
+    tiny_model.write_tiny_model(fresh(folder))
+    template = "{% set ns = namespace(a='') %}{% for i in range(100000) %}{% set ns.a = 'y' * 2000 %}{% endfor %}x"
+    (folder / "chat_template.jinja").write_text(template, encoding="utf-8")
+    return in_crowd(program, folder, 12, "/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}], "max_tokens": 2})
+
+
 def ask(program, folder, content):
     """What a chat with the model gives: an answer, or one clear error; or the file is refused."""
     begun = time.monotonic()
     served = CogenServer(program, str(folder), "--slots", "2", launcher=("prlimit", f"--as={ADDRESS_SPACE}"))
     try:
         with served as server:
-            answer = server.chat([{"role": "user", "content": content}], max_tokens=2)
+            answer = beside_health(server, lambda: server.chat([{"role": "user", "content": content}], max_tokens=2))
             assert answer.status in (200, 400), answer.text[:300]
-            assert server.get("/health").status == 200
             said = answer.json["error"]["message"] if answer.status == 400 else "answered"
     except RuntimeError:
         status = served.process.wait()
@@ -85,4 +122,5 @@ def normalizer_case(normalizer):
 
 CASES = {**{f"a template, {name}": template_case(template) for name, template in TEMPLATES.items()},
          **{f"a normalizer of {name}": normalizer_case(normalizer) for name, normalizer in NORMALIZERS.items()},
+         "queries beside 2,000 documents": rerank, "chats with a template within its bounds": chats,
          "a normalizer of sequences in sequences": normalizer_case(nested_sequences(300))}

@@ -248,6 +248,21 @@ def check_pings():
         read_until(second, "[DONE]")
 
 
+def check_waiting_bodies():
+    """Who waits for room for a large body is there, whatever was heard of connections before it."""
+    body, answers = b'{"prompt":[1],"max_tokens":"x","pad":"' + b"y" * 15_900_000 + b'"}', []
+    with served() as server:
+        def ask():
+            answers.extend(server.post("/v1/completions", body).status for _ in range(6))
+
+        clients = [threading.Thread(target=ask) for _ in range(8)]
+        for client in clients:
+            client.start()
+        for client in clients:
+            client.join()
+    assert answers == [400] * 48, answers
+
+
 def check_tls():
     with tempfile.TemporaryDirectory() as folder:
         certificate, key = folder + "/cert.pem", folder + "/key.pem"
@@ -311,4 +326,4 @@ def check_signals():
 
 
 check_all(shared=[check_errors, check_connections, check_half_closed, check_raw_requests, check_origins, check_long_texts, check_memory, check_leaving],
-          own=[check_bodies, check_unread_answers, check_many_connections, check_pings, check_tls, check_draining, check_signals])
+          own=[check_bodies, check_waiting_bodies, check_unread_answers, check_many_connections, check_pings, check_tls, check_draining, check_signals])

@@ -17,6 +17,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -92,9 +93,13 @@ struct stepped_server {
                             text.size(), text));
   }
 
+  /// Handles what has come, and what workers make of it.
   void handle() {
-    app.context.restart();
-    app.context.poll();
+    do {
+      app.context.restart();
+      app.context.poll();
+      std::this_thread::yield();
+    } while (app.turns->taken() + app.small_turns->taken() > 0);
   }
 
   /// Handles what has come, runs a step, and handles what it brought. Returns how many sequences it ran.

@@ -54,6 +54,19 @@ BOOST_AUTO_TEST_CASE(a_model_without_all_three_tokens_fills_no_gap) {
                         [](const auto& e) { return mentions(e.what(), "middle"); });
 }
 
+BOOST_AUTO_TEST_CASE(several_texts_with_one_suffix_are_prompts_like_single_ones) {
+  const auto tokens = small_tokenizer({}, qwen);
+  const std::vector<std::string> prefixes{"a = ", "", "b = 12"};
+  const auto prompts = encode_infills(tokens, prefixes, "\n", 10);
+  BOOST_TEST_REQUIRE(prompts.size() == prefixes.size());
+  for (std::size_t i = 0; i < prefixes.size(); ++i)
+    BOOST_TEST(prompts[i] == encode_infill(tokens, {.prefix = prefixes[i], .suffix = "\n"}));
+  const std::string long_text(100'000, 'x');
+  BOOST_CHECK_THROW(encode_infills(tokens, prefixes, long_text, 10), token_limit_exceeded);
+  BOOST_CHECK_THROW(encode_infills(tokens, std::vector{long_text}, "", 10), token_limit_exceeded);
+  BOOST_CHECK_THROW(encode_infills(small_tokenizer({}, {}), prefixes, "\n", 10), std::invalid_argument);
+}
+
 BOOST_AUTO_TEST_CASE(files_come_first_under_their_names) {
   const auto tokens = small_tokenizer({}, qwen);
   infill_text what{.prefix = "p", .suffix = "s", .prompt = "b", .files = {{"x.cpp", "1"}, {"y.cpp", "2"}}};

@@ -21,6 +21,12 @@ bool is_id(const json::value& value) {
   return id && *id >= 0 && *id <= std::numeric_limits<cogen::token>::max();
 }
 
+/// Not an array of prompts.
+bool is_one_prompt(const json::value& value) {
+  const auto* parts = value.if_array();
+  return !parts || std::any_of(parts->begin(), parts->end(), is_id);
+}
+
 constexpr std::size_t max_generations = 1024;
 constexpr std::size_t max_copied_bytes = 32 << 20;  // of what each generation of a request has for itself
 
@@ -80,13 +86,17 @@ std::vector<cogen::prompt> read_prompts(const field_reader& body, std::string_vi
   std::vector<cogen::prompt> result;
   const auto* several = value->if_array();
   if (several && several->empty()) body.refuse(name, "at least one token");
-  const bool one = !several || std::any_of(several->begin(), several->end(), is_id);
-  if (one) {
+  if (is_one_prompt(*value)) {
     result.push_back(one_prompt(body, name, *value, by));
   } else {
     for (const auto& each : *several) result.push_back(one_prompt(body, name, each, by));
   }
   return result;
+}
+
+std::size_t count_prompts(const field_reader& body, std::string_view name) {
+  const auto* value = body.find(name);
+  return !value || is_one_prompt(*value) ? 1 : value->get_array().size();
 }
 
 int read_completion(const field_reader& body, generation& into) {

@@ -21,6 +21,9 @@ struct prompt_tokenizer {
 /// to have more tokens than a sequence.
 std::vector<cogen::prompt> read_prompts(const field_reader& body, std::string_view name, prompt_tokenizer by = {});
 
+/// How many prompts a field has, before any of them is read.
+std::size_t count_prompts(const field_reader& body, std::string_view name);
+
 /// What /v1/completions has besides: `logprobs`, `echo`, `best_of` and the format. Returns `best_of`.
 int read_completion(const field_reader& body, generation& into);
 

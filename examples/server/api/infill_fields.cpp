@@ -1,11 +1,13 @@
 #include "api/infill_fields.hpp"
 
 #include "api/completion_fields.hpp"
+#include "api/encoded_text.hpp"
 #include "api/error.hpp"
 
 #include <cogen/text/infill.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <variant>
@@ -45,20 +47,26 @@ cogen::token_ids read_infill(const field_reader& body, const cogen::text::tokeni
   return cogen::text::encode_infill(tokens, what, static_cast<std::size_t>(length - std::max(1, wanted)));
 }
 
-std::vector<cogen::prompt> read_suffixed_prompts(const field_reader& body, const cogen::text::tokenizer& tokens,
-                                                 cogen::request& into) {
+std::vector<cogen::prompt> read_suffixed_prompts(const field_reader& body, prompt_tokenizer tokenizer,
+                                                 cogen::request& into) try {
+  const auto& tokens = *tokenizer.tokens;
   if (!cogen::text::infill_tokens_of(tokens).complete())
     body.refuse("suffix", "missing: the model has no tokens for a prefix, a suffix and a middle, and fills no gaps");
   if (into.echo) body.refuse("echo", "false with a suffix");
   add_ends(tokens, into);
-  const auto suffix = body.required_text("suffix");
-  auto prompts = read_prompts(body, "prompt");
-  for (auto& prompt : prompts) {
+  std::vector<std::string> prefixes;
+  for (auto& prompt : read_prompts(body, "prompt")) {
     auto* const prefix = std::get_if<std::string>(&prompt);
     if (!prefix) body.refuse("prompt", "a string or an array of strings with a suffix");
-    prompt = cogen::text::encode_infill(tokens, {.prefix = std::move(*prefix), .suffix = suffix});
+    prefixes.push_back(std::move(*prefix));
   }
-  return prompts;
+  auto prompts = encoded("prompt", [&] {
+    return cogen::text::encode_infills(tokens, prefixes, body.required_text("suffix"),
+                                       static_cast<std::size_t>(tokenizer.length));
+  });
+  return {std::move_iterator(prompts.begin()), std::move_iterator(prompts.end())};
+} catch (const cogen::text::token_limit_exceeded& e) {
+  throw too_long(e.least(), true, tokenizer.length);
 }
 
 }  // namespace server::api

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "api/completion_fields.hpp"
 #include "api/field_reader.hpp"
 
 #include <cogen/request.hpp>
@@ -16,7 +17,7 @@ cogen::token_ids read_infill(const field_reader& body, const cogen::text::tokeni
                              cogen::request& into);
 
 /// The prompts of /v1/completions with a `suffix`, which are texts. Throws api::error.
-std::vector<cogen::prompt> read_suffixed_prompts(const field_reader& body, const cogen::text::tokenizer& tokens,
+std::vector<cogen::prompt> read_suffixed_prompts(const field_reader& body, prompt_tokenizer tokenizer,
                                                  cogen::request& into);
 
 }  // namespace server::api

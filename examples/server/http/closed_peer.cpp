@@ -19,13 +19,20 @@ int end_of(net::ip::tcp::socket& socket) {
   return -1;
 }
 
+bool has_come(int end) {
+  epoll_event event;
+  return ::epoll_wait(end, &event, 1, 0) > 0;
+}
+
 }  // namespace
 
 /// Asio waits for bytes to read, of which there are some: so it waits for another descriptor here.
 net::awaitable<void> async_wait_closed(net::ip::tcp::socket& socket) {
   if (const int end = end_of(socket); end >= 0) {
     net::posix::stream_descriptor watched(socket.get_executor(), end);
-    co_await watched.async_wait(net::posix::stream_descriptor::wait_read, net::use_awaitable);
+    do {  // what Asio has still to deliver may be of an earlier descriptor with the same number
+      co_await watched.async_wait(net::posix::stream_descriptor::wait_read, net::use_awaitable);
+    } while (!has_come(end));
   } else {
     net::steady_timer never(socket.get_executor(), net::steady_timer::time_point::max());
     co_await never.async_wait(net::use_awaitable);

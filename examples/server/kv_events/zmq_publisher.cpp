@@ -92,12 +92,14 @@ class zmq_publisher final : public cogen::kv_event_sink, public std::enable_shar
 
   /// Answers those who ask for messages again. The socket's descriptor is readable when its state has changed.
   void serve() {
-    answer();
-    replay_fd_.async_wait(net::posix::stream_descriptor::wait_read,
-                          [weak = weak_from_this()](const boost::system::error_code& cancelled) {
-                            const auto self = weak.lock();
-                            if (self && !cancelled) self->serve();
-                          });
+    const auto again = [weak = weak_from_this()](const boost::system::error_code& cancelled) {
+      const auto self = weak.lock();
+      if (self && !cancelled) self->serve();
+    };
+    if (answer_one())  // other clients of the context come between two
+      net::post(context_, [again] { again({}); });
+    else
+      replay_fd_.async_wait(net::posix::stream_descriptor::wait_read, again);
   }
 
  private:
@@ -120,15 +122,16 @@ class zmq_publisher final : public cogen::kv_event_sink, public std::enable_shar
     if (sent_.size() > options_.buffer_steps) sent_.pop_front();
   }
 
-  void answer() {
-    while (uninterrupted([this] { return replay_.get(zmq::sockopt::events); }) & ZMQ_POLLIN) {
-      const auto asked = receive(replay_);
-      if (asked.size() != 3 || asked[2].size() != sizeof(number_bytes)) continue;  // client, empty, number
-      const auto first = number_in(asked[2]);
-      for (const auto& each : sent_)
-        if (each.number >= first) send_again(asked[0], each.number, each.payload);
-      send_again(asked[0], last_number, {});
-    }
+  /// False: nothing is asked for.
+  bool answer_one() {
+    if (!(uninterrupted([this] { return replay_.get(zmq::sockopt::events); }) & ZMQ_POLLIN)) return false;
+    const auto asked = receive(replay_);
+    if (asked.size() != 3 || asked[2].size() != sizeof(number_bytes)) return true;  // client, empty, number
+    const auto first = number_in(asked[2]);
+    for (const auto& each : sent_)
+      if (each.number >= first) send_again(asked[0], each.number, each.payload);
+    send_again(asked[0], last_number, {});
+    return true;
   }
 
   void send_again(const zmq::message_t& client, std::uint64_t number, const std::string& payload) {

@@ -108,7 +108,8 @@ net::awaitable<void> chat_completions(call& client) {
   const bool stream = wanted.stream, logprobs = wanted.request.sampling.logprobs.has_value();
   const auto extras = wanted.extras;
   const auto top_of_prompt = static_cast<std::size_t>(wanted.request.prompt_logprobs.value_or(0));
-  api::merged_streams streams(begin(model, std::move(wanted)), client.app.context.get_executor(), extras.progress);
+  auto begun = co_await begin_on_worker(client, wanted, [&] { return begin(model, std::move(wanted)); });
+  api::merged_streams streams(std::move(begun), client.app.context.get_executor(), extras.progress);
   const running_answer shown(model, head.id, streams, client.tenant);
   if (stream) {
     chat_events writer(client, streams, head, vocabulary, extras, logprobs);

@@ -34,10 +34,11 @@ completion_request read(const call& client, const api::field_reader& body, const
   wanted.n = wanted.each.n;
   wanted.best_of = api::read_completion(body, wanted.each);
   if (wanted.best_of < wanted.n) body.refuse("best_of", "at least n");
+  api::check_generations(body, api::count_prompts(body, "prompt"), wanted.best_of);
+  const api::prompt_tokenizer tokenizer{&tokens, model.max_length};
   wanted.prompts = body.text("suffix").value_or("").empty()
-                       ? api::read_prompts(body, "prompt", {&tokens, model.max_length})
-                       : api::read_suffixed_prompts(body, tokens, wanted.each.request);
-  api::check_generations(body, wanted.prompts.size(), wanted.best_of);
+                       ? api::read_prompts(body, "prompt", tokenizer)
+                       : api::read_suffixed_prompts(body, tokenizer, wanted.each.request);
   api::check_prompt_logprobs(body, wanted.prompts, wanted.each.request);
   wanted.logprobs = wanted.each.request.sampling.logprobs.has_value();
   wanted.each.n = wanted.best_of;
@@ -152,7 +153,8 @@ net::awaitable<void> completions(call& client) {
   const auto& vocabulary = model.tokenizer();
   const api::answer_head head{
       .id = api::new_id("cmpl-"), .object = "text_completion", .created = api::unix_time(), .model = client.model_name};
-  api::merged_streams streams(begin_all(model, wanted), client.app.context.get_executor(), wanted.each.extras.progress);
+  auto begun = co_await begin_on_worker(client, wanted.each, [&] { return begin_all(model, wanted); });
+  api::merged_streams streams(std::move(begun), client.app.context.get_executor(), wanted.each.extras.progress);
   const running_answer shown(model, head.id, streams, client.tenant);
   if (wanted.each.stream) {
     text_events writer(client, streams, head, vocabulary, wanted);

@@ -74,9 +74,12 @@ boost::json::object parse_fields(call& client, const std::string& text) {
   return fields;
 }
 
+void choose_drafts(const served_model& model, api::generation& wanted) {
+  if (model.drafts) wanted.request.speculative = model.drafts->for_request(wanted.request, wanted.max_draft_tokens);
+}
+
 std::vector<cogen::token_stream> begin(const served_model& model, api::generation what) {
   std::vector<cogen::token_stream> streams;
-  if (model.drafts) what.request.speculative = model.drafts->for_request(what.request, what.max_draft_tokens);
   if (what.n == 1)
     streams.push_back(model.engine->generate(std::move(what.request)));
   else

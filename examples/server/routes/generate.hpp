@@ -17,36 +17,57 @@
 
 namespace server {
 
-/// Calls `work` on the thread of the workers, in the client's turn, where it concerns so many bytes that others would
-/// notice.
+/// Bytes whose work others would notice.
+inline constexpr std::size_t many_bytes = 32 << 10;
+
+/// Calls `work`, which may take long however few the bytes are, on a thread of the workers, in the client's turn.
+template <class Work>
+net::awaitable<std::invoke_result_t<Work>> on_worker(call& client, std::size_t bytes, Work work) {
+  constexpr std::size_t large = 1 << 20;
+  if (bytes >= large) client.is_large = true;
+  const bool is_small = bytes < many_bytes;
+  http::budget_share turn(is_small ? client.app.small_turns : client.app.turns, client.client.owner());
+  co_await turn.async_take(1);
+  co_return co_await call_on(is_small ? client.app.small_workers : client.app.workers, std::move(work));
+}
+
+/// Calls `work`, whose time goes with the bytes, there if they are many.
 template <class Work>
 net::awaitable<std::invoke_result_t<Work>> off_loop(call& client, std::size_t bytes, Work work) {
-  constexpr std::size_t many = 32 << 10, large = 1 << 20;
-  if (bytes >= large) client.is_large = true;
-  if (bytes < many) co_return work();
-  http::budget_share turn(client.app.turns, client.client.owner());
-  co_await turn.async_take(1);
-  co_return co_await call_on(client.app.workers, std::move(work));
+  if (bytes < many_bytes) co_return work();
+  co_return co_await on_worker(client, bytes, std::move(work));
 }
 
 /// The fields of a body, with the server's defaults for what it does not say. Sets the model that the
 /// call is for. Throws api::error for what is no JSON object, and for an unknown model.
 boost::json::object parse_fields(call& client, const std::string& text);
 
-/// What `read` makes of the body and the model that it is for. A large body is parsed, read and freed by a worker.
+/// What `read` makes of the body and the model that it is for. A worker parses, reads and frees the body.
 template <class Read>
 auto read_fields(call& client, Read read)
     -> net::awaitable<std::invoke_result_t<Read, const call&, const api::field_reader&, const served_model&>> {
   client.app.models.require_ready();
-  co_return co_await off_loop(client, client.body.size(), [&client, read] {
+  co_return co_await on_worker(client, client.body.size(), [&client, read] {
     const auto body = std::move(client.body);
     const auto fields = parse_fields(client, body);
     return read(client, api::field_reader(fields), *client.model);
   });
 }
 
-/// Begins the generations. Throws generation_error if they are refused at once.
+/// Sets what drafts for the generations. For the thread of the context.
+void choose_drafts(const served_model& model, api::generation& wanted);
+
+/// Begins the generations. Throws generation_error if they are refused at once. Renders and tokenizes the prompt, so it
+/// is for a worker.
 std::vector<cogen::token_stream> begin(const served_model& model, api::generation what);
+
+/// The streams that `begin_all` makes of the generations on a worker.
+template <class Begin>
+net::awaitable<std::vector<cogen::token_stream>> begin_on_worker(call& client, api::generation& wanted,
+                                                                 Begin begin_all) {
+  choose_drafts(*client.model, wanted);
+  co_return co_await on_worker(client, 0, std::move(begin_all));
+}
 
 /// Reads streams to their ends, and names in a header what their schemas do not keep.
 net::awaitable<std::vector<cogen::completion>> collect(call& client, api::merged_streams& streams);

@@ -52,9 +52,9 @@ wanted_completion read_settings(const call& client, const api::field_reader& bod
 
 wanted_completion read(const call& client, const api::field_reader& body, const served_model& model) {
   auto wanted = read_settings(client, body, model);
+  api::check_generations(body, api::count_prompts(body, "prompt"), wanted.each.n);
   for (auto& prompt : api::read_prompts(body, "prompt", {&model.tokenizer(), model.max_length}))
     wanted.prompts.push_back(std::get<cogen::token_ids>(std::move(prompt)));
-  api::check_generations(body, wanted.prompts.size(), wanted.each.n);
   const auto* list = body.find("prompt")->if_array();
   wanted.several = wanted.prompts.size() > 1 || (list && list->size() == 1 && !list->front().is_int64());
   return wanted;
@@ -247,9 +247,10 @@ net::awaitable<void> send_whole(call& client, api::merged_streams& streams, comp
 using reader = wanted_completion (*)(const call&, const api::field_reader&, const served_model&);
 
 net::awaitable<void> complete(call& client, reader read) {
-  const auto wanted = co_await read_fields(client, read);
+  auto wanted = co_await read_fields(client, read);
   auto& model = *client.model;
-  api::merged_streams streams(begin_all(model, wanted), client.app.context.get_executor(), wanted.each.extras.progress);
+  auto begun = co_await begin_on_worker(client, wanted.each, [&] { return begin_all(model, wanted); });
+  api::merged_streams streams(std::move(begun), client.app.context.get_executor(), wanted.each.extras.progress);
   const running_answer shown(model, client.id, streams, client.tenant);
   completion_writer writer(client, model, wanted, streams);
   if (wanted.each.stream)

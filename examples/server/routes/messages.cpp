@@ -174,7 +174,8 @@ net::awaitable<void> messages(call& client) {
   const auto id = api::new_id("msg_");
   const bool stream = wanted.stream;
   const auto stop = wanted.request.stop;
-  api::merged_streams streams(begin(model, std::move(wanted)), client.app.context.get_executor());
+  auto begun = co_await begin_on_worker(client, wanted, [&] { return begin(model, std::move(wanted)); });
+  api::merged_streams streams(std::move(begun), client.app.context.get_executor());
   const running_answer shown(model, id, streams, client.tenant);
   if (stream) {
     message_events writer(client, streams.streams().front(), id, client.model_name, stop);

@@ -63,6 +63,20 @@ tokenized_texts tokenize(std::string_view name, const served_model& model, std::
   return result;
 }
 
+std::size_t bytes_of(const cogen::encoder_input& input) {
+  if (const auto* pair = std::get_if<cogen::text_pair>(&input)) return pair->first.size() + pair->second.size();
+  const auto* text = std::get_if<std::string>(&input);
+  return text ? text->size() : 0;
+}
+
+/// A few bytes may ask for many: a query stands beside each document.
+net::awaitable<tokenized_texts> tokenize_on_worker(call& client, std::string_view name,
+                                                   std::vector<cogen::encoder_input> texts) {
+  std::size_t bytes = 0;
+  for (const auto& each : texts) bytes += bytes_of(each);
+  co_return co_await on_worker(client, bytes, [&] { return tokenize(name, *client.model, std::move(texts)); });
+}
+
 /// Shows texts that are embedded or scored in the metrics, and their tokens in the log.
 class counted_texts {
  public:
@@ -122,7 +136,7 @@ std::string text_of_document(const api::field_reader& body, const json::value& d
 
 /// What /v1/embeddings is asked for.
 struct embedding_request {
-  tokenized_texts input;
+  std::vector<cogen::encoder_input> texts;
   bool base64 = false;
 };
 
@@ -133,12 +147,12 @@ embedding_request read_embeddings(const call&, const api::field_reader& body, co
   if (const auto wanted = body.count("dimensions", 1); wanted && *wanted != model.model->embedding_width())
     body.refuse("dimensions", fmt::format("{}", model.model->embedding_width()));
   api::check_unsupported(body, api::field_set::embeddings);
-  return {tokenize("input", model, inputs_of(body)), format == "base64"};
+  return {inputs_of(body), format == "base64"};
 }
 
 /// What /v1/rerank is asked for.
 struct rerank_request {
-  tokenized_texts pairs;
+  std::vector<cogen::encoder_input> pairs;
   std::vector<std::string> documents;  ///< if the answer has them
   std::size_t top = 0;
   bool raw = false;  ///< scores as the classifier gives them, not as its authors want them shown
@@ -167,7 +181,7 @@ rerank_request read_rerank(const call&, const api::field_reader& body, const ser
   if (!model.model->scores_pairs()) refuse(model, "score texts");
   api::check_unsupported(body, api::field_set::rerank);
   rerank_request wanted;
-  wanted.pairs = tokenize("documents", model, pairs_of(body));
+  wanted.pairs = pairs_of(body);
   wanted.top = static_cast<std::size_t>(body.count("top_n", 1).value_or(static_cast<int>(max_texts)));
   wanted.raw = body.flag("raw_scores").value_or(!body.flag("use_activation").value_or(true));
   if (body.flag("return_documents").value_or(false))
@@ -197,8 +211,9 @@ json::object embedding_of(const std::vector<float>& vector, std::size_t index, b
 }  // namespace
 
 net::awaitable<void> embeddings(call& client) {
-  auto [input, as_base64] = co_await read_fields(client, read_embeddings);
+  auto wanted = co_await read_fields(client, read_embeddings);
   const auto& model = *client.model;
+  auto input = co_await tokenize_on_worker(client, "input", std::move(wanted.texts));
   counted_texts counted(client, input);
   const cogen::work_options options{.tenant = client.tenant};
   const auto vectors = co_await model.engine->async_embed(std::move(input.texts), options);
@@ -207,7 +222,7 @@ net::awaitable<void> embeddings(call& client) {
   answer.text() = R"({"object":"list","data":[)";
   for (std::size_t i = 0; i < vectors.size(); ++i) {
     if (i > 0) answer.text() += ',';
-    answer.text() += api::json_text(embedding_of(vectors[i], i, as_base64));
+    answer.text() += api::json_text(embedding_of(vectors[i], i, wanted.base64));
     if (answer.is_full()) co_await answer.flush();
   }
   answer.text() += fmt::format(R"(],"model":{},"usage":{}}})", api::json_text(json::value(model.name)),
@@ -218,9 +233,10 @@ net::awaitable<void> embeddings(call& client) {
 net::awaitable<void> rerank(call& client) {
   auto wanted = co_await read_fields(client, read_rerank);
   const auto& model = *client.model;
-  counted_texts counted(client, wanted.pairs);
+  auto pairs = co_await tokenize_on_worker(client, "documents", std::move(wanted.pairs));
+  counted_texts counted(client, pairs);
   const cogen::work_options options{.tenant = client.tenant};
-  const auto scores = co_await model.engine->async_score(std::move(wanted.pairs.texts), options);
+  const auto scores = co_await model.engine->async_score(std::move(pairs.texts), options);
   counted.end();
   json::array results;
   for (const auto index : best_of(scores, wanted.top)) {
@@ -228,10 +244,8 @@ net::awaitable<void> rerank(call& client) {
     if (!wanted.documents.empty()) result["document"] = {{"text", wanted.documents[index]}};
     results.push_back(std::move(result));
   }
-  const json::object answer{{"object", "list"},
-                            {"model", model.name},
-                            {"results", std::move(results)},
-                            {"usage", usage_of(wanted.pairs.tokens)}};
+  const json::object answer{
+      {"object", "list"}, {"model", model.name}, {"results", std::move(results)}, {"usage", usage_of(pairs.tokens)}};
   co_await client.client.respond({.body = api::json_text(answer)});
 }
 

@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cogen::text {
@@ -44,6 +46,11 @@ struct infill_text {
 /// the model has no tokens for it, and what tokenizer::encode() throws.
 std::vector<token> encode_infill(const tokenizer& tokens, const infill_text& what,
                                  std::size_t most = std::numeric_limits<std::size_t>::max());
+
+/// The same for texts that go on alike behind their gaps: the suffix is encoded once. Throws token_limit_exceeded for a
+/// suffix or a prefix of more than `max_tokens` tokens, and otherwise as encode_infill() does.
+std::vector<std::vector<token>> encode_infills(const tokenizer& tokens, std::span<const std::string> prefixes,
+                                               std::string_view suffix, std::size_t max_tokens);
 
 /// Tokens that end what fills a gap, besides the model's end tokens.
 std::vector<token> infill_ends(const tokenizer& tokens);
