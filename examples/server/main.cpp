@@ -39,7 +39,9 @@ std::string address(const options& settings, unsigned short port) {
 
 http::transport_factory transport_of(const options& settings) {
   if (!settings.tls_key.empty()) return http::tls(settings.tls_certificate, settings.tls_key);
-  return [](net::ip::tcp::socket socket) { return std::make_unique<http::tcp_transport>(std::move(socket)); };
+  return [](net::ip::tcp::socket socket, const std::string&) {
+    return std::make_unique<http::tcp_transport>(std::move(socket));
+  };
 }
 
 /// Ends the server by the first signal when what has begun is over, and by the second one at once.

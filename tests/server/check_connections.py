@@ -263,29 +263,58 @@ def check_waiting_bodies():
     assert answers == [400] * 48, answers
 
 
-def check_tls():
+@contextlib.contextmanager
+def served_with_tls():
+    """A server with a certificate for the loopback, and what trusts it."""
     with tempfile.TemporaryDirectory() as folder:
         certificate, key = folder + "/cert.pem", folder + "/key.pem"
         made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days", "1",
                                "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate], capture_output=True)
         assert made.returncode == 0, made
         with served("--tls-cert", certificate, "--tls-key", key) as server:
-            trust = ssl.create_default_context(cafile=certificate)
-            connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=300, context=trust)
-            for _ in range(2):
-                connection.request("POST", "/v1/completions", json.dumps({"prompt": "x", "max_tokens": 4, "stream": True}))
-                assert Answer(connection.getresponse()).events
-            story = trust.wrap_socket(server.connect(), server_hostname="127.0.0.1")
-            story.sendall(post("/v1/completions", {"prompt": "Once", "max_tokens": 4000, "ignore_eos": True, "stream": True}))
-            read_until(story, "data: ")
-            story.close()
-            connection.close()
-            check_half_closed(server, lambda client: trust.wrap_socket(client, server_hostname="127.0.0.1"))
-            with contextlib.closing(server.connect()) as plain:
-                plain.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                assert "200" not in read_to_end(plain)
-            server.terminate()
-            assert server.exit_code() == 0
+            yield server, ssl.create_default_context(cafile=certificate)
+
+
+def check_tls():
+    with served_with_tls() as (server, trust):
+        connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=300, context=trust)
+        for _ in range(2):
+            connection.request("POST", "/v1/completions", json.dumps({"prompt": "x", "max_tokens": 4, "stream": True}))
+            assert Answer(connection.getresponse()).events
+        story = trust.wrap_socket(server.connect(), server_hostname="127.0.0.1")
+        story.sendall(post("/v1/completions", {"prompt": "Once", "max_tokens": 4000, "ignore_eos": True, "stream": True}))
+        read_until(story, "data: ")
+        story.close()
+        connection.close()
+        check_half_closed(server, lambda client: trust.wrap_socket(client, server_hostname="127.0.0.1"))
+        with contextlib.closing(server.connect()) as plain:
+            plain.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert "200" not in read_to_end(plain)
+        server.terminate()
+        assert server.exit_code() == 0
+
+
+def client_hello(trust):
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    with contextlib.suppress(ssl.SSLWantReadError):
+        trust.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1").do_handshake()
+    return outgoing.read()
+
+
+def check_handshakes():
+    """The hello of a client that has closed its side is not answered, wherever it is cut: a signature would be for nobody."""
+    with served_with_tls() as (server, trust), contextlib.ExitStack() as open_ones:
+        hello, clients = client_hello(trust), []
+        for i in range(300):
+            clients.append(open_ones.enter_context(contextlib.closing(server.connect())))
+            clients[-1].sendall(hello[:i])
+            clients[-1].setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)  # what follows comes with the end
+            clients[-1].sendall(hello[i:])
+            clients[-1].shutdown(socket.SHUT_WR)
+        answered = open_ones.enter_context(contextlib.closing(server.connect()))
+        answered.sendall(hello)
+        assert answered.recv(1)
+        assert not any(read_to_end(client) for client in clients)
 
 
 def check_draining():
@@ -326,4 +355,5 @@ def check_signals():
 
 
 check_all(shared=[check_errors, check_connections, check_half_closed, check_raw_requests, check_origins, check_long_texts, check_memory, check_leaving],
-          own=[check_bodies, check_waiting_bodies, check_unread_answers, check_many_connections, check_pings, check_tls, check_draining, check_signals])
+          own=[check_bodies, check_waiting_bodies, check_unread_answers, check_many_connections, check_pings, check_tls, check_handshakes,
+               check_draining, check_signals])

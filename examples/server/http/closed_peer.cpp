@@ -4,6 +4,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -37,6 +38,11 @@ net::awaitable<void> async_wait_closed(net::ip::tcp::socket& socket) {
     net::steady_timer never(socket.get_executor(), net::steady_timer::time_point::max());
     co_await never.async_wait(net::use_awaitable);
   }
+}
+
+bool peer_has_closed(net::ip::tcp::socket& socket) noexcept {
+  pollfd end{.fd = socket.native_handle(), .events = POLLRDHUP, .revents = 0};  // and POLLHUP, POLLERR
+  return !socket.is_open() || ::poll(&end, 1, 0) > 0;
 }
 
 }  // namespace server::http

@@ -12,4 +12,7 @@ namespace net = boost::asio;
 /// while the process has no descriptor left. Throws boost::system::system_error if it is cancelled. Linux only.
 net::awaitable<void> async_wait_closed(net::ip::tcp::socket& socket);
 
+/// Whether it has done so already; true of a socket that is not open.
+bool peer_has_closed(net::ip::tcp::socket& socket) noexcept;
+
 }  // namespace server::http

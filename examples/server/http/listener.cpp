@@ -62,6 +62,7 @@ listener::listener(net::io_context& context, const std::string& host, unsigned s
     acceptor_.set_option(tcp::acceptor::reuse_address(true));
     acceptor_.bind(at);
     acceptor_.listen();
+    acceptor_.non_blocking(true);
   } catch (const boost::system::system_error& e) {
     throw std::runtime_error(fmt::format("cannot listen on {}: {}", address_text(host, port), e.code().message()));
   }
@@ -75,10 +76,21 @@ net::awaitable<void> listener::accept() {
     auto socket = co_await acceptor_.async_accept(net::redirect_error(net::use_awaitable, error));
     if (!error) {
       admit(std::move(socket));
+      admit_waiting();
     } else if (error != net::error::operation_aborted) {  // out of descriptors, say: others will be closed
       pause_.expires_after(std::chrono::milliseconds(50));
       co_await pause_.async_wait(net::redirect_error(net::use_awaitable, error));
     }
+  }
+}
+
+/// The others of a crowd, so that the last one does not wait for what each before it does meanwhile.
+void listener::admit_waiting() {
+  boost::system::error_code none;
+  for (int more = 1; more < max_at_once; ++more) {
+    auto socket = acceptor_.accept(none);
+    if (none) return;  // or an error, which the next one to wait for gets
+    admit(std::move(socket));
   }
 }
 
@@ -104,8 +116,8 @@ void listener::refuse(tcp::socket socket, std::string network) {
 }
 
 void listener::serve(tcp::socket socket, const service& shared, std::string network, std::function<void()> ended) {
-  auto one =
-      std::make_shared<connection>(wrap_(std::move(socket)), acceptor_.get_executor(), shared, std::move(network));
+  auto one = std::make_shared<connection>(wrap_(std::move(socket), network), acceptor_.get_executor(), shared,
+                                          std::move(network));
   open_.insert(one);
   if (finishing_ || &shared == &refused_) one->finish();
   net::co_spawn(acceptor_.get_executor(), one->run(), [this, one, ended = std::move(ended)](std::exception_ptr) {

@@ -16,8 +16,8 @@ namespace server::http {
 /// A host and a port as URLs have them.
 std::string address_text(const std::string& host, unsigned short port);
 
-/// Wraps a socket that was accepted: into bytes as they are, or into TLS.
-using transport_factory = std::function<std::unique_ptr<transport>(net::ip::tcp::socket)>;
+/// Wraps a socket that was accepted: into bytes as they are, or into TLS. The text: the client's network.
+using transport_factory = std::function<std::unique_ptr<transport>(net::ip::tcp::socket, std::string)>;
 
 /// How many connections are served at the same time.
 struct listener_limits {
@@ -30,6 +30,7 @@ struct listener_limits {
 class listener {
  public:
   static constexpr std::size_t max_refused = 64;  ///< connections that are refused at the same time; others are closed
+  static constexpr int max_at_once = 64;          ///< connections that are accepted before others may go on
 
   /// Binds. Throws std::runtime_error naming the address and why it cannot be had.
   listener(net::io_context& context, const std::string& host, unsigned short port, listener_limits limits,
@@ -44,6 +45,7 @@ class listener {
 
  private:
   net::awaitable<void> accept();
+  void admit_waiting();
   void admit(net::ip::tcp::socket socket);
   void refuse(net::ip::tcp::socket socket, std::string network);
   void serve(net::ip::tcp::socket socket, const service& shared, std::string network, std::function<void()> ended);

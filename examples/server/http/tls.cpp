@@ -1,7 +1,7 @@
 #include "http/tls.hpp"
 
-#include "http/client_socket.hpp"
 #include "http/closed_peer.hpp"
+#include "http/handshake_socket.hpp"
 
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/ssl.hpp>
@@ -19,11 +19,15 @@ namespace ssl = net::ssl;
 
 class tls_transport final : public transport {
  public:
-  tls_transport(net::ip::tcp::socket socket, std::shared_ptr<ssl::context> context)
-      : context_(std::move(context)), stream_(std::move(socket), *context_) {}
+  tls_transport(net::ip::tcp::socket socket, std::shared_ptr<ssl::context> context,
+                std::shared_ptr<handshake_turns> turns, std::string network)
+      : context_(std::move(context)),
+        socket_(std::move(socket), std::move(turns), std::move(network)),
+        stream_(socket_, *context_) {}
 
   net::awaitable<void> handshake() override {
     co_await stream_.async_handshake(ssl::stream_base::server, net::use_awaitable);
+    socket_.end_handshake();
   }
 
   net::awaitable<std::size_t> read_some(net::mutable_buffer into) override {
@@ -34,7 +38,7 @@ class tls_transport final : public transport {
     co_return read;
   }
 
-  net::awaitable<void> wait_closed() override { return async_wait_closed(stream_.next_layer()); }
+  net::awaitable<void> wait_closed() override { return async_wait_closed(socket_); }
 
   net::awaitable<void> write(net::const_buffer bytes) override {
     co_await net::async_write(stream_, bytes, net::use_awaitable);
@@ -42,14 +46,12 @@ class tls_transport final : public transport {
 
   net::awaitable<void> shutdown() override { co_await stream_.async_shutdown(net::use_awaitable); }
 
-  void close() noexcept override {
-    boost::system::error_code ignored;
-    stream_.next_layer().close(ignored);
-  }
+  void close() noexcept override { socket_.close(); }
 
  private:
   std::shared_ptr<ssl::context> context_;
-  ssl::stream<client_socket> stream_;
+  handshake_socket socket_;
+  ssl::stream<handshake_socket&> stream_;
 };
 
 void require_usable(const boost::system::error_code& error, std::string_view flag, const std::filesystem::path& file) {
@@ -69,7 +71,9 @@ transport_factory tls(const std::filesystem::path& certificate, const std::files
   require_usable(error, "tls-cert", certificate);
   context->use_private_key_file(key.string(), ssl::context::pem, error);
   require_usable(error, "tls-key", key);
-  return [context](net::ip::tcp::socket socket) { return std::make_unique<tls_transport>(std::move(socket), context); };
+  return [context, turns = std::make_shared<handshake_turns>()](net::ip::tcp::socket socket, std::string network) {
+    return std::make_unique<tls_transport>(std::move(socket), context, turns, std::move(network));
+  };
 }
 
 }  // namespace server::http
