@@ -48,9 +48,11 @@ completion_request read(const call& client, const api::field_reader& body, const
 
 std::vector<cogen::token_stream> begin_all(const served_model& model, completion_request& wanted) {
   std::vector<cogen::token_stream> all;
+  auto biases = std::exchange(wanted.each.request.sampling.logit_bias, {});  // the answers need none
   for (auto& prompt : wanted.prompts) {
     auto one = wanted.each;
     one.request.prompt = std::move(prompt);
+    one.request.sampling.logit_bias = &prompt == &wanted.prompts.back() ? std::move(biases) : biases;
     for (auto& stream : begin(model, std::move(one))) all.push_back(std::move(stream));
   }
   return all;
