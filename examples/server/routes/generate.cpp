@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <exception>
 #include <stdexcept>
 
@@ -60,6 +62,24 @@ api::error refusal(const cogen::diagnostics& why, const cogen::token_stream& str
 }
 
 }  // namespace
+
+net::awaitable<void> hold(call& client, std::size_t bytes) {
+  const auto& requests = *client.app.requests;
+  if (bytes > requests.limit() / 2)
+    throw api::invalid("", fmt::format("the request would hold about {} bytes until it is answered; it may hold {}",
+                                       bytes, requests.limit() / 2));
+  if (!co_await client.held.async_grow_to(bytes, std::chrono::steady_clock::now() + std::chrono::seconds(30)))
+    throw api::error(503, "unavailable_error",
+                     fmt::format("all requests together may hold {} bytes until they are answered, and there is no "
+                                 "room for another",
+                                 requests.limit()));
+}
+
+net::awaitable<void> hold_parsed_body(call& client) {
+  constexpr std::size_t parsed = 8;
+  client.held = {client.app.requests, client.client.owner()};
+  co_await hold(client, std::min<std::size_t>(parsed * client.body.size(), client.app.requests->limit() / 2));
+}
 
 boost::json::object parse_fields(call& client, const std::string& text) {
   auto fields = api::parse_body(text);

@@ -2,6 +2,7 @@
 
 #include "api/field_reader.hpp"
 #include "api/generation.hpp"
+#include "api/held_bytes.hpp"
 #include "api/merged_streams.hpp"
 #include "application.hpp"
 #include "worker_call.hpp"
@@ -21,8 +22,8 @@ namespace server {
 /// notice.
 template <class Work>
 net::awaitable<std::invoke_result_t<Work>> off_loop(call& client, std::size_t bytes, Work work) {
-  constexpr std::size_t many = 32 << 10, large = 1 << 20;
-  if (bytes >= large) client.is_large = true;
+  constexpr std::size_t many = 32 << 10;
+  client.touched += bytes;
   if (bytes < many) co_return work();
   http::budget_share turn(client.app.turns, client.client.owner());
   co_await turn.async_take(1);
@@ -33,16 +34,28 @@ net::awaitable<std::invoke_result_t<Work>> off_loop(call& client, std::size_t by
 /// call is for. Throws api::error for what is no JSON object, and for an unknown model.
 boost::json::object parse_fields(call& client, const std::string& text);
 
+/// Waits until the client may hold so many bytes, at most 30 s. Throws api::error.
+net::awaitable<void> hold(call& client, std::size_t bytes);
+
+/// The same before a body is parsed, which then has many times as many bytes.
+net::awaitable<void> hold_parsed_body(call& client);
+
 /// What `read` makes of the body and the model that it is for. A large body is parsed, read and freed by a worker.
 template <class Read>
 auto read_fields(call& client, Read read)
     -> net::awaitable<std::invoke_result_t<Read, const call&, const api::field_reader&, const served_model&>> {
   client.app.models.require_ready();
-  co_return co_await off_loop(client, client.body.size(), [&client, read] {
+  co_await hold_parsed_body(client);
+  std::size_t held = 0;
+  auto result = co_await off_loop(client, client.body.size(), [&client, &held, read] {
     const auto body = std::move(client.body);
     const auto fields = parse_fields(client, body);
+    held = api::held_bytes(fields);
     return read(client, api::field_reader(fields), *client.model);
   });
+  client.held.shrink_to(held);
+  co_await hold(client, held);
+  co_return result;
 }
 
 /// Begins the generations. Throws generation_error if they are refused at once.
