@@ -78,7 +78,7 @@ def many_biases(count, path, **body):
 
 def many_stops(server):
     """Clients that leave while stop strings of 60,000 bytes wait with their requests."""
-    text = json.dumps({"prompt": "x", "max_tokens": 2000, "ignore_eos": True, "n": 4, "stop": [chr(97 + i) * 4000 for i in range(15)]})
+    text = json.dumps({"prompt": "x", "max_tokens": 100, "ignore_eos": True, "n": 4, "stop": [chr(97 + i) * 4000 for i in range(15)]})
     clients = []
     for _ in range(100):
         clients.append(server.connect())
@@ -87,6 +87,13 @@ def many_stops(server):
     for client in clients:
         client.close()
     return f"{len(clients)} clients left"
+
+
+def stops_of_prompts(server):
+    """What finds the stop strings of 500 prompts would take 5 GB."""
+    answer = server.post("/v1/completions", json.dumps({"prompt": ["x"] * 500, "max_tokens": 1, "stop": [chr(97 + i) * 4000 for i in range(15)]}))
+    assert answer.status == 400 and "hold" in answer.text, answer.text[:300]
+    return answer.json["error"]["message"]
 
 
 def many_numbers(server):
@@ -189,7 +196,7 @@ OPEN = {"15 MB of text to /tokenize": tokenize, "answers of /tokenize that nobod
         "1,000,000 stop_token_ids": many_ends, "3,000,000 numbers to /detokenize": many_numbers,
         "49,000 biases of 20 in 16 streams": many_biases(16, "/completion", n=20, stream=True),
         "49,000 biases of 20 prompts by 40 clients": many_biases(40, "/v1/completions", prompt=["x"] * 20, max_tokens=1),
-        "stop strings of 100 clients that leave": many_stops, "16 prompts of 15 MB at once": many_large_bodies("/v1/completions", prompt="z q" * (LARGE // 3)),
+        "stop strings of 100 clients that leave": many_stops, "stop strings of 500 prompts": stops_of_prompts, "16 prompts of 15 MB at once": many_large_bodies("/v1/completions", prompt="z q" * (LARGE // 3)),
         "16 chats of 15 MB at once": many_large_bodies("/v1/chat/completions", messages=said("z q" * (LARGE // 3))),
         "16 chats of 400,000 messages at once": many_large_bodies("/v1/chat/completions", messages=said("x") * 400000),
         "4,200,000 values in arguments": arguments,
