@@ -154,7 +154,9 @@ net::awaitable<void> completions(call& client) {
   const auto& vocabulary = model.tokenizer();
   const api::answer_head head{
       .id = api::new_id("cmpl-"), .object = "text_completion", .created = api::unix_time(), .model = client.model_name};
-  api::merged_streams streams(begin_all(model, wanted), client.app.context.get_executor(), wanted.each.extras.progress);
+  auto begun = co_await off_loop(client, copied_bytes(wanted.each.request, wanted.prompts.size()),
+                                 [&] { return begin_all(model, wanted); });
+  api::merged_streams streams(std::move(begun), client.app.context.get_executor(), wanted.each.extras.progress);
   const running_answer shown(model, head.id, streams, client.tenant);
   if (wanted.each.stream) {
     text_events writer(client, streams, head, vocabulary, wanted);

@@ -105,6 +105,11 @@ std::vector<cogen::token_stream> begin(const served_model& model, api::generatio
   return streams;
 }
 
+std::size_t copied_bytes(const cogen::request& what, std::size_t times) {
+  constexpr std::size_t bytes_of_bias = 64;
+  return times * bytes_of_bias * what.sampling.logit_bias.size();
+}
+
 std::size_t weight_of(std::span<const cogen::sampled_token> tokens) {
   constexpr std::size_t bytes_of_token = 64;
   std::size_t count = tokens.size();

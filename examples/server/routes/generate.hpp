@@ -64,6 +64,9 @@ std::vector<cogen::token_stream> begin(const served_model& model, api::generatio
 /// Reads streams to their ends, and names in a header what their schemas do not keep.
 net::awaitable<std::vector<cogen::completion>> collect(call& client, api::merged_streams& streams);
 
+/// About how many bytes the beginning of so many like requests copies.
+std::size_t copied_bytes(const cogen::request& what, std::size_t times);
+
 /// About how many bytes of JSON tokens or answers become.
 std::size_t weight_of(std::span<const cogen::sampled_token> tokens);
 std::size_t weight_of(const std::vector<cogen::completion>& answers);

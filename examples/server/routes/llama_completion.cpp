@@ -259,7 +259,9 @@ using reader = wanted_completion (*)(const call&, const api::field_reader&, cons
 net::awaitable<void> complete(call& client, reader read) {
   const auto wanted = co_await read_fields(client, read);
   auto& model = *client.model;
-  api::merged_streams streams(begin_all(model, wanted), client.app.context.get_executor(), wanted.each.extras.progress);
+  auto begun = co_await off_loop(client, copied_bytes(wanted.each.request, wanted.prompts.size()),
+                                 [&] { return begin_all(model, wanted); });
+  api::merged_streams streams(std::move(begun), client.app.context.get_executor(), wanted.each.extras.progress);
   const running_answer shown(model, client.id, streams, client.tenant);
   completion_writer writer(client, model, wanted, streams);
   if (wanted.each.stream)
