@@ -2,6 +2,7 @@
 
 #include "api/answer.hpp"
 #include "api/error.hpp"
+#include "freed_memory.hpp"
 #include "http/exchange.hpp"
 #include "http/fair_budget.hpp"
 #include "models.hpp"
@@ -25,7 +26,7 @@ namespace net = boost::asio;
 
 /// What all routes share. For the thread that runs the context.
 struct application {
-  explicit application(const options& chosen) : settings(chosen) {}
+  explicit application(const options& chosen);
 
   options settings;
   net::io_context context{1};
@@ -38,6 +39,9 @@ struct application {
   /// Bytes of requests from their bodies to the beginnings of their answers, and of answers that clients have not read.
   std::shared_ptr<http::fair_budget> bodies = std::make_shared<http::fair_budget>(settings.max_pending_body_bytes);
   std::shared_ptr<http::fair_budget> answers = std::make_shared<http::fair_budget>(settings.max_unread_answer_bytes);
+  /// Bytes that requests hold from the parsing of their bodies until they are answered.
+  std::shared_ptr<http::fair_budget> requests = std::make_shared<http::fair_budget>(512 << 20);
+  freed_memory freed;
   session_transfers transfers{context.get_executor()};
   session_transfers saves{context.get_executor(), 1};  ///< so that a key's files are counted exactly
   model_table models;
@@ -58,8 +62,9 @@ struct call {
   api::usage_sum usage = {};                           ///< for the log
   std::vector<cogen::loosened_keyword> loosened = {};  ///< for the log
 
-  std::string body = {};  ///< of a route that does not read it itself
-  bool is_large = false;  ///< whether it took much memory, to be given back to the system
+  std::string body = {};          ///< of a route that does not read it itself
+  http::counted_bytes held = {};  ///< what it holds until it is answered
+  std::size_t touched = 0;        ///< bytes of its body and its answer, about
 
   const http::request& request() const { return client.request(); }
 

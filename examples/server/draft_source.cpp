@@ -46,6 +46,7 @@ cogen::speculative_options draft_source::for_request(const cogen::request& of, s
   const int drafts = most.value_or(max_draft_tokens_);
   if (drafts == 0) return {};
   if (!is_shared_ && of.cache_salt) return {.drafter = salted_, .max_draft_tokens = drafts};
+  const std::lock_guard lock(mutex_);
   auto& own = is_shared_ ? shared_ : by_tenant_[of.tenant];
   if (!own) own = cogen::suffix_tree();
   return {.drafter = own, .max_draft_tokens = drafts};

@@ -9,11 +9,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 namespace server {
 
-/// What drafts for the requests of one model. For one thread. The engine of those requests has to end before it.
+/// What drafts for the requests of one model. The engine of those requests has to end before it.
 class draft_source {
  public:
   /// Loads the model that drafts, if it is one. Throws what load_model() and the engine's constructor throw, and
@@ -24,14 +25,15 @@ class draft_source {
   /// One drafter for all requests.
   draft_source(std::shared_ptr<cogen::drafter> shared, int max_draft_tokens);
 
-  /// `most` draft tokens in a step instead of as many as the options say; 0: none. What a request with a cache salt was
-  /// told is not learned.
+  /// Any thread. `most` draft tokens in a step instead of as many as the options say; 0: none. What a request with a
+  /// cache salt was told is not learned.
   cogen::speculative_options for_request(const cogen::request& of, std::optional<int> most);
 
  private:
   int max_draft_tokens_;
   std::unique_ptr<cogen::engine> engine_;  // of the model that drafts
-  std::shared_ptr<cogen::drafter> shared_;
+  std::mutex mutex_;
+  std::shared_ptr<cogen::drafter> shared_;  // under the lock, as by_tenant_ is
   const std::shared_ptr<cogen::drafter> salted_ = cogen::prompt_lookup();
   std::map<std::uint64_t, std::shared_ptr<cogen::drafter>> by_tenant_;  // where it would tell what others were told
   const bool is_shared_;

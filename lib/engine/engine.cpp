@@ -35,15 +35,16 @@ reading reading_of(const request& what) {
   return is_slow || bytes > long_prompt ? reading::beside : reading::at_once;
 }
 
-void begin(detail::engine_loop& loop, std::uint64_t tenant, reading how, const std::shared_ptr<stream_state>& first,
+void begin(detail::engine_loop& loop, const std::shared_ptr<request>& what, const std::shared_ptr<stream_state>& first,
            const std::vector<std::shared_ptr<stream_state>>& others = {}) {
+  const auto how = reading_of(*what);
   if (!first->admit(others)) return;
-  if (how == reading::at_once) return first->prepare(others);
-  auto prepare = [first, others] { first->prepare(others); };
+  if (how == reading::at_once) return first->prepare(*what, others);
+  auto prepare = [what, first, others] { first->prepare(*what, others); };
   if (how == reading::beside)
     loop.offload(std::move(prepare));
   else
-    loop.huge_prompts().put(tenant, std::move(prepare));
+    loop.huge_prompts().put(what->tenant, std::move(prepare));
   first->start_deadlines();
   for (const auto& each : others) each->start_deadlines();
 }
@@ -56,34 +57,18 @@ void check_number(std::string_view name, int of_streams, const detail::engine_lo
                     of_streams, slots + waiting, slots, waiting));
 }
 
-/// A copy of the request without what is read once for several generations.
-request rest_of(request& what) {
-  auto prompt = std::exchange(what.prompt, {});
-  auto encoder_input = std::exchange(what.encoder_input, {});
-  auto variables = std::exchange(what.chat_template_kwargs, {});
-  auto rest = what;
-  rest.response_format.reset();
-  rest.prompt_logprobs.reset();
-  what.prompt = std::move(prompt);
-  what.encoder_input = std::move(encoder_input);
-  what.chat_template_kwargs = std::move(variables);
-  return rest;
-}
-
 /// Begins `n` generations of one request, each in a state that `make` makes of it and of a branch of random numbers.
 template <class Make>
 std::vector<token_stream> begin_all(detail::engine_loop& loop, request what, int n, const Make& make) {
-  const auto how = reading_of(what);
-  const auto tenant = what.tenant;
   random_stream random(loop.fresh_seed());
-  const auto rest = rest_of(what);
-  const std::shared_ptr<stream_state> first = make(std::move(what), random);
+  const auto shared = std::make_shared<request>(std::move(what));
+  const std::shared_ptr<stream_state> first = make(shared, random);
   std::vector<std::shared_ptr<stream_state>> others;
-  for (int i = 1; i < n; ++i) others.push_back(make(rest, random.fork()));
+  for (int i = 1; i < n; ++i) others.push_back(make(shared, random.fork()));
   std::vector<token_stream> streams;
   streams.emplace_back(first);
   for (const auto& each : others) streams.emplace_back(each);
-  begin(loop, tenant, how, first, others);
+  begin(loop, shared, first, others);
   return streams;
 }
 
@@ -170,17 +155,16 @@ engine::~engine() {
 }
 
 token_stream engine::generate(request what) {
-  const auto how = reading_of(what);
-  const auto tenant = what.tenant;
-  auto state = std::make_shared<stream_state>(loop_, std::move(what), random_stream(loop_->fresh_seed()));
-  begin(*loop_, tenant, how, state);
+  const auto shared = std::make_shared<request>(std::move(what));
+  auto state = std::make_shared<stream_state>(loop_, shared, random_stream(loop_->fresh_seed()));
+  begin(*loop_, shared, state);
   return token_stream(std::move(state));
 }
 
 std::vector<token_stream> engine::generate_n(request what, int n) {
   check_number("n", n, *loop_);
-  return begin_all(*loop_, std::move(what), n, [this](request each, random_stream random) {
-    return std::make_shared<stream_state>(loop_, std::move(each), random);
+  return begin_all(*loop_, std::move(what), n, [this](const auto& shared, random_stream random) {
+    return std::make_shared<stream_state>(loop_, shared, random);
   });
 }
 
@@ -194,8 +178,8 @@ std::vector<token_stream> engine::generate(request what, strategy how) {
     throw std::invalid_argument("request.max_tokens is 0; strategies generate at least 1 token");
   const int n = how.streams;
   const auto run = std::make_shared<detail::strategy_run>(std::move(how));
-  return begin_all(*loop_, std::move(what), n, [&](request each, random_stream random) {
-    auto made = std::make_shared<detail::strategy_stream>(loop_, std::move(each), random, run);
+  return begin_all(*loop_, std::move(what), n, [&](const auto& shared, random_stream random) {
+    auto made = std::make_shared<detail::strategy_stream>(loop_, shared, random, run);
     run->add(made);
     return made;
   });

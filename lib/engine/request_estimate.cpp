@@ -2,7 +2,7 @@
 #include "engine/engine_loop.hpp"
 #include "runner/diagnostics_of.hpp"
 #include "sampling/sampler.hpp"
-#include "text/output_processor.hpp"
+#include "text/stop_matcher.hpp"
 
 #include <cogen/engine.hpp>
 
@@ -48,7 +48,7 @@ request_estimate engine::estimate(const request& what) const {
     may_hold(result.prompt_tokens + detail::new_tokens_after(result.prompt_tokens, what, parts.limits));
     const sampler sampling(what.sampling, loop_->vocabulary(), detail::end_tokens_of(what, parts));
     check_guide(loop_, what, read);
-    const text::output_processor cuts(parts.tokenizer.get(), what.stop);
+    const text::stop_matcher cuts(what.stop);
   } catch (...) {
     result.why_not = detail::diagnostics_of(std::current_exception());
   }

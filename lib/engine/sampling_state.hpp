@@ -64,7 +64,7 @@ class sampling_state final : public row_sampler {
   /// Has the prompt in `prompt`, and score_prompt() report so many alternatives of each token.
   void report(std::span<const token> ids, int logprobs);
 
-  std::optional<sampler> parameters;  ///< of the last sample requested
+  std::shared_ptr<const sampler> parameters;  ///< of the last sample requested
   token_history history;
   std::unique_ptr<detail::constraint> constraint;  ///< null: none
   bool predicts = false;                           ///< the model's own prediction of the next token is wanted

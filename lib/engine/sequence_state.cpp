@@ -66,8 +66,10 @@ void sequence_state::start_sampling(std::shared_ptr<Operation>& pending, std::sh
   if (auto sentence = how.problem(engine_->vocabulary()); sentence && !wrong)
     wrong = diagnostics(error::invalid_request, *sentence);
   if (!wrong)
-    wrong = add_run({std::move(tokens), scheduler::output::sample,
-                     sampler(std::move(how), engine_->vocabulary(), engine_->parts().end_tokens), std::move(drafts)});
+    wrong =
+        add_run({std::move(tokens), scheduler::output::sample,
+                 std::make_shared<const sampler>(std::move(how), engine_->vocabulary(), engine_->parts().end_tokens),
+                 std::move(drafts)});
   if (wrong) {
     diagnostics_ = std::move(*wrong);
     return complete(wait, diagnostics_, std::move(none));

@@ -84,7 +84,7 @@ class sequence_state final : public request_state, public sequence_face {
   struct run_command {
     std::vector<token> fed;
     scheduler::output wanted;
-    std::optional<cogen::sampler> sampled_by = {};
+    std::shared_ptr<const cogen::sampler> sampled_by = {};
     std::vector<token> drafts = {};
   };
   struct truncate_command {

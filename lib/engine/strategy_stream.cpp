@@ -8,11 +8,11 @@
 
 namespace cogen::detail {
 
-strategy_stream::strategy_stream(std::shared_ptr<engine_loop> engine, request what, random_stream random,
-                                 std::shared_ptr<strategy_run> run)
+strategy_stream::strategy_stream(std::shared_ptr<engine_loop> engine, std::shared_ptr<const request> what,
+                                 random_stream random, std::shared_ptr<strategy_run> run)
     : stream_state(std::move(engine), std::move(what), random),
       run_(std::move(run)),
-      credits_(request_.max_buffered_tokens) {}
+      credits_(request_->max_buffered_tokens) {}
 
 // From request to strategy
 
@@ -24,19 +24,19 @@ void strategy_stream::submit() {
 }
 
 strategy_input strategy_stream::input() {
-  return {.request = request_,
+  return {.request = *request_,
           .prompt = std::move(prompt_),
-          .end_tokens = end_tokens_,
-          .max_tokens = new_tokens_,
+          .end_tokens = prepared_->end_tokens,
+          .max_tokens = prepared_->new_tokens,
           .vocabulary = engine_->vocabulary(),
           .open = opener()};
 }
 
 std::function<sequence(int)> strategy_stream::opener() const {
-  open_options options{.priority = request_.priority,
-                       .tenant = request_.tenant,
-                       .prefix_caching = request_.prefix_caching,
-                       .cache_salt = request_.cache_salt};
+  open_options options{.priority = request_->priority,
+                       .tenant = request_->tenant,
+                       .prefix_caching = request_->prefix_caching,
+                       .cache_salt = request_->cache_salt};
   return [engine = engine_, read = encoder_input_, options](int max_sequence_length) mutable {
     options.max_sequence_length = std::min(max_sequence_length, engine->parts().limits.max_sequence_length);
     return sequence(std::make_shared<sequence_state>(engine, options, read, sequence_state::opened_by::strategy));

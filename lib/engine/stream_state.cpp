@@ -20,13 +20,14 @@ bool is_empty(const piece& what) noexcept {
 
 }  // namespace
 
-stream_state::stream_state(std::shared_ptr<engine_loop> engine, request what, random_stream random)
+stream_state::stream_state(std::shared_ptr<engine_loop> engine, std::shared_ptr<const request> what,
+                           random_stream random)
     : request_state(std::move(engine)),
       request_(std::move(what)),
-      deadlines_(request_, timeline().times(engine_->now()).opened),
+      deadlines_(*request_, timeline().times(engine_->now()).opened),
       sampling_(random, true, engine_->allowance()),
-      channel_(request_.max_buffered_tokens) {
-  admission_.tenant = request_.tenant;
+      channel_(request_->max_buffered_tokens) {
+  admission_.tenant = request_->tenant;
 }
 
 // Operations of the handle
@@ -34,7 +35,7 @@ stream_state::stream_state(std::shared_ptr<engine_loop> engine, request what, ra
 net::any_io_executor stream_state::default_executor() const { return engine_->default_executor(); }
 
 bool stream_state::admit(siblings others) noexcept try {
-  check_parameters(request_, engine_->vocabulary());
+  check_parameters(*request_, engine_->vocabulary());
   std::vector<admission_state*> with;
   for (const auto& each : others) with.push_back(&each->admission_);
   const auto refused = begin_work(with);
@@ -45,27 +46,30 @@ bool stream_state::admit(siblings others) noexcept try {
   return false;
 }
 
-void stream_state::prepare(siblings others) noexcept try {
+void stream_state::prepare(request& what, siblings others) noexcept try {
   if (is_unwanted_ && std::ranges::all_of(others, [](const auto& each) { return each->is_unwanted_.load(); }))
     return refuse(net::error::operation_aborted, others);
-  auto what = read(request_, engine_->parts(), engine_->responses().syntax(), engine_->vocabulary());
-  request_.prompt = {};  // it may be many times as large as its tokens
-  request_.encoder_input.reset();
-  request_.chat_template_kwargs = {};
-  if (!may_compile(request_, engine_->formats())) return begin_guided(std::move(what), others, nullptr);
+  auto inputs = read(what, engine_->parts(), engine_->responses().syntax(), engine_->vocabulary());
+  what.prompt = {};  // it may be many times as large as its tokens
+  what.encoder_input.reset();
+  what.chat_template_kwargs = {};
+  if (!may_compile(what, engine_->formats())) return begin_guided(std::move(inputs), others, nullptr);
   const auto self = std::static_pointer_cast<stream_state>(shared_from_this());
-  engine_->compilations().put(request_.tenant, is_unwanted_,
-                              [self, what = std::move(what), others = std::vector(others.begin(), others.end())](
-                                  auto& watch) mutable { self->begin_guided(std::move(what), others, &watch); });
+  engine_->compilations().put(what.tenant, is_unwanted_,
+                              [self, inputs = std::move(inputs), others = std::vector(others.begin(), others.end())](
+                                  auto& watch) mutable { self->begin_guided(std::move(inputs), others, &watch); });
 } catch (...) {
   refuse(diagnostics_of(std::current_exception()), others);
 }
 
 void stream_state::begin_guided(read_request what, siblings others, grammar::work_watch* watch) noexcept try {
   if (watch) watch->check();
-  const auto by = guide_of(request_, what, engine_->parts(), engine_->formats(), engine_->responses(), watch);
-  for (const auto& each : others) each->take(what, by, true);
-  take(std::move(what), by, !others.empty());
+  const auto by = guide_of(*request_, what, engine_->parts(), engine_->formats(), engine_->responses(), watch);
+  const auto prepared =
+      std::make_shared<const prepared_request>(request_, what.prompt.size(), engine_->parts(), engine_->vocabulary());
+  for (const auto& each : others) each->take(what, by, prepared, true);
+  scores_prompt_ = request_->prompt_logprobs;
+  take(std::move(what), by, prepared, !others.empty());
   for (const auto& each : others) each->become_prepared();
   become_prepared();
   notify_engine();
@@ -222,34 +226,33 @@ void stream_state::notify_engine() {
 
 // From request to sequence
 
-void stream_state::take(read_request what, const grammar::guided_response& by, bool shares_prompt) {
-  const auto length = static_cast<int>(what.prompt.size());
+void stream_state::take(read_request what, const grammar::guided_response& by,
+                        std::shared_ptr<const prepared_request> prepared, bool shares_prompt) {
   {
     const completion_lock lock(*this);
-    usage_.prompt_tokens = length;
+    usage_.prompt_tokens = static_cast<int>(what.prompt.size());
     loosened_ = by.loosened;
   }
-  new_tokens_ = new_tokens_after(length, request_, engine_->parts().limits);
+  prepared_ = std::move(prepared);
   encoder_input_ = std::move(what.encoder_input);
-  end_tokens_ = end_tokens_of(request_, engine_->parts());
-  sampling_.parameters.emplace(request_.sampling, engine_->vocabulary(), end_tokens_);
+  sampling_.parameters = {prepared_, &prepared_->sampling};
   if (by.start) constrain(by.start->clone(), what.prompt.size());
-  text_.emplace(engine_->parts().tokenizer.get(), request_.stop,
+  text_.emplace(engine_->parts().tokenizer.get(), prepared_->stops,
                 what.chat_ending ? parts_after(*what.chat_ending) : response_parts());
-  drafts_.emplace(request_.speculative, draft_target{engine_->parts().tokenizer, engine_->vocabulary(), request_.tenant,
-                                                     request_.cache_salt});
+  drafts_.emplace(request_->speculative, draft_target{engine_->parts().tokenizer, engine_->vocabulary(),
+                                                      request_->tenant, request_->cache_salt});
   prompt_ = std::move(what.prompt);
   checkpoints_ = checkpoints_of(prompt_, engine_->parts());
   shares_prompt_ = shares_prompt;
-  reports_prompt_ = request_.echo || request_.prompt_logprobs;
-  if (reports_prompt_) sampling_.report(prompt_, request_.prompt_logprobs.value_or(0));
+  reports_prompt_ = request_->echo || scores_prompt_;
+  if (reports_prompt_) sampling_.report(prompt_, scores_prompt_.value_or(0));
 }
 
 /// The text may end with the request's end tokens only; a model's that it ignores cannot be part of it.
 void stream_state::constrain(std::unique_ptr<guide> by, std::size_t prompt_length) {
   auto text = text_after(prompt_length);
-  text.end_tokens = end_tokens_;
-  if (request_.ignore_eos) text.never_sampled = engine_->parts().end_tokens;
+  text.end_tokens = prepared_->end_tokens;
+  if (request_->ignore_eos) text.never_sampled = engine_->parts().end_tokens;
   sampling_.constraint = std::make_unique<constraint>(std::move(by), std::move(text));
 }
 
@@ -257,25 +260,25 @@ void stream_state::constrain(std::unique_ptr<guide> by, std::size_t prompt_lengt
 response_parts stream_state::parts_after(std::string_view prompt_ending) const {
   const auto& responses = engine_->responses();
   const auto& syntax = responses.syntax();
-  const bool reads_calls = !request_.tools.empty() && syntax.calls;
+  const bool reads_calls = !request_->tools.empty() && syntax.calls;
   if (!reads_calls && !syntax.reasoning) return {};
   return {.syntax = &syntax,
           .control_tokens = responses.control_tokens(),
-          .types = response::parameter_types(request_.tools),
+          .types = response::parameter_types(request_->tools),
           .how = {.in_reasoning = response::ends_in_reasoning(syntax, prompt_ending),
                   .reads_calls = reads_calls,
-                  .parallel_calls = request_.parallel_tool_calls}};
+                  .parallel_calls = request_->parallel_tool_calls}};
 }
 
 void stream_state::submit() {
   scheduler::sequence_options options;
-  options.end_tokens = end_tokens_;
-  options.max_new_tokens = new_tokens_;
-  options.max_sequence_length = static_cast<int>(prompt_.size()) + new_tokens_;
+  options.end_tokens = prepared_->end_tokens;
+  options.max_new_tokens = prepared_->new_tokens;
+  options.max_sequence_length = static_cast<int>(prompt_.size()) + prepared_->new_tokens;
   options.encoder_input = encoder_input_;
-  options.priority = request_.priority;
-  options.tenant = request_.tenant;
-  options.prefix_caching = request_.prefix_caching;
+  options.priority = request_->priority;
+  options.tenant = request_->tenant;
+  options.prefix_caching = request_->prefix_caching;
   options.cache_salt = salt();
   if (shares_prompt_) options.least_shared = 1;
   if (deadlines_.finish) options.deadline = deadlines_.finish->time_since_epoch();
@@ -283,7 +286,7 @@ void stream_state::submit() {
   id_ = engine_->plans().submit(options, {.tokens = std::move(prompt_),
                                           .credits = channel_.capacity(),
                                           .checkpoints = std::move(checkpoints_),
-                                          .scores_prompt = request_.prompt_logprobs.has_value()});
+                                          .scores_prompt = scores_prompt_.has_value()});
   sampling_.history.extend(engine_->plans().tokens(*id_));
   if (speculates() || sampling_.constraint || sampling_.has_processor()) engine_->plans().run_ahead(*id_, false);
   sampling_.predicts = speculates() && drafts_->read_predictions();
@@ -345,7 +348,7 @@ void stream_state::submit_once() {
     return wanted_end_ != wanted_end::abort && stage_ == stage::prepared;
   };
   if (!is_wanted()) return;
-  const bool shares = request_.prefix_caching && !request_.prompt_logprobs && !encoder_input_;
+  const bool shares = request_->prefix_caching && !scores_prompt_ && !encoder_input_;
   if (shares && awaits_stored_prefix(prompt_, salt())) return;
   {
     const std::lock_guard lock(mutex_);
@@ -361,7 +364,7 @@ void stream_state::deliver(const scheduler::event& event, row_output& output) {
       sampling_.absorb(output);
       if (reports_prompt_) report_prompt();
       if (event.drafts > 0) count_drafts(event);
-      const bool is_end = std::ranges::binary_search(end_tokens_, event.sampled);
+      const bool is_end = std::ranges::binary_search(prepared_->end_tokens, event.sampled);
       is_end ? take_end(std::move(output.chosen)) : take_token(std::move(output.chosen));
       if (output.ends_text) return finish(finish_reason::eos);
       if (!event.more && !is_end && id_ && speculates()) propose_drafts(event.after_drafts + 1, output.predicted);
@@ -380,7 +383,7 @@ void stream_state::deliver(const scheduler::event& event, row_output& output) {
 diagnostics stream_state::reason_of(const diagnostics& failure) const {
   if (failure.code() != make_error_code(error::bad_logits) || !sampling_.constraint) return failure;
   const auto forbids = [](const auto& each) { return each.second == -std::numeric_limits<double>::infinity(); };
-  if (std::ranges::none_of(request_.sampling.logit_bias, forbids)) return failure;
+  if (std::ranges::none_of(request_->sampling.logit_bias, forbids)) return failure;
   return {error::invalid_request, "logit_bias forbids all tokens that the response format allows"};
 }
 
@@ -389,16 +392,16 @@ void stream_state::report_prompt() {
   reports_prompt_ = false;
   auto prompt = std::move(sampling_.prompt);
   std::string text;
-  if (request_.echo)
+  if (request_->echo)
     for (const auto& each : prompt) text += text_->echo(each.id);
   const completion_lock lock(*this);
-  if (request_.echo) {
+  if (request_->echo) {
     next_piece_.tokens.assign(prompt.begin(), prompt.end());
     channel_.return_credit();
     next_piece_.text = std::move(text);
     push_piece();
   }
-  if (request_.prompt_logprobs) prompt_logprobs_ = std::move(prompt);
+  if (scores_prompt_) prompt_logprobs_ = std::move(prompt);
 }
 
 void stream_state::take_end(sampled_token&& chosen) {
@@ -524,7 +527,7 @@ bool stream_state::enforce_deadlines(clock::time_point now) {
 
 std::string stream_state::deadline_message(clock::time_point now) const {
   return fmt::format("no token came within start_within, which is {}: for {} it waited {}",
-                     seconds(*request_.start_within), seconds(now - timeline().times(now).opened), waiting_reason());
+                     seconds(*request_->start_within), seconds(now - timeline().times(now).opened), waiting_reason());
 }
 
 std::string stream_state::waiting_reason() const {

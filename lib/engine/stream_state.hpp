@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/checked_request.hpp"
+#include "engine/prepared_request.hpp"
 #include "engine/request_state.hpp"
 #include "engine/salt.hpp"
 #include "engine/sampling_state.hpp"
@@ -24,13 +25,14 @@ class stream_state : public request_state, public stream_face {
   /// Other generations of the same request, whose own prompts are not read.
   using siblings = std::span<const std::shared_ptr<stream_state>>;
 
-  stream_state(std::shared_ptr<engine_loop> engine, request what, random_stream random);
+  stream_state(std::shared_ptr<engine_loop> engine, std::shared_ptr<const request> what, random_stream random);
 
   /// Checks the parameters and begins work with the engine. False: the request was refused, and all have failed.
   bool admit(siblings others) noexcept;
 
-  /// Tokenizes and checks the request, and enqueues all. Call it once, after admit(); any thread.
-  void prepare(siblings others) noexcept;
+  /// Tokenizes and checks the request, which is this one's, gives up its prompt and encoder input, and enqueues all.
+  /// Call it once, after admit(); any thread.
+  void prepare(request& what, siblings others) noexcept;
 
   /// Enqueues a request that has deadlines, so that they apply also before prepare() has finished.
   void start_deadlines() noexcept;
@@ -78,21 +80,21 @@ class stream_state : public request_state, public stream_face {
   void take_token(sampled_token&& chosen);
   void take_end(sampled_token&& chosen);
   void finish(finish_reason reason, diagnostics why = {});
-  scheduler::cache_salt salt() const { return salt_of(request_.tenant, request_.cache_salt); }
+  scheduler::cache_salt salt() const { return salt_of(request_->tenant, request_->cache_salt); }
 
-  request request_;  // constant, but for prompt and encoder input, which are gone once they have been read
+  const std::shared_ptr<const request> request_;  // of all siblings; prompt and encoder input are for prepare() alone
 
   // Set by prepare(); then used only by the engine thread, and by the thread that samples its row.
   scheduler::encoder_tokens encoder_input_;
   std::vector<token> prompt_;  // until it is submitted
-  int new_tokens_ = 0;         // at most
-  std::vector<token> end_tokens_;
+  std::shared_ptr<const prepared_request> prepared_;
 
   stage stage_ = stage::preparing;  // under the lock
 
  private:
   void begin_guided(read_request what, siblings others, grammar::work_watch* watch) noexcept;
-  void take(read_request what, const grammar::guided_response& by, bool shares_prompt);
+  void take(read_request what, const grammar::guided_response& by, std::shared_ptr<const prepared_request> prepared,
+            bool shares_prompt);
   void constrain(std::unique_ptr<guide> by, std::size_t prompt_length);
   void become_prepared() noexcept;
   void refuse(const diagnostics& why, siblings others) noexcept;
@@ -130,9 +132,10 @@ class stream_state : public request_state, public stream_face {
   std::atomic<bool> is_unwanted_ = false;  // so that its formats need not be compiled
 
   // Set by prepare(), like those above.
-  std::vector<int> checkpoints_;  // until it is submitted
-  bool shares_prompt_ = false;    // with siblings
-  bool reports_prompt_ = false;   // with the first token
+  std::vector<int> checkpoints_;      // until it is submitted
+  bool shares_prompt_ = false;        // with siblings
+  bool reports_prompt_ = false;       // with the first token
+  std::optional<int> scores_prompt_;  // with so many alternatives; the first sibling alone
   sampling_state sampling_;
   std::optional<response_text> text_;
   std::optional<draft_proposals> drafts_;

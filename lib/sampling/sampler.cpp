@@ -84,18 +84,23 @@ sampled logprobs_of(std::span<const float> logits, token id, std::size_t count, 
 }
 
 sampler::sampler(sampling_params parameters, std::int64_t vocabulary, std::span<const token> end_tokens)
+    : sampler(vocabulary, std::make_shared<const sampling_params>(std::move(parameters)), end_tokens) {}
+
+sampler::sampler(std::int64_t vocabulary, std::shared_ptr<const sampling_params> parameters,
+                 std::span<const token> end_tokens)
     : parameters_(std::move(parameters)) {
-  parameters_.validate(vocabulary);
-  filters_ = {static_cast<std::size_t>(parameters_.top_k), parameters_.top_p, static_cast<float>(parameters_.min_p)};
-  if (!parameters_.greedy()) inverse_temperature_ = static_cast<float>(1 / parameters_.temperature);
-  for (const auto& [id, value] : parameters_.logit_bias) biases_.push_back({id, static_cast<float>(value)});
+  parameters_->validate(vocabulary);
+  filters_ = {static_cast<std::size_t>(parameters_->top_k), parameters_->top_p, static_cast<float>(parameters_->min_p)};
+  if (!parameters_->greedy()) inverse_temperature_ = static_cast<float>(1 / parameters_->temperature);
+  biases_.reserve(parameters_->logit_bias.size());
+  for (const auto& [id, value] : parameters_->logit_bias) biases_.push_back({id, static_cast<float>(value)});
   for (const token id : end_tokens)
     if (id >= 0 && id < vocabulary) end_tokens_.push_back(id);
 }
 
 sampled sampler::sample(std::span<float> logits, token_history& history, const sampling_key& key,
                         sampling_scratch& scratch, token_mask mask) const {
-  const bool reports_raw = parameters_.logprobs && parameters_.logprobs_mode == logprobs_mode::raw;
+  const bool reports_raw = parameters_->logprobs && parameters_->logprobs_mode == logprobs_mode::raw;
   if (reports_raw) scratch.model_logits.assign(logits.begin(), logits.end());
   if (const auto thrown = process(logits, history)) return processor_failed(*thrown);
   const auto only = mask.empty() ? std::nullopt : apply_or_find_only(mask, logits);
@@ -103,12 +108,12 @@ sampled sampler::sample(std::span<float> logits, token_history& history, const s
   if (status_of(scan) != sampling_status::ok) return failed(status_of(scan));
   sampled result;
   result.id = only ? *only : choose_from(logits, scan.largest, key, scratch);
-  if (!parameters_.logprobs) return result;
+  if (!parameters_->logprobs) return result;
   if (reports_raw)
-    result = logprobs_of(scratch.model_logits, result.id, static_cast<std::size_t>(*parameters_.logprobs), scratch);
-  else if (!only && !parameters_.greedy())
+    result = logprobs_of(scratch.model_logits, result.id, static_cast<std::size_t>(*parameters_->logprobs), scratch);
+  else if (!only && !parameters_->greedy())
     report_processed(logits, scan.largest, scratch, result);
-  else if (*parameters_.logprobs > 0)
+  else if (*parameters_->logprobs > 0)
     result.top.push_back({result.id, 0});
   return result;
 }
@@ -119,12 +124,12 @@ void sampler::report_processed(std::span<const float> logits, float largest, sam
   keep_candidates(logits, scale, scratch);
   kept_logprobs kept(scratch.candidates, scale);
   into.logprob = kept.of(into.id);
-  into.top = kept.top(static_cast<std::size_t>(*parameters_.logprobs));
+  into.top = kept.top(static_cast<std::size_t>(*parameters_->logprobs));
 }
 
 token sampler::choose_from(std::span<const float> logits, float largest, const sampling_key& key,
                            sampling_scratch& scratch) const {
-  if (parameters_.greedy()) return static_cast<token>(first_equal(logits, scratch.block_maxima, largest));
+  if (parameters_->greedy()) return static_cast<token>(first_equal(logits, scratch.block_maxima, largest));
   const softmax_scale scale{largest, inverse_temperature_};
   if (filters_.keep_all(logits.size())) {
     const double total = weigh_row(logits, scale, scratch.weights, scratch.block_sums);
@@ -139,15 +144,15 @@ bool sampler::describe(sampling_row& row, sampling_lists& lists, token_history& 
   if (has_processor()) return false;
   sampling_row made;
   made.slot = row.slot;
-  made.greedy = parameters_.greedy();
+  made.greedy = parameters_->greedy();
   made.unknown_last = unknown_last;
   made.inverse_temperature = inverse_temperature_;
   made.top_k = static_cast<std::uint32_t>(std::min<std::size_t>(filters_.top_k, UINT32_MAX));
   made.top_p = filters_.top_p;
   made.min_p = filters_.min_p;
-  made.repetition_penalty = static_cast<float>(parameters_.repetition_penalty);
-  made.presence_penalty = static_cast<float>(parameters_.presence_penalty);
-  made.frequency_penalty = static_cast<float>(parameters_.frequency_penalty);
+  made.repetition_penalty = static_cast<float>(parameters_->repetition_penalty);
+  made.presence_penalty = static_cast<float>(parameters_->presence_penalty);
+  made.frequency_penalty = static_cast<float>(parameters_->frequency_penalty);
   auto begin = lists.biases.size();
   lists.biases.insert(lists.biases.end(), biases_.begin(), biases_.end());
   made.biases = part_from(begin, lists.biases);
@@ -166,10 +171,10 @@ bool sampler::describe(sampling_row& row, sampling_lists& lists, token_history& 
   begin = lists.masks.size();
   lists.masks.insert(lists.masks.end(), mask.begin(), mask.end());
   made.mask = part_from(begin, lists.masks);
-  if (parameters_.logprobs) {
-    const bool raw = parameters_.logprobs_mode == logprobs_mode::raw;
+  if (parameters_->logprobs) {
+    const bool raw = parameters_->logprobs_mode == logprobs_mode::raw;
     made.logprobs = raw ? sampled_logprobs::raw : sampled_logprobs::processed;
-    made.top = {lists.top_logprobs, static_cast<std::uint32_t>(*parameters_.logprobs)};
+    made.top = {lists.top_logprobs, static_cast<std::uint32_t>(*parameters_->logprobs)};
     lists.top_logprobs += made.top.count;
   }
   row = made;
@@ -182,7 +187,7 @@ std::pair<sampling_status, std::vector<token_probability>> sampler::distribution
   if (process(logits, history)) return {sampling_status::processor_failed, {}};
   const row_scan scan = scan_row(logits, scratch.block_maxima);
   if (status_of(scan) != sampling_status::ok) return {status_of(scan), {}};
-  if (parameters_.greedy())
+  if (parameters_->greedy())
     return {sampling_status::ok, {{static_cast<token>(first_equal(logits, scratch.block_maxima, scan.largest)), 1}}};
   keep_candidates(logits, {scan.largest, inverse_temperature_}, scratch);
   const double total = total_weight(scratch.candidates);
@@ -209,7 +214,7 @@ std::optional<std::string> sampler::process(std::span<float> logits, token_histo
 }
 
 std::optional<std::string> sampler::run_processor(std::span<float> logits, const token_history& history) const try {
-  if (has_processor()) parameters_.processor(history.tokens(), logits);
+  if (has_processor()) parameters_->processor(history.tokens(), logits);
   return {};
 } catch (const std::exception& error) {
   return error.what();
@@ -223,7 +228,7 @@ void sampler::add_biases(std::span<float> logits) const {
 }
 
 void sampler::penalize_repetition(std::span<float> logits, token_history& history) const {
-  const auto factor = static_cast<float>(parameters_.repetition_penalty);
+  const auto factor = static_cast<float>(parameters_->repetition_penalty);
   if (factor == 1) return;
   for (const auto& count : history.counts()) {
     if (count.total == 0 || !inside(count.id, logits)) continue;
@@ -233,8 +238,8 @@ void sampler::penalize_repetition(std::span<float> logits, token_history& histor
 }
 
 void sampler::penalize_counts(std::span<float> logits, token_history& history) const {
-  const auto presence = static_cast<float>(parameters_.presence_penalty);
-  const auto frequency = static_cast<float>(parameters_.frequency_penalty);
+  const auto presence = static_cast<float>(parameters_->presence_penalty);
+  const auto frequency = static_cast<float>(parameters_->frequency_penalty);
   if (presence == 0 && frequency == 0) return;
   for (const auto& count : history.counts())
     if (count.generated > 0 && inside(count.id, logits))
@@ -242,7 +247,7 @@ void sampler::penalize_counts(std::span<float> logits, token_history& history) c
 }
 
 bool sampler::holds_back(std::size_t generated) const {
-  return static_cast<std::int64_t>(generated) < parameters_.min_tokens;
+  return static_cast<std::int64_t>(generated) < parameters_->min_tokens;
 }
 
 void sampler::hold_back_end_tokens(std::span<float> logits, const token_history& history) const {

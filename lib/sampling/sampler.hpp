@@ -10,6 +10,7 @@
 #include "sampling/token_mask.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,10 +49,16 @@ class sampler {
   /// outside the vocabulary are ignored.
   sampler(sampling_params parameters, std::int64_t vocabulary, std::span<const token> end_tokens = {});
 
-  const sampling_params& parameters() const { return parameters_; }
+  /// The same without a copy of the parameters.
+  static sampler sharing(std::shared_ptr<const sampling_params> parameters, std::int64_t vocabulary,
+                         std::span<const token> end_tokens = {}) {
+    return {vocabulary, std::move(parameters), end_tokens};
+  }
+
+  const sampling_params& parameters() const { return *parameters_; }
 
   /// True if a sample runs the caller's own code, which belongs on the engine thread.
-  bool has_processor() const { return static_cast<bool>(parameters_.processor); }
+  bool has_processor() const { return static_cast<bool>(parameters_->processor); }
 
   /// Changes `logits` [vocabulary] as sample() does before it chooses: logit_bias, the penalties, min_tokens,
   /// processor. Returns the message of a processor that threw.
@@ -78,6 +85,9 @@ class sampler {
                                                                           sampling_scratch& scratch) const;
 
  private:
+  sampler(std::int64_t vocabulary, std::shared_ptr<const sampling_params> parameters,
+          std::span<const token> end_tokens);
+
   std::optional<std::string> run_processor(std::span<float> logits, const token_history& history) const;
   void add_biases(std::span<float> logits) const;
   void penalize_repetition(std::span<float> logits, token_history& history) const;
@@ -89,7 +99,7 @@ class sampler {
   void report_processed(std::span<const float> logits, float largest, sampling_scratch& scratch, sampled& into) const;
   bool holds_back(std::size_t generated) const;
 
-  sampling_params parameters_;
+  std::shared_ptr<const sampling_params> parameters_;
   filters filters_;
   float inverse_temperature_ = 1;
   std::vector<token_bias> biases_;

@@ -4,8 +4,8 @@
 
 namespace cogen::detail {
 
-response_text::response_text(const text::tokenizer* tokens, std::span<const std::string> stops, response_parts parts)
-    : parts_(std::move(parts)), characters_(tokens, stops, parts_.control_tokens) {
+response_text::response_text(const text::tokenizer* tokens, text::stop_matcher stops, response_parts parts)
+    : parts_(std::move(parts)), characters_(tokens, std::move(stops), parts_.control_tokens) {
   if (!parts_.syntax) return;
   reader_.emplace(*parts_.syntax, parts_.types, parts_.how);
   if (parts_.syntax->calls) ids_.emplace(parts_.syntax->calls->id);

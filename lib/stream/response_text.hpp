@@ -27,7 +27,7 @@ struct response_parts {
 class response_text {
  public:
   /// What the arguments point to must outlive it. All text is empty if `tokens` is null.
-  response_text(const text::tokenizer* tokens, std::span<const std::string> stops, response_parts parts);
+  response_text(const text::tokenizer* tokens, text::stop_matcher stops, response_parts parts);
   response_text(const response_text&) = delete;
   response_text& operator=(const response_text&) = delete;
 

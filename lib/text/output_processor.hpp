@@ -16,8 +16,8 @@ class output_processor {
  public:
   /// If `tokens` is null, all text is empty. Of control tokens only `shown` ones have text; what holds them must
   /// outlive this.
-  output_processor(const tokenizer* tokens, std::span<const std::string> stops, std::span<const token> shown = {})
-      : tokens_(tokens), shown_(shown), stops_(stops) {
+  output_processor(const tokenizer* tokens, stop_matcher stops, std::span<const token> shown = {})
+      : tokens_(tokens), shown_(shown), stops_(std::move(stops)) {
     if (tokens) characters_.emplace(*tokens);
   }
 

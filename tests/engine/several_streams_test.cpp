@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <malloc.h>
 
 namespace cogen::test {
 namespace {
@@ -74,6 +75,31 @@ BOOST_AUTO_TEST_CASE(one_is_like_a_single_request) {
   const auto said = read(toy, toy.running.generate_n({.prompt = token_ids(prompt), .max_tokens = answer}, 1));
   BOOST_REQUIRE_EQUAL(said.size(), 1u);
   BOOST_TEST(said[0] == toy_continuation(prompt, answer), boost::test_tools::per_element());
+}
+
+/// Bytes of the heap that are in use.
+std::size_t bytes_in_use() {
+  const auto heap = mallinfo2();
+  return heap.uordblks + heap.hblkhd;
+}
+
+std::size_t bytes_of(toy_engine& toy, const request& what, int n) {
+  const auto before = bytes_in_use();
+  const auto streams = toy.running.generate_n(what, n);
+  toy.running.poll_one();
+  return bytes_in_use() - before;
+}
+
+BOOST_AUTO_TEST_CASE(they_share_what_their_request_holds) {
+  toy_engine toy(sharing);
+  auto what = lively(7);
+  for (token id = 0; id < toy_vocabulary; ++id) what.sampling.logit_bias[id] = 1;
+  for (int i = 0; i < 16; ++i) what.stop.push_back(std::string(4000, static_cast<char>('a' + i)));
+  what.cache_salt = std::string(1000, 'x');
+  std::ignore = bytes_of(toy, what, 2);
+  const auto few = bytes_of(toy, what, 2), many = bytes_of(toy, what, 42);
+  BOOST_TEST(many - few < 40 * 10'000u);
+  BOOST_TEST(few > 5'000'000u);  // the stop strings
 }
 
 BOOST_AUTO_TEST_CASE(all_end_when_their_handles_go) {

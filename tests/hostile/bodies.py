@@ -65,6 +65,37 @@ def many_ends(server):
     return refused_or_served(server.post("/v1/completions", json.dumps({"prompt": "x", "max_tokens": 200, "stop_token_ids": list(range(300, 40300)) * 25})))
 
 
+def many_biases(count, path, **body):
+    """So many clients with a bias for each token, for 20 answers each."""
+    text = json.dumps({"prompt": "x", "max_tokens": 2, "ignore_eos": True, "logit_bias": {str(i): 0.1 for i in range(49000)}} | body)
+
+    def case(server):
+        statuses = []
+        in_parallel(count, lambda _: statuses.append(refused_or_served(server.post(path, text))))
+        return statuses_of(statuses)
+    return case
+
+
+def many_stops(server):
+    """Clients that leave while stop strings of 60,000 bytes wait with their requests."""
+    text = json.dumps({"prompt": "x", "max_tokens": 100, "ignore_eos": True, "n": 4, "stop": [chr(97 + i) * 4000 for i in range(15)]})
+    clients = []
+    for _ in range(100):
+        clients.append(server.connect())
+        clients[-1].sendall(b"POST /v1/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text.encode()))
+    time.sleep(5)
+    for client in clients:
+        client.close()
+    return f"{len(clients)} clients left"
+
+
+def stops_of_prompts(server):
+    """What finds the stop strings of 500 prompts would take 5 GB."""
+    answer = server.post("/v1/completions", json.dumps({"prompt": ["x"] * 500, "max_tokens": 1, "stop": [chr(97 + i) * 4000 for i in range(15)]}))
+    assert answer.status == 400 and "hold" in answer.text, answer.text[:300]
+    return answer.json["error"]["message"]
+
+
 def many_numbers(server):
     return refused_or_served(server.post("/detokenize", json.dumps({"tokens": [5] * 3000000})))
 
@@ -74,8 +105,12 @@ def many_large_bodies(path, **body):
         text = json.dumps(body | {"max_tokens": 1})
         statuses = []
         in_parallel(16, lambda _: statuses.append(refused_or_served(server.post(path, text))))
-        return ", ".join(f"{statuses.count(status)} x {status}" for status in sorted(set(statuses)))
+        return statuses_of(statuses)
     return case
+
+
+def statuses_of(statuses):
+    return ", ".join(f"{statuses.count(status)} x {status}" for status in sorted(set(statuses)))
 
 
 def said(text):
@@ -158,7 +193,10 @@ MOST_MEMORY = {"large grammars of three keys": 1024 + 256,  # what is compiled, 
                "16 prompts of 15 MB at once": 400, "16 chats of 15 MB at once": 400, "24 bodies that never end": 300}
 OPEN = {"15 MB of text to /tokenize": tokenize, "answers of /tokenize that nobody reads": tokenize_unread, "15 MB of prompt": long_text,
         "400,000 messages": many_messages, "450,000 chat_template_kwargs": many_variables(1), "450,000 chat_template_kwargs of four": many_variables(4),
-        "1,000,000 stop_token_ids": many_ends, "3,000,000 numbers to /detokenize": many_numbers, "16 prompts of 15 MB at once": many_large_bodies("/v1/completions", prompt="z q" * (LARGE // 3)),
+        "1,000,000 stop_token_ids": many_ends, "3,000,000 numbers to /detokenize": many_numbers,
+        "49,000 biases of 20 in 16 streams": many_biases(16, "/completion", n=20, stream=True),
+        "49,000 biases of 20 prompts by 40 clients": many_biases(40, "/v1/completions", prompt=["x"] * 20, max_tokens=1),
+        "stop strings of 100 clients that leave": many_stops, "stop strings of 500 prompts": stops_of_prompts, "16 prompts of 15 MB at once": many_large_bodies("/v1/completions", prompt="z q" * (LARGE // 3)),
         "16 chats of 15 MB at once": many_large_bodies("/v1/chat/completions", messages=said("z q" * (LARGE // 3))),
         "16 chats of 400,000 messages at once": many_large_bodies("/v1/chat/completions", messages=said("x") * 400000),
         "4,200,000 values in arguments": arguments,

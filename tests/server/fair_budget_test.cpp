@@ -160,4 +160,18 @@ BOOST_AUTO_TEST_CASE(who_waits_may_end_with_the_context) {
   BOOST_TEST(budget->taken() == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(what_shrinks_leaves_room_for_others) {
+  const auto budget = std::make_shared<fair_budget>(1000);
+  counted_bytes one(budget, "a");
+  BOOST_TEST(one.grow_to(counted_bytes::uncounted + 400));
+  one.shrink_to(counted_bytes::uncounted + 500);
+  BOOST_TEST(budget->taken() == 400u);
+  one.shrink_to(counted_bytes::uncounted + 100);
+  BOOST_TEST(budget->taken() == 100u);
+  BOOST_TEST(one.grow_to(counted_bytes::uncounted + 300));
+  BOOST_TEST(budget->taken() == 300u);
+  one.shrink_to(5);
+  BOOST_TEST(budget->taken() == 0u);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

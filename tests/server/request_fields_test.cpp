@@ -3,6 +3,7 @@
 #include "api/completion_fields.hpp"
 #include "api/error.hpp"
 #include "api/format_fields.hpp"
+#include "api/held_bytes.hpp"
 #include "api/message_fields.hpp"
 #include "api/response_fields.hpp"
 #include "api/sampling_fields.hpp"
@@ -559,6 +560,25 @@ BOOST_AUTO_TEST_CASE(what_each_generation_copies_is_bounded_for_all) {
   BOOST_TEST(refused(long_text, 4, 9));
   BOOST_TEST(!refused(prompts, 1024, 1));
   BOOST_TEST(refused(prompts, 1025, 1));
+}
+
+BOOST_AUTO_TEST_CASE(what_a_request_holds_grows_with_its_prompts_and_not_with_their_texts) {
+  json::object body{{"prompt", std::string(1 << 20, 'x')}, {"max_tokens", 4}};
+  BOOST_TEST(api::held_bytes(body) < 1000u);
+  body["logit_bias"] = json::array(50000, 0.5);
+  const auto once = api::held_bytes(body);
+  BOOST_TEST(once > 50000u * (64 + 64));
+  BOOST_TEST(once < 50000u * 200);
+  body["prompt"] = json::array(20, "x");
+  BOOST_TEST(api::held_bytes(body) > 10 * once);
+  body["prompt"] = json::array(20, 5);
+  BOOST_TEST(api::held_bytes(body) < once + 1000);
+}
+
+BOOST_AUTO_TEST_CASE(stop_strings_hold_many_times_their_bytes) {
+  const json::object body{{"prompt", json::array(4, "x")},
+                          {"stop", json::array(16, json::value(std::string(4096, 'x')))}};
+  BOOST_TEST(api::held_bytes(body) > 4 * 16 * 4096 * 150u);
 }
 
 BOOST_AUTO_TEST_CASE(log_probabilities_of_prompts_are_bounded) {

@@ -113,12 +113,12 @@ net::awaitable<bool> budget_share::async_take(std::uint64_t more, time_point dea
   co_return one.has_it;
 }
 
-void budget_share::release() noexcept {
-  if (budget_ && taken_ > 0) budget_->give_back(client_, std::exchange(taken_, 0));
+void budget_share::keep(std::uint64_t most) noexcept {
+  if (budget_ && taken_ > most) budget_->give_back(client_, std::exchange(taken_, most) - most);
 }
 
 std::uint64_t counted_bytes::more_of(std::uint64_t bytes) const noexcept {
-  const auto counted = bytes > uncounted ? bytes - uncounted : 0;
+  const auto counted = counted_of(bytes);
   return counted > counted_ ? counted - counted_ : 0;
 }
 
@@ -134,6 +134,11 @@ net::awaitable<bool> counted_bytes::async_grow_to(std::uint64_t bytes, budget_sh
   const bool may = co_await share_.async_take(more, deadline);
   if (may) counted_ += more;
   co_return may;
+}
+
+void counted_bytes::shrink_to(std::uint64_t bytes) noexcept {
+  counted_ = std::min(counted_, counted_of(bytes));
+  share_.keep(counted_);
 }
 
 }  // namespace server::http

@@ -64,10 +64,12 @@ class budget_share {
   /// cancelled.
   net::awaitable<bool> async_take(std::uint64_t more, time_point deadline = time_point::max());
 
+  void keep(std::uint64_t most) noexcept;  ///< gives back what is beyond
+
  private:
   friend class fair_budget;
 
-  void release() noexcept;
+  void release() noexcept { keep(0); }
 
   std::shared_ptr<fair_budget> budget_;
   std::string client_;
@@ -86,8 +88,10 @@ class counted_bytes {
 
   bool grow_to(std::uint64_t bytes);  ///< false: the budget has no room for them
   net::awaitable<bool> async_grow_to(std::uint64_t bytes, budget_share::time_point deadline);
+  void shrink_to(std::uint64_t bytes) noexcept;
 
  private:
+  static std::uint64_t counted_of(std::uint64_t bytes) noexcept { return bytes > uncounted ? bytes - uncounted : 0; }
   std::uint64_t more_of(std::uint64_t bytes) const noexcept;
 
   budget_share share_;

@@ -108,7 +108,7 @@ net::awaitable<void> chat_completions(call& client) {
   const bool stream = wanted.stream, logprobs = wanted.request.sampling.logprobs.has_value();
   const auto extras = wanted.extras;
   const auto top_of_prompt = static_cast<std::size_t>(wanted.request.prompt_logprobs.value_or(0));
-  auto begun = co_await begin_on_worker(client, wanted, [&] { return begin(model, std::move(wanted)); });
+  auto begun = co_await on_worker(client, 0, [&] { return begin(model, std::move(wanted)); });
   api::merged_streams streams(std::move(begun), client.app.context.get_executor(), extras.progress);
   const running_answer shown(model, head.id, streams, client.tenant);
   if (stream) {

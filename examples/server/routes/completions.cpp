@@ -49,9 +49,11 @@ completion_request read(const call& client, const api::field_reader& body, const
 
 std::vector<cogen::token_stream> begin_all(const served_model& model, completion_request& wanted) {
   std::vector<cogen::token_stream> all;
+  auto biases = std::exchange(wanted.each.request.sampling.logit_bias, {});  // the answers need none
   for (auto& prompt : wanted.prompts) {
     auto one = wanted.each;
     one.request.prompt = std::move(prompt);
+    one.request.sampling.logit_bias = &prompt == &wanted.prompts.back() ? std::move(biases) : biases;
     for (auto& stream : begin(model, std::move(one))) all.push_back(std::move(stream));
   }
   return all;
@@ -153,7 +155,8 @@ net::awaitable<void> completions(call& client) {
   const auto& vocabulary = model.tokenizer();
   const api::answer_head head{
       .id = api::new_id("cmpl-"), .object = "text_completion", .created = api::unix_time(), .model = client.model_name};
-  auto begun = co_await begin_on_worker(client, wanted.each, [&] { return begin_all(model, wanted); });
+  auto begun = co_await on_worker(client, copied_bytes(wanted.each.request, wanted.prompts.size()),
+                                  [&] { return begin_all(model, wanted); });
   api::merged_streams streams(std::move(begun), client.app.context.get_executor(), wanted.each.extras.progress);
   const running_answer shown(model, head.id, streams, client.tenant);
   if (wanted.each.stream) {

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <exception>
 #include <stdexcept>
 
@@ -61,6 +63,24 @@ api::error refusal(const cogen::diagnostics& why, const cogen::token_stream& str
 
 }  // namespace
 
+net::awaitable<void> hold(call& client, std::size_t bytes) {
+  const auto& requests = *client.app.requests;
+  if (bytes > requests.limit() / 2)
+    throw api::invalid("", fmt::format("the request would hold about {} bytes until it is answered; it may hold {}",
+                                       bytes, requests.limit() / 2));
+  if (!co_await client.held.async_grow_to(bytes, std::chrono::steady_clock::now() + std::chrono::seconds(30)))
+    throw api::error(503, "unavailable_error",
+                     fmt::format("all requests together may hold {} bytes until they are answered, and there is no "
+                                 "room for another",
+                                 requests.limit()));
+}
+
+net::awaitable<void> hold_parsed_body(call& client) {
+  constexpr std::size_t parsed = 8;
+  client.held = {client.app.requests, client.client.owner()};
+  co_await hold(client, std::min<std::size_t>(parsed * client.body.size(), client.app.requests->limit() / 2));
+}
+
 boost::json::object parse_fields(call& client, const std::string& text) {
   auto fields = api::parse_body(text);
   api::add_defaults(client.app.settings.defaults, fields);
@@ -74,18 +94,20 @@ boost::json::object parse_fields(call& client, const std::string& text) {
   return fields;
 }
 
-void choose_drafts(const served_model& model, api::generation& wanted) {
-  if (model.drafts) wanted.request.speculative = model.drafts->for_request(wanted.request, wanted.max_draft_tokens);
-}
-
 std::vector<cogen::token_stream> begin(const served_model& model, api::generation what) {
   std::vector<cogen::token_stream> streams;
+  if (model.drafts) what.request.speculative = model.drafts->for_request(what.request, what.max_draft_tokens);
   if (what.n == 1)
     streams.push_back(model.engine->generate(std::move(what.request)));
   else
     streams = begin_several(model, std::move(what));
   if (const auto why = streams.front().error()) throw refusal(why, streams.front(), model);
   return streams;
+}
+
+std::size_t copied_bytes(const cogen::request& what, std::size_t times) {
+  constexpr std::size_t bytes_of_bias = 64;
+  return times * bytes_of_bias * what.sampling.logit_bias.size();
 }
 
 std::size_t weight_of(std::span<const cogen::sampled_token> tokens) {

@@ -2,6 +2,7 @@
 
 #include "api/field_reader.hpp"
 #include "api/generation.hpp"
+#include "api/held_bytes.hpp"
 #include "api/merged_streams.hpp"
 #include "application.hpp"
 #include "worker_call.hpp"
@@ -23,8 +24,7 @@ inline constexpr std::size_t many_bytes = 32 << 10;
 /// Calls `work`, which may take long however few the bytes are, on a thread of the workers, in the client's turn.
 template <class Work>
 net::awaitable<std::invoke_result_t<Work>> on_worker(call& client, std::size_t bytes, Work work) {
-  constexpr std::size_t large = 1 << 20;
-  if (bytes >= large) client.is_large = true;
+  client.touched += bytes;
   const bool is_small = bytes < many_bytes;
   http::budget_share turn(is_small ? client.app.small_turns : client.app.turns, client.client.owner());
   co_await turn.async_take(1);
@@ -34,43 +34,48 @@ net::awaitable<std::invoke_result_t<Work>> on_worker(call& client, std::size_t b
 /// Calls `work`, whose time goes with the bytes, there if they are many.
 template <class Work>
 net::awaitable<std::invoke_result_t<Work>> off_loop(call& client, std::size_t bytes, Work work) {
-  if (bytes < many_bytes) co_return work();
-  co_return co_await on_worker(client, bytes, std::move(work));
+  if (bytes >= many_bytes) co_return co_await on_worker(client, bytes, std::move(work));
+  client.touched += bytes;
+  co_return work();
 }
 
 /// The fields of a body, with the server's defaults for what it does not say. Sets the model that the
 /// call is for. Throws api::error for what is no JSON object, and for an unknown model.
 boost::json::object parse_fields(call& client, const std::string& text);
 
+/// Waits until the client may hold so many bytes, at most 30 s. Throws api::error.
+net::awaitable<void> hold(call& client, std::size_t bytes);
+
+/// The same before a body is parsed, which then has many times as many bytes.
+net::awaitable<void> hold_parsed_body(call& client);
+
 /// What `read` makes of the body and the model that it is for. A worker parses, reads and frees the body.
 template <class Read>
 auto read_fields(call& client, Read read)
     -> net::awaitable<std::invoke_result_t<Read, const call&, const api::field_reader&, const served_model&>> {
   client.app.models.require_ready();
-  co_return co_await on_worker(client, client.body.size(), [&client, read] {
+  co_await hold_parsed_body(client);
+  std::size_t held = 0;
+  auto result = co_await on_worker(client, client.body.size(), [&client, &held, read] {
     const auto body = std::move(client.body);
     const auto fields = parse_fields(client, body);
+    held = api::held_bytes(fields);
     return read(client, api::field_reader(fields), *client.model);
   });
+  client.held.shrink_to(held);
+  co_await hold(client, held);
+  co_return result;
 }
-
-/// Sets what drafts for the generations. For the thread of the context.
-void choose_drafts(const served_model& model, api::generation& wanted);
 
 /// Begins the generations. Throws generation_error if they are refused at once. Renders and tokenizes the prompt, so it
 /// is for a worker.
 std::vector<cogen::token_stream> begin(const served_model& model, api::generation what);
 
-/// The streams that `begin_all` makes of the generations on a worker.
-template <class Begin>
-net::awaitable<std::vector<cogen::token_stream>> begin_on_worker(call& client, api::generation& wanted,
-                                                                 Begin begin_all) {
-  choose_drafts(*client.model, wanted);
-  co_return co_await on_worker(client, 0, std::move(begin_all));
-}
-
 /// Reads streams to their ends, and names in a header what their schemas do not keep.
 net::awaitable<std::vector<cogen::completion>> collect(call& client, api::merged_streams& streams);
+
+/// About how many bytes the beginning of so many like requests copies.
+std::size_t copied_bytes(const cogen::request& what, std::size_t times);
 
 /// About how many bytes of JSON tokens or answers become.
 std::size_t weight_of(std::span<const cogen::sampled_token> tokens);

@@ -105,6 +105,14 @@ json::object settings_of(const cogen::request& request, const served_model& mode
           {"stop", std::move(stop)}};
 }
 
+/// About how many bytes of JSON the end of each answer repeats of the request.
+std::size_t repeated_bytes_of(const wanted_completion& wanted) {
+  constexpr std::size_t bytes_of_bias = 64, bytes_of_token = 8;
+  std::size_t tokens = 0;
+  for (const auto& each : wanted.prompts) tokens = std::max(tokens, each.size());
+  return bytes_of_bias * wanted.each.request.sampling.logit_bias.size() + bytes_of_token * tokens;
+}
+
 std::string_view stop_type(cogen::finish_reason reason) {
   switch (reason) {
     case cogen::finish_reason::eos:
@@ -132,6 +140,8 @@ class completion_writer final : public event_writer {
   completion_writer(call& client, served_model& model, const wanted_completion& wanted,
                     const api::merged_streams& streams)
       : call_(client), model_(model), wanted_(wanted), streams_(streams) {}
+
+  std::size_t repeated_bytes(bool of_piece) const override { return of_piece ? 0 : repeated_bytes_of(wanted_); }
 
   /// A whole answer, or the last part of a streamed one, whose text came before.
   json::object whole(std::size_t index, const std::string& text, json::array tokens) {
@@ -232,7 +242,7 @@ net::awaitable<void> send_whole(call& client, api::merged_streams& streams, comp
     return api::json_text(answer);
   };
   const bool several = answers.size() > 1 || wanted.several;
-  const auto weight = weight_of(answers) / answers.size() + 64 * wanted.each.request.sampling.logit_bias.size();
+  const auto weight = weight_of(answers) / answers.size() + repeated_bytes_of(wanted);
   http::growing_answer answer(client.client);
   if (several) answer.text() = "[";
   for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -249,7 +259,8 @@ using reader = wanted_completion (*)(const call&, const api::field_reader&, cons
 net::awaitable<void> complete(call& client, reader read) {
   auto wanted = co_await read_fields(client, read);
   auto& model = *client.model;
-  auto begun = co_await begin_on_worker(client, wanted.each, [&] { return begin_all(model, wanted); });
+  auto begun = co_await on_worker(client, copied_bytes(wanted.each.request, wanted.prompts.size()),
+                                  [&] { return begin_all(model, wanted); });
   api::merged_streams streams(std::move(begun), client.app.context.get_executor(), wanted.each.extras.progress);
   const running_answer shown(model, client.id, streams, client.tenant);
   completion_writer writer(client, model, wanted, streams);

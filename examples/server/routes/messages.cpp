@@ -174,7 +174,7 @@ net::awaitable<void> messages(call& client) {
   const auto id = api::new_id("msg_");
   const bool stream = wanted.stream;
   const auto stop = wanted.request.stop;
-  auto begun = co_await begin_on_worker(client, wanted, [&] { return begin(model, std::move(wanted)); });
+  auto begun = co_await on_worker(client, 0, [&] { return begin(model, std::move(wanted)); });
   api::merged_streams streams(std::move(begun), client.app.context.get_executor());
   const running_answer shown(model, id, streams, client.tenant);
   if (stream) {

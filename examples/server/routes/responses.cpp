@@ -243,7 +243,7 @@ net::awaitable<void> responses(call& client) {
   head.model = client.model_name;
   const bool stream = wanted.stream;
   const auto extras = wanted.extras;
-  auto begun = co_await begin_on_worker(client, wanted, [&] { return begin(model, std::move(wanted)); });
+  auto begun = co_await on_worker(client, 0, [&] { return begin(model, std::move(wanted)); });
   api::merged_streams streams(std::move(begun), client.app.context.get_executor(), extras.progress);
   const running_answer shown(model, head.id, streams, client.tenant);
   if (stream) {

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <malloc.h>
 #include <utility>
 #include <vector>
 
@@ -150,7 +149,7 @@ net::awaitable<void> dispatch(application& app, http::exchange& client) {
   } catch (...) {
     failed = std::current_exception();
   }
-  if (one.is_large) net::post(app.workers, [] { ::malloc_trim(0); });  // all of it is freed by now
+  app.freed.add(one.touched);
   if (failed && client.status() == 0) co_await client.respond(api::response_of(api::error_of(failed), one.errors));
 }
 
