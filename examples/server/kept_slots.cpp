@@ -6,13 +6,15 @@
 namespace server {
 
 void kept_slots::keep(std::uint64_t tenant, int id, token_ids tokens) {
-  erase(tenant, id);
+  const std::lock_guard lock(mutex_);
   auto& slots = by_tenant_[tenant];
+  std::erase_if(slots, [id](const slot& each) { return each.id == id; });
   slots.push_front({id, std::move(tokens)});
   limit(slots);
 }
 
 void kept_slots::extend(std::uint64_t tenant, int id, std::span<const cogen::token> more) {
+  const std::lock_guard lock(mutex_);
   auto& slots = by_tenant_[tenant];
   auto* const tokens = find_in(slots, id);
   if (!tokens) return;
@@ -20,7 +22,14 @@ void kept_slots::extend(std::uint64_t tenant, int id, std::span<const cogen::tok
   limit(slots);
 }
 
+std::optional<kept_slots::token_ids> kept_slots::find(std::uint64_t tenant, int id) {
+  const std::lock_guard lock(mutex_);
+  const auto* const tokens = find_in(by_tenant_[tenant], id);
+  return tokens ? std::optional(*tokens) : std::nullopt;
+}
+
 void kept_slots::erase(std::uint64_t tenant, int id) {
+  const std::lock_guard lock(mutex_);
   std::erase_if(by_tenant_[tenant], [id](const slot& each) { return each.id == id; });
 }
 

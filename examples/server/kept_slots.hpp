@@ -6,13 +6,15 @@
 #include <cstdint>
 #include <list>
 #include <map>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace server {
 
 /// The tokens of the last answer with each `id_slot`, by the key that asked for it: a key has slots of its own. Of each
-/// key's, the least recently used are forgotten beyond the limits. For one thread.
+/// key's, the least recently used are forgotten beyond the limits. Any thread.
 class kept_slots {
  public:
   static constexpr std::size_t max_slots = 64;                     ///< of a key
@@ -25,8 +27,8 @@ class kept_slots {
   /// Adds to what the slot has, if the key has it. It counts as used.
   void extend(std::uint64_t tenant, int id, std::span<const cogen::token> more);
 
-  /// Null: the key has no such slot. It counts as used. Valid until the next change.
-  const token_ids* find(std::uint64_t tenant, int id) { return find_in(by_tenant_[tenant], id); }
+  /// None: the key has no such slot. It counts as used.
+  std::optional<token_ids> find(std::uint64_t tenant, int id);
 
   void erase(std::uint64_t tenant, int id);
 
@@ -40,7 +42,8 @@ class kept_slots {
   static token_ids* find_in(slot_list& slots, int id);
   static void limit(slot_list& slots);
 
-  std::map<std::uint64_t, slot_list> by_tenant_;
+  std::mutex mutex_;
+  std::map<std::uint64_t, slot_list> by_tenant_;  // guarded by mutex_
 };
 
 }  // namespace server

@@ -71,8 +71,8 @@ json::object timed(std::string_view name, std::chrono::steady_clock::time_point 
 }
 
 /// Throws api::error if the client's key has no such slot.
-const cogen::token_ids& tokens_of(const call& client, served_model& model, int id) {
-  if (const auto* tokens = model.kept_slots.find(client.tenant, id)) return *tokens;
+cogen::token_ids tokens_of(const call& client, served_model& model, int id) {
+  if (auto tokens = model.kept_slots.find(client.tenant, id)) return *std::move(tokens);
   throw api::error(404, "not_found_error",
                    fmt::format("the slot is {}; it must be the id_slot of an earlier request", id), "id");
 }
