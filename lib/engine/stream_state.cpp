@@ -64,6 +64,8 @@ void stream_state::prepare(request& what, siblings others) noexcept try {
 
 void stream_state::begin_guided(read_request what, siblings others, grammar::work_watch* watch) noexcept try {
   if (watch) watch->check();
+  count_prompt(what.prompt.size());
+  for (const auto& each : others) each->count_prompt(what.prompt.size());
   const auto by = guide_of(*request_, what, engine_->parts(), engine_->formats(), engine_->responses(), watch);
   const auto prepared =
       std::make_shared<const prepared_request>(request_, what.prompt.size(), engine_->parts(), engine_->vocabulary());
@@ -226,11 +228,16 @@ void stream_state::notify_engine() {
 
 // From request to sequence
 
+/// A request that is refused says how long it is, too.
+void stream_state::count_prompt(std::size_t tokens) {
+  const completion_lock lock(*this);
+  usage_.prompt_tokens = static_cast<int>(tokens);
+}
+
 void stream_state::take(read_request what, const grammar::guided_response& by,
                         std::shared_ptr<const prepared_request> prepared, bool shares_prompt) {
   {
     const completion_lock lock(*this);
-    usage_.prompt_tokens = static_cast<int>(what.prompt.size());
     loosened_ = by.loosened;
   }
   prepared_ = std::move(prepared);

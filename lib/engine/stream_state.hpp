@@ -95,6 +95,7 @@ class stream_state : public request_state, public stream_face {
   void begin_guided(read_request what, siblings others, grammar::work_watch* watch) noexcept;
   void take(read_request what, const grammar::guided_response& by, std::shared_ptr<const prepared_request> prepared,
             bool shares_prompt);
+  void count_prompt(std::size_t tokens);
   void constrain(std::unique_ptr<guide> by, std::size_t prompt_length);
   void become_prepared() noexcept;
   void refuse(const diagnostics& why, siblings others) noexcept;

@@ -91,6 +91,7 @@ std::size_t bytes_of(toy_engine& toy, const request& what, int n) {
 }
 
 BOOST_AUTO_TEST_CASE(they_share_what_their_request_holds) {
+  if (bytes_in_use() == 0) return;  // the heap of a sanitizer, which does not say
   toy_engine toy(sharing);
   auto what = lively(7);
   for (token id = 0; id < toy_vocabulary; ++id) what.sampling.logit_bias[id] = 1;
@@ -151,7 +152,9 @@ BOOST_AUTO_TEST_CASE(a_wrong_request_is_refused_for_all_of_them) {
   check_refused(toy.running.generate_n({.prompt = token_ids{1, 97}}, 3), error::invalid_request, "97");
   check_refused(toy.running.generate_n({.prompt = token_ids{1}, .max_tokens = -1}, 3), error::invalid_request,
                 "max_tokens");
-  check_refused(toy.running.generate_n({.prompt = token_ids(64, 1)}, 3), error::does_not_fit, "64");
+  auto too_long = toy.running.generate_n({.prompt = token_ids(64, 1)}, 3);
+  for (const auto& each : too_long) BOOST_TEST(each.usage().prompt_tokens == 64);
+  check_refused(std::move(too_long), error::does_not_fit, "64");
   toy.running.poll_one();
   BOOST_TEST(toy.running.stats().refused == 9u);
   BOOST_TEST(toy.running.stats().sequences == 0);

@@ -7,6 +7,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include <deque>
+#include <set>
 #include <utility>
 
 namespace server::api {
@@ -18,15 +19,28 @@ struct merged_streams::state {
     stream_event event;
     bool failed = false;
     bool ends_prompt = false;
+    bool is_first = false;  ///< what was cached, before what was read
   };
 
   void add(arrival one) {
+    if (one.event.progress && one.event.progress->processed > one.event.progress->cached) add_first(one.event);
+    if (one.event.progress) begun.insert(one.event.stream);
     arrived.push_back(std::move(one));
     wake.cancel();
   }
 
+  /// Clients are told what was cached, also where a step has read more by the time that they can be.
+  void add_first(const stream_event& event) {
+    if (begun.contains(event.stream)) return;
+    auto cached = *event.progress;
+    cached.processed = cached.cached;
+    cached.time = {};
+    arrived.push_back({.event = {event.stream, {}, cached}, .is_first = true});
+  }
+
   net::steady_timer wake;
   std::deque<arrival> arrived;
+  std::set<std::size_t> begun;  // streams of whose prompts something was read
   std::size_t open = 0;
 };
 
@@ -65,8 +79,9 @@ net::awaitable<std::optional<stream_event>> merged_streams::next(std::chrono::mi
       throw boost::system::system_error(net::error::operation_aborted);
   }
   if (state_->arrived.empty()) co_return std::nullopt;
-  auto [event, failed, ends_prompt] = std::move(state_->arrived.front());
+  auto [event, failed, ends_prompt, is_first] = std::move(state_->arrived.front());
   state_->arrived.pop_front();
+  if (is_first) co_return std::move(event);
   if (failed) throw cogen::generation_error(streams_[event.stream].error());
   if (event.piece || ends_prompt) ask(event.stream);
   if (ends_prompt) co_return co_await next(limit);
