@@ -50,10 +50,11 @@ completion_request read(const call& client, const api::field_reader& body, const
 std::vector<cogen::token_stream> begin_all(const served_model& model, completion_request& wanted) {
   std::vector<cogen::token_stream> all;
   auto biases = std::exchange(wanted.each.request.sampling.logit_bias, {});  // the answers need none
-  for (auto& prompt : wanted.prompts) {
+  for (std::size_t i = 0; i < wanted.prompts.size(); ++i) {
+    const bool is_last = i + 1 == wanted.prompts.size();
     auto one = wanted.each;
-    one.request.prompt = std::move(prompt);
-    one.request.sampling.logit_bias = &prompt == &wanted.prompts.back() ? std::move(biases) : biases;
+    one.request.prompt = std::move(wanted.prompts[i]);
+    one.request.sampling.logit_bias = is_last ? std::exchange(biases, {}) : biases;
     for (auto& stream : begin(model, std::move(one))) all.push_back(std::move(stream));
   }
   return all;
