@@ -56,19 +56,22 @@ std::ptrdiff_t slots_of(const state& all, std::uint64_t tenant) {
          std::ranges::count_if(all.queued.decoding, is_its) + std::ranges::count_if(all.queued.idle_in_slots, is_its);
 }
 
-/// Whether a tenant has no slot, and comes before the other one also without what that one's slots are charged.
-bool lacks_slot(const state& all, std::uint64_t tenant, std::uint64_t other) {
-  return slots_of(all, tenant) == 0 && all.queued.waiting.mark_of(tenant) < all.queued.prefilling.mark_of(other);
+/// Whether a tenant's turn comes before the other one's also without what that one's slots are charged.
+bool comes_before(const state& all, std::uint64_t tenant, std::uint64_t other) {
+  return all.queued.waiting.mark_of(tenant) < all.queued.prefilling.mark_of(other);
 }
 
 /// Whether the run that waits comes before the one that runs: of another tenant, if the policy divides, where that one
 /// holds more slots also after it has given up one. Of what it got that slot for all has to be run: it would not be
-/// charged for the rest, and so be the next to get a slot. A tenant that lacks one does not wait for prompts of which
+/// charged for the rest, and so be the next to get a slot. A tenant without a slot does not wait for prompts of which
 /// nothing is read.
 bool is_due(const state& all, const candidate& waits, const sequence& seq, const candidate& runs) {
   if (!all.queued.waiting.divided() || waits.tenant == runs.tenant) return all.policy.before(waits, runs);
-  if (slots_of(all, runs.tenant) < slots_of(all, waits.tenant) + 2) return false;
-  return seq.to_be_fed == 0 || (seq.fresh && lacks_slot(all, waits.tenant, runs.tenant));
+  const bool has_run = seq.to_be_fed == 0;
+  if (!has_run && !seq.fresh) return false;
+  const auto slots = slots_of(all, waits.tenant);
+  if (slots_of(all, runs.tenant) < slots + 2) return false;
+  return has_run || (slots == 0 && comes_before(all, waits.tenant, runs.tenant));
 }
 
 }  // namespace
