@@ -1,5 +1,6 @@
 #include "api/held_bytes.hpp"
 
+#include "api/completion_fields.hpp"
 #include "api/json_size.hpp"
 
 #include <algorithm>
@@ -18,13 +19,6 @@ constexpr std::array<std::string_view, 11> texts{"content",      "documents",   
                                                  "input_prefix", "input_suffix", "messages", "prompt",
                                                  "query",        "suffix",       "system"};
 
-std::size_t prompts_of(const json::object& body) {
-  const auto* value = body.if_contains("prompt");
-  const auto* several = value ? value->if_array() : nullptr;
-  const bool are_tokens = !several || std::ranges::any_of(*several, [](const auto& each) { return each.is_number(); });
-  return are_tokens ? 1 : std::max<std::size_t>(1, several->size());
-}
-
 std::size_t stop_bytes(const json::object& body) {
   std::size_t bytes = 0;
   for (const auto name : {"stop", "stop_sequences"})
@@ -38,7 +32,7 @@ std::size_t held_bytes(const json::object& body) {
   json_size fields;
   for (const auto& [name, value] : body)
     if (std::ranges::find(texts, std::string_view(name)) == texts.end()) fields = fields + size_of(value);
-  const auto prompts = prompts_of(body);
+  const auto prompts = std::max<std::size_t>(1, count_prompts(field_reader(body), "prompt"));
   return (prompts + 1) * (bytes_of_value * fields.values + fields.bytes) + prompts * stop_bytes(body);
 }
 
