@@ -24,13 +24,13 @@ namespace {
 using net::ip::tcp;
 
 /// A connection over the loopback, whose client has sent something.
-struct client {
+struct connecting_client {
   tcp::socket sender, receiver;
   http::handshake_turn turn;
   bool over = false;
 
-  client(net::io_context& context, tcp::acceptor& acceptor, std::shared_ptr<http::handshake_turns> turns,
-         const std::string& network)
+  connecting_client(net::io_context& context, tcp::acceptor& acceptor, std::shared_ptr<http::handshake_turns> turns,
+                    const std::string& network)
       : sender(context), receiver(context), turn(std::move(turns), receiver, network) {
     sender.connect(acceptor.local_endpoint());
     acceptor.accept(receiver);
@@ -46,18 +46,18 @@ struct client {
 
 /// Clients that wait for their turns, and the order in which these came: a network's letter for each, with a dash
 /// before it where the client had left, and a space for each pass of the event loop in which there was one.
-struct waiting_clients {
+struct connecting_clients {
   net::io_context context;
   tcp::acceptor acceptor{context, {net::ip::address_v4::loopback(), 0}};
   std::shared_ptr<http::handshake_turns> turns = std::make_shared<http::handshake_turns>();
-  std::vector<std::shared_ptr<client>> clients;
+  std::vector<std::shared_ptr<connecting_client>> clients;
   std::string order;
 
-  client& add(const std::string& network) {
-    return *clients.emplace_back(std::make_shared<client>(context, acceptor, turns, network));
+  connecting_client& add(const std::string& network) {
+    return *clients.emplace_back(std::make_shared<connecting_client>(context, acceptor, turns, network));
   }
 
-  void wait(const std::shared_ptr<client>& one, const std::string& name) {
+  void wait(const std::shared_ptr<connecting_client>& one, const std::string& name) {
     net::co_spawn(context, one->turn.async_wait(), [this, one, name](const std::exception_ptr& failed) {
       one->over = true;
       order += failed ? "-" + name : name;
@@ -103,19 +103,19 @@ struct waiting_clients {
 BOOST_AUTO_TEST_SUITE(handshakes_in_turns)
 
 BOOST_AUTO_TEST_CASE(one_goes_on_in_a_pass) {
-  waiting_clients all;
+  connecting_clients all;
   all.wait("aaaa");
   BOOST_TEST(all.run() == "a a a a");
 }
 
 BOOST_AUTO_TEST_CASE(networks_take_turns) {
-  waiting_clients all;
+  connecting_clients all;
   all.wait("aaaaabbc");
   BOOST_TEST(all.run_without_passes() == "abcabaaa");
 }
 
 BOOST_AUTO_TEST_CASE(the_connection_that_came_first_goes_first) {
-  waiting_clients all;
+  connecting_clients all;
   for (int i = 0; i < 3; ++i) all.add("a");
   all.wait(all.clients[2], "3");
   all.wait(all.clients[1], "2");
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(the_connection_that_came_first_goes_first) {
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_has_sent_nothing_keeps_nobody_waiting) {
-  waiting_clients all;
+  connecting_clients all;
   auto& silent = all.add("a");
   char read = 0;
   silent.receiver.read_some(net::buffer(&read, 1));
@@ -137,14 +137,14 @@ BOOST_AUTO_TEST_CASE(a_client_that_has_sent_nothing_keeps_nobody_waiting) {
 }
 
 BOOST_AUTO_TEST_CASE(clients_that_have_left_take_no_turn) {
-  waiting_clients all;
+  connecting_clients all;
   all.wait("aaaaa");
   for (int i = 0; i < 4; ++i) all.clients[i]->close();
   BOOST_TEST(all.run() == "-a-a-a-aa");
 }
 
 BOOST_AUTO_TEST_CASE(few_that_have_left_end_in_a_pass) {
-  waiting_clients all;
+  connecting_clients all;
   all.wait(std::string(http::handshake_turns::max_ended + 1, 'a'));
   for (const auto& one : all.clients) one->close();
   const auto order = all.run();
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(few_that_have_left_end_in_a_pass) {
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_was_answered_may_have_closed_its_side) {
-  waiting_clients all;
+  connecting_clients all;
   all.wait("a");
   all.clients.front()->turn.note_answer();
   all.clients.front()->close();
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_was_answered_may_have_closed_its_side) {
 }
 
 BOOST_AUTO_TEST_CASE(a_turn_that_is_cancelled_leaves_the_queue) {
-  waiting_clients all;
+  connecting_clients all;
   all.wait("aaaaaaaaz");
   all.run_until_first();
   auto& last = *all.clients[7];
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_turn_that_is_cancelled_leaves_the_queue) {
 BOOST_AUTO_TEST_CASE(a_turn_may_end_with_its_context) {
   const auto turns = std::make_shared<http::handshake_turns>();
   {
-    waiting_clients all;
+    connecting_clients all;
     all.turns = turns;
     all.wait("aaaaaaaa");
     all.run_until_first();
