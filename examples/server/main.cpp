@@ -15,6 +15,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/core.h>
 
+#include <malloc.h>
+
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -111,6 +113,7 @@ int work(const options& settings) {
 int main(int argc, char** argv) try {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error of what writes it
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 20);  // large bodies and prompts leave the process as they are freed
   const auto settings = server::read_options(argc, argv);
   if (!settings) return 0;
   return cogen::process_rank(settings->loading.parallel) == 0 ? serve(*settings) : work(*settings);

@@ -190,7 +190,7 @@ def top_logprobs(server):
 # MiB that cases may take, where that is not what others may: 128 of pending bodies, one that is parsed, and two whose
 # texts are rendered and tokenized, each in several copies.
 MOST_MEMORY = {"large grammars of three keys": 1024 + 256,  # what is compiled, and what is kept
-               "16 prompts of 15 MB at once": 400, "16 chats of 15 MB at once": 400, "24 bodies that never end": 300}
+               "16 prompts of 15 MB at once": 300, "16 chats of 15 MB at once": 300, "24 bodies that never end": 300}
 OPEN = {"15 MB of text to /tokenize": tokenize, "answers of /tokenize that nobody reads": tokenize_unread, "15 MB of prompt": long_text,
         "400,000 messages": many_messages, "450,000 chat_template_kwargs": many_variables(1), "450,000 chat_template_kwargs of four": many_variables(4),
         "1,000,000 stop_token_ids": many_ends, "3,000,000 numbers to /detokenize": many_numbers,

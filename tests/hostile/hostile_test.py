@@ -59,7 +59,7 @@ class Table:
     COLUMNS = (("case", 46), ("time", 7), ("gap", 6), ("health", 7), ("peak", 6), ("kept", 6), ("files", 6), ("bits", 6))
 
     def __init__(self):
-        self.rows, self.failures = [], 0
+        self.rows, self.failures = [], []
         print(self.line(tuple(name for name, _ in self.COLUMNS)), flush=True)
 
     def line(self, cells):
@@ -72,9 +72,13 @@ class Table:
         self.fail(name, wrong)
 
     def fail(self, name, wrong):
-        for each in wrong:
-            print(f"  WRONG {name}: {each}", flush=True)
-        self.failures += bool(wrong)
+        failures = [f"  WRONG {name}: {each}" for each in wrong]
+        print("".join(line + "\n" for line in failures), end="", flush=True)
+        self.failures += failures
+
+    def summary(self):
+        """Every failure once more, where a long log ends."""
+        return "\n".join([*self.failures, f"{len(self.failures)} bounds are exceeded" if self.failures else "all cases passed"])
 
 
 def watch_beside(server, attack):
@@ -164,7 +168,7 @@ def main():
                 table.fail(name, attack.wrong)
     if options.json:
         options.json.write_text(json.dumps(table.rows, indent=1) + "\n", encoding="utf-8")
-    print(f"{table.failures} cases failed" if table.failures else "all cases passed")
+    print(table.summary())
     return 1 if table.failures else 0
 
 
