@@ -15,11 +15,10 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/core.h>
 
-#include <malloc.h>
-
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <malloc.h>
 #include <optional>
 
 namespace {
@@ -112,7 +111,7 @@ int work(const options& settings) {
 
 int main(int argc, char** argv) try {
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error of what writes it
+  std::signal(SIGXFSZ, SIG_IGN);         // a file that grows too large is an error of what writes it
   ::mallopt(M_MMAP_THRESHOLD, 1 << 20);  // large bodies and prompts leave the process as they are freed
   const auto settings = server::read_options(argc, argv);
   if (!settings) return 0;
