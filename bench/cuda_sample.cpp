@@ -67,9 +67,9 @@ timing measure(const cogen::sampling_params& how, int rows, int vocabulary) {
   cogen::sampling_lists lists;
   for (int i = 0; i < rows; ++i) {
     auto& row = sampling[static_cast<std::size_t>(i)];
+    row = chooses.row_after(history, false, {}, lists);
     row.slot = i;
-    chooses.describe(row, lists, history, false);
-    row.seed = static_cast<std::uint64_t>(i);
+    row.key.seed = static_cast<std::uint64_t>(i);
   }
   const auto count = static_cast<std::size_t>(rows);
   const device_array<float> logits(some_logits(count, static_cast<std::size_t>(vocabulary)));

@@ -61,7 +61,7 @@ class load {
       in_flight_.push_back(machine_.next());
       if (static_cast<int>(in_flight_.size()) < what_.depth) continue;
       rows += in_flight_.front().rows.size();
-      for (auto& row : in_flight_.front().rows) row.sampled = 7;
+      std::ranges::fill(in_flight_.front().sampled, 7);
       machine_.absorb(in_flight_.front());
       in_flight_.pop_front();
       if (what_.new_tokens != plenty) top_up();

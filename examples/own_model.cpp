@@ -37,7 +37,7 @@ class echo final : public cogen::runner {
       for (const auto token : step.tokens_of(step.rows[i])) text += static_cast<char>(token);
       if (step.rows[i].wanted != cogen::scheduler::output::sample) continue;
       auto scores = scores_after(text);
-      step.set_output(i, step.sampler_of(i).sample(scores));
+      step.sample(i, scores);
     }
     step.done();
   }

@@ -71,15 +71,11 @@ class row_reader {
     all_.slots.drop_drafts(seq_.slot, seq_.cached);
   }
 
-  token after_drafts(const row& result, int count) const {
-    if (count == 0) return result.sampled;
-    return step_.sampled_after_drafts[static_cast<std::size_t>(result.first_draft + count - 1)];
-  }
+  token after_drafts(const row& result, int count) const { return step_.sampled_of(result, count); }
 
   /// What was sampled after so many of a row's drafts; `more`: another token of it comes. False if the run has ended.
   bool take_token(token sampled, int drafts, int after, bool more) {
     auto& told = tell(event::kind::token);
-    told.sampled = sampled;
     told.after_drafts = after;
     told.drafts = drafts;
     told.more = more;
@@ -160,14 +156,14 @@ std::vector<event> absorb_late(state& all, const late_sample& what) {
   if (found == all.sequences.end()) return {};
   auto& seq = found->second;
   if (!seq.current.late || seq.current.late->step != what.step) return {};
+  step none;
+  none.sampled = {what.sampled};
   const auto late = *std::exchange(seq.current.late, std::nullopt);
   const row_in_flight planned{seq.id, seq.current.arrival, late.begin, output::sample, true, 0};
   row result{};
   result.wanted = output::sample;
-  result.sampled = what.sampled;
   result.failed = what.failed;
   result.drafts = late.drafts;
-  step none;
   row_reader(all, seq, planned, -1, none).apply(result);
   return std::move(none.events);
 }

@@ -177,6 +177,7 @@ class batch_builder {
     const auto wanted = wants ? seq.current.wanted : output::nothing;
     const bool ends_scores = last && wanted == output::nothing && seq.scores();  // no token follows its last one
     const int first = static_cast<int>(step_.tokens.size());
+    const int end = seq.cached + count;
     if (!chained) add_tokens(seq.tokens.begin() + seq.cached, count);
     const bool samples = last && wanted == output::sample;
     const int unknown = !samples ? 0 : seq.runs_ahead && drafts == 0 ? 1 : drafts;
@@ -190,8 +191,11 @@ class batch_builder {
                           .first = first,
                           .prefill = prefill,
                           .scored = seq.scores(),
+                          .first_sample = static_cast<int>(step_.sampled.size()),
                           .position = seq.cached,
+                          .next = end < seq.length() ? seq.tokens.begin()[end] : -1,
                           .encoder_input = std::move(encoder_input)});
+    if (samples) step_.sampled.push_back(-1);
     if (drafts > 0) add_drafts(seq, drafts);
     if (wanted == output::all_logits) all_logits_left_ -= count;
     count_in(seq, count + drafts, last);
@@ -213,9 +217,8 @@ class batch_builder {
     auto& row = step_.rows.back();
     row.count += drafts;
     row.drafts = drafts;
-    row.first_draft = static_cast<int>(step_.sampled_after_drafts.size());
     step_.tokens.insert(step_.tokens.end(), seq.drafts.begin(), seq.drafts.begin() + drafts);
-    step_.sampled_after_drafts.resize(step_.sampled_after_drafts.size() + static_cast<std::size_t>(drafts), -1);
+    step_.sampled.resize(step_.sampled.size() + static_cast<std::size_t>(drafts), -1);
     drafts_left_ -= drafts;
     record_.drafts += drafts;
     all_.draft_tokens += static_cast<std::uint64_t>(drafts);

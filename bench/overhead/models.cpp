@@ -17,7 +17,7 @@ class no_runner final : public cogen::runner {
   void launch(cogen::step& step) override {
     const auto& rows = step.rows;
     for (std::size_t i = 0; i < rows.size(); ++i)
-      if (rows[i].wanted == cogen::scheduler::output::sample) step.set_output(i, step.sampler_of(i).sample(*scores_));
+      if (rows[i].wanted == cogen::scheduler::output::sample) step.sample(i, *scores_);
     step.done();
   }
 

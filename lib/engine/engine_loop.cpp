@@ -313,26 +313,28 @@ void engine_loop::absorb(step_in_flight& step) {
   if (step.error()) std::rethrow_exception(step.error());
   const auto end = now();
   metrics_.executed(step, end);
-  follow_device(step);
+  take_outputs(step);
   scheduler_.absorb(step, time_of(step, end));
 }
 
-/// Lets guides follow what a device has sampled, within the step as on the host.
-void engine_loop::follow_device(step_in_flight& step) {
+/// What the scheduler does not do: scores of prompts, and guides that follow what was sampled.
+void engine_loop::take_outputs(step_in_flight& step) {
   for (std::size_t row = 0; row < step.rows.size(); ++row) {
-    if (!step.output_of(row).by_device || step.rows[row].failed) continue;
-    auto* const of = step.request_of(row);
-    if (of && of->sampling()->follows_device()) follow_device(step, row, *of->sampling());
+    if (!step.rows[row].scored && !step.sampling.rows[row].masks) continue;
+    auto* const request = step.check_scores(row) ? step.request_of(row) : nullptr;
+    if (!request) continue;
+    auto& sampling = *request->sampling();
+    sampling.take_scores(step.rows[row].position, step.scores_of(row));
+    if (step.sampling.rows[row].masks && sampling.follows()) follow(step, row, sampling);
   }
 }
 
-void engine_loop::follow_device(step_in_flight& step, std::size_t row, sampling_state& by) {
+void engine_loop::follow(step_in_flight& step, std::size_t row, sampling_state& sampling) {
+  const auto drafts = step.drafts_of(step.rows[row]);
   const int accepted = step.accepted_drafts(row);
-  for (int i = 0; i <= accepted && step.sampled_after(row, i) >= 0; ++i) {
-    auto outcome = by.follow_device(std::move(step.output_of(row, i)), i == 0);
-    i == 0 ? step.set_output(row, std::move(outcome)) : step.set_output_after(row, i - 1, std::move(outcome));
-    if (step.sampled_after(row, i) < 0) return;
-  }
+  for (int i = 0; i <= accepted && step.sampled_after(row, i) >= 0; ++i)
+    step.set_output(row, sampling.follow(std::move(step.output_of(row, i)), drafts.first(static_cast<std::size_t>(i))),
+                    i);
 }
 
 /// Delivers the step's events to the requests that are still there.
@@ -340,11 +342,12 @@ void engine_loop::deliver(step_in_flight& step) {
   for (const auto& event : step.events) {
     const auto row = static_cast<std::size_t>(event.row);
     auto* const to = step.request_of(row);
-    if (to) attempt(*to, [&] { to->deliver(event, step.output_of(event)); });
+    if (to) attempt(*to, [&] { to->deliver(event, step.output_of(row, event.after_drafts)); });
   }
   for (std::size_t row = 0; row < step.rows.size(); ++row) {
     auto* const to = step.rows[row].late ? step.request_of(row) : nullptr;
-    if (to) attempt(*to, [&] { to->begin_late({step.rows[row].sequence, step.number}); });
+    if (to)
+      attempt(*to, [&] { to->begin_late({step.rows[row].sequence, step.number}, std::move(step.output_of(row))); });
   }
 }
 
@@ -352,7 +355,7 @@ void engine_loop::absorb_late(request_state& from) {
   auto late = from.take_late();
   if (!late) return;
   auto& [what, outcome] = *late;
-  if (outcome.late) return attempt(from, [&] { from.begin_late(what); });
+  if (outcome.late) return attempt(from, [&] { from.begin_late(what, std::move(outcome)); });
   took_late_ = true;
   served_.push_back(what.sequence);
   const bool is_wanted = !from.is_unwanted();

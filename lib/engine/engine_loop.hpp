@@ -131,8 +131,8 @@ class engine_loop {
   void trim_when_idle();
   std::list<step_in_flight> take_executed();
   void absorb(step_in_flight& step);
-  void follow_device(step_in_flight& step);
-  void follow_device(step_in_flight& step, std::size_t row, sampling_state& by);
+  void take_outputs(step_in_flight& step);
+  void follow(step_in_flight& step, std::size_t row, sampling_state& sampling);
   void deliver(step_in_flight& step);
   void absorb_late(request_state& from);
   void recycle(std::list<step_in_flight> done);

@@ -32,7 +32,8 @@ void request_state::schedule(int prefix_hit_tokens) noexcept {
   set_cached_tokens(prefix_hit_tokens);
 }
 
-void request_state::begin_late(scheduler::late_sample what) {
+void request_state::begin_late(scheduler::late_sample what, row_output output) {
+  sampling()->begin_late(std::move(output));
   late_ = what;
   late_is_over_ = false;
   try {

@@ -69,7 +69,7 @@ class request_state : public std::enable_shared_from_this<request_state> {
   // Where its row is late. Until its outcome is taken, its sampler belongs to the thread that samples it.
 
   /// This one is. Samples it beside the steps; process() is called when that is done. Throws std::bad_alloc.
-  void begin_late(scheduler::late_sample what);
+  void begin_late(scheduler::late_sample what, row_output output);
 
   /// What it has sampled in the end, with its outcome. Nothing: it is not known yet, or there was no such row.
   std::optional<std::pair<scheduler::late_sample, row_output>> take_late() noexcept;

@@ -19,7 +19,7 @@ sequence_state::sequence_state(std::shared_ptr<engine_loop> engine, const open_o
       options_(options),
       opener_(opener),
       encoder_input_(std::move(encoder_input)),
-      sampling_(random_stream(engine_->fresh_seed()), false, engine_->allowance()) {
+      sampling_(random_stream(engine_->fresh_seed()), engine_->allowance()) {
   admission_.tenant = options_.tenant;
 }
 
@@ -338,8 +338,7 @@ void sequence_state::execute(run_command& what) try {
   engine_->plans().start(*id_, {what.fed, what.wanted, most, 1, std::move(checkpoints)});
   if (!what.drafts.empty()) engine_->plans().propose(*id_, std::move(what.drafts));
   extend_history(engine_->plans().tokens(*id_));
-  if (what.sampled_by)
-    sampling_.parameters = std::move(what.sampled_by);  // otherwise keeps the last, for rows in flight that are wasted
+  if (what.sampled_by) sampling_.parameters = std::move(what.sampled_by);
 } catch (const std::length_error& e) {
   end_run(diagnostics(error::does_not_fit, e.what()));
 }
@@ -392,7 +391,7 @@ void sequence_state::deliver(const scheduler::event& event, row_output& output) 
       timeline().record_result();
       const completion_lock lock(*this);
       if (!(decode_ || draft_) || undo_to_) return;
-      sampling_.absorb(output);
+      sampling_.append(output.chosen.id);
       if (draft_) sampled_.push_back(std::move(output.chosen));
       if (event.more) return;
       awaits_client_ = true;

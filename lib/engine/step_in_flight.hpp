@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace cogen::detail {
@@ -17,15 +18,15 @@ class step_in_flight : public step {
  public:
   using step::step;
 
-  /// Adds the request of the next of the rows. It lives at least until clear().
-  void add_request(const std::shared_ptr<request_state>& one) {
-    requests_.push_back(one.get());
-    add_sampler({one, one->sampling()});
+  /// Adds the request of the next of the rows, and how it is sampled. It lives at least until clear().
+  void add_request(std::shared_ptr<request_state> one) {
+    one->sampling()->fill(*this);
+    requests_.push_back(std::move(one));
   }
 
   /// The request of a row; null if it has left meanwhile.
   request_state* request_of(std::size_t row) const noexcept {
-    auto* const one = requests_[row];
+    auto* const one = requests_[row].get();
     return one->is_joined_as(rows[row].sequence) ? one : nullptr;
   }
 
@@ -38,7 +39,7 @@ class step_in_flight : public step {
   step_event event{};  ///< complete once the step has been executed
 
  private:
-  std::vector<request_state*> requests_;  // its samplers own them
+  std::vector<std::shared_ptr<request_state>> requests_;
 };
 
 }  // namespace cogen::detail

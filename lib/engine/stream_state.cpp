@@ -25,7 +25,7 @@ stream_state::stream_state(std::shared_ptr<engine_loop> engine, std::shared_ptr<
     : request_state(std::move(engine)),
       request_(std::move(what)),
       deadlines_(*request_, timeline().times(engine_->now()).opened),
-      sampling_(random, true, engine_->allowance()),
+      sampling_(random, engine_->allowance()),
       channel_(request_->max_buffered_tokens) {
   admission_.tenant = request_->tenant;
 }
@@ -261,6 +261,7 @@ void stream_state::constrain(std::unique_ptr<guide> by, std::size_t prompt_lengt
   text.end_tokens = prepared_->end_tokens;
   if (request_->ignore_eos) text.never_sampled = engine_->parts().end_tokens;
   sampling_.constraint = std::make_unique<constraint>(std::move(by), std::move(text));
+  sampling_.ends_with_guide = true;
 }
 
 /// Where a chat's response can have parts.
@@ -295,7 +296,8 @@ void stream_state::submit() {
                                           .checkpoints = std::move(checkpoints_),
                                           .scores_prompt = scores_prompt_.has_value()});
   sampling_.history.extend(engine_->plans().tokens(*id_));
-  if (speculates() || sampling_.constraint || sampling_.has_processor()) engine_->plans().run_ahead(*id_, false);
+  if (speculates() || sampling_.constraint || sampling_.parameters->has_processor())
+    engine_->plans().run_ahead(*id_, false);
   sampling_.predicts = speculates() && drafts_->read_predictions();
   engine_->join(*id_, shared_from_this());
   if (speculates()) propose_forced();
@@ -368,10 +370,10 @@ void stream_state::deliver(const scheduler::event& event, row_output& output) {
   if (deadlines_.any() && enforce_deadlines(engine_->now())) return;
   switch (event.what) {
     case scheduler::event::kind::token: {
-      sampling_.absorb(output);
+      sampling_.append(output.chosen.id);
       if (reports_prompt_) report_prompt();
       if (event.drafts > 0) count_drafts(event);
-      const bool is_end = std::ranges::binary_search(prepared_->end_tokens, event.sampled);
+      const bool is_end = std::ranges::binary_search(prepared_->end_tokens, output.chosen.id);
       is_end ? take_end(std::move(output.chosen)) : take_token(std::move(output.chosen));
       if (output.ends_text) return finish(finish_reason::eos);
       if (!event.more && !is_end && id_ && speculates()) propose_drafts(event.after_drafts + 1, output.predicted);

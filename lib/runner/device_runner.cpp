@@ -4,6 +4,8 @@
 #include "runner/diagnostics_of.hpp"
 #include "runner/row_outputs.hpp"
 
+#include <cogen/guide.hpp>
+
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 
@@ -108,7 +110,7 @@ void device_runner::warm_up(std::int64_t single, std::int64_t prompt) {
   ragged_.write_nothing(single, prompt);
   const auto hidden = forward({});
   sampling_.begin(1);
-  score_and_sample(hidden, 1);
+  score_and_sample(hidden, 1, {});
 }
 
 /// Captures the largest graph first: its memory, beyond the tensors, suffices for the smaller ones.
@@ -164,8 +166,8 @@ void device_runner::begin_rows(step& step) {
   slots_->kv.advance(cache::step(std::move(ran)));
 
   const auto total = recorded ? tokens_ : std::ssize(outputs_);
-  describe_wanted(step, total);
-  score_and_sample(hidden, total);
+  write_samples(step, total);
+  score_and_sample(hidden, total, step.sampling.lists);
   share_sampled(step);
   end_after_device(step);
 }
@@ -190,8 +192,8 @@ bool device_runner::samples() const { return network_->ranks() == nullptr || net
 
 /// Computes the logits of a step, unless a graph has, of at most as many rows at a time as logits_ has. Samples from
 /// them on rank 0, which alone gets them.
-void device_runner::score_and_sample(const at::Tensor& hidden, std::int64_t total) {
-  if (samples() && total > 0) sampling_.send();
+void device_runner::score_and_sample(const at::Tensor& hidden, std::int64_t total, const sampling_lists& lists) {
+  if (samples() && total > 0) sampling_.send(lists);
   for (std::int64_t first = 0; first < total; first += logits_.size(0)) {
     const auto count = std::min(total - first, logits_.size(0));
     const auto logits = logits_.narrow(0, 0, count);
@@ -308,16 +310,16 @@ at::Tensor device_runner::forward(std::span<const nn::token_row> rows) {
   return hidden;
 }
 
-/// Describes to the device what it samples and scores of the step's rows of logits. Nothing on other ranks than the
-/// first, where the host gets no logits, either.
-void device_runner::describe_wanted(step& step, std::int64_t logits) {
+/// Writes what the device samples and scores of the step's rows of logits. Nothing on other ranks than the first, where
+/// the host gets no logits, either.
+void device_runner::write_samples(step& step, std::int64_t logits) {
   sampling_.begin(samples() ? logits : 0);
   auto& wanted = wanted_by_turn_[sampling_.turn()];
   if (!samples()) return wanted.clear();
   for (auto& each : wanted) {
     assert((each.what == purpose::score || each.first + each.count <= logits_.size(0)) && "beyond the host's rows");
-    if (each.what == purpose::sample) each.by = describe_samples(step, each);
-    if (each.what == purpose::score) each.by = describe_scores(step, each);
+    if (each.what == purpose::sample) each.by = write_samples_of(step, each);
+    if (each.what == purpose::score) each.by = write_scores_of(step, each);
   }
 }
 
@@ -328,37 +330,43 @@ std::int32_t device_runner::kept_in(const scheduler::row& row, std::int64_t samp
 }
 
 /// Fails the row if its guide or memory does; with drafts, there are no samples from there on.
-device_runner::sampled_by device_runner::describe_samples(step& step, wanted_rows& samples) try {
-  const auto index = static_cast<std::size_t>(samples.row);
+device_runner::sampled_by device_runner::write_samples_of(step& step, wanted_rows& wanted) try {
+  const auto index = static_cast<std::size_t>(wanted.row);
   const auto& row = step.rows[index];
-  const auto drafts = step.drafts_of(row);
-  auto& sampler = step.sampler_of(index);
-  for (std::size_t i = 0; i <= drafts.size(); ++i) {
-    const auto sample = samples.first + static_cast<std::int64_t>(i);
-    auto& how = sampling_.row(sample);
-    if (!sampler.describe(row.chained, how, sampling_.lists(), drafts.first(i))) return sampled_by::host;
-    how.slot = kept_in(row, sample);
-    ++samples.described;
+  auto& batch = step.sampling;
+  const auto& how = batch.rows[index];
+  const auto* const samples = batch.samples.data() + how.first + row.scores();
+  if (how.is_out_of_memory || samples->by_host) return sampled_by::host;
+  for (int drafts = 0; drafts <= row.drafts; ++drafts, ++wanted.written) {
+    const auto number = wanted.first + drafts;
+    auto sample = samples[drafts];
+    if (how.masks) {
+      const auto mask = how.masks->mask_after(step.drafts_of(row).first(static_cast<std::size_t>(drafts)));
+      sample.mask = {static_cast<std::uint32_t>(batch.lists.masks.size()), static_cast<std::uint32_t>(mask.size())};
+      batch.lists.masks.insert(batch.lists.masks.end(), mask.begin(), mask.end());
+    }
+    sample.slot = kept_in(row, number);
+    sampling_.row(number) = sample;
   }
   return sampled_by::device;
+} catch (const guide_postponed&) {
+  return wanted.written > 0 ? sampled_by::device : sampled_by::host;
 } catch (...) {
-  if (samples.described > 0) return sampled_by::device;
-  step.set_output(static_cast<std::size_t>(samples.row), {.error = diagnostics_of(std::current_exception())});
+  if (wanted.written > 0) return sampled_by::device;
+  step.set_output(static_cast<std::size_t>(wanted.row), {.error = diagnostics_of(std::current_exception())});
   return sampled_by::none;
 }
 
-/// Fails the row if memory is short.
-device_runner::sampled_by device_runner::describe_scores(step& step, wanted_rows& scores) try {
-  const auto index = static_cast<std::size_t>(scores.row);
-  for (; scores.described < scores.count; ++scores.described) {
-    auto& how = sampling_.row(scores.first + scores.described);
-    const auto token = step.rows[index].position + static_cast<int>(scores.described);
-    step.sampler_of(index).describe_prompt(token, how, sampling_.lists());
+device_runner::sampled_by device_runner::write_scores_of(step& step, wanted_rows& wanted) {
+  const auto& how = step.sampling.rows[static_cast<std::size_t>(wanted.row)];
+  if (how.is_out_of_memory) {
+    step.set_output(static_cast<std::size_t>(wanted.row), {.error = error::out_of_memory});
+    return sampled_by::none;
   }
+  for (; wanted.written < wanted.count; ++wanted.written)
+    sampling_.row(wanted.first + wanted.written) =
+        step.sampling.samples[how.first + static_cast<std::size_t>(wanted.written)];
   return sampled_by::device;
-} catch (...) {
-  step.set_output(static_cast<std::size_t>(scores.row), {.error = diagnostics_of(std::current_exception())});
-  return sampled_by::none;
 }
 
 /// How a step has ended whose work has ended with `error` on this device.
@@ -390,7 +398,6 @@ void device_runner::end(step& step, std::exception_ptr error) {
   step.done(std::move(error));
 }
 
-/// A row is not sampled if a token of its prompt cannot be scored.
 void device_runner::take_results(step& step, std::size_t turn) {
   for (const auto what : {purpose::score, purpose::sample, purpose::output})
     for (const auto& each : wanted_by_turn_[turn])
@@ -406,26 +413,20 @@ void device_runner::take(step& step, const wanted_rows& wanted, std::size_t turn
       return take_scores(step, wanted, turn);
     case purpose::sample:
       if (wanted.by != sampled_by::device) return;
-      step.set_output(index, outcome_of(turn, wanted.first));
-      for (int i = 1; i < wanted.described; ++i)
-        step.set_output_after(index, i - 1, outcome_of(turn, wanted.first + i));
+      for (int drafts = 0; drafts < wanted.written; ++drafts)
+        step.set_output(index, result_of(turn, wanted.first + drafts), drafts);
   }
 }
 
-void device_runner::take_scores(step& step, const wanted_rows& scores, std::size_t turn) {
-  const auto index = static_cast<std::size_t>(scores.row);
-  const auto first = step.rows[index].position;
-  for (int i = 0; i < scores.described; ++i) {
-    auto outcome = outcome_of(turn, scores.first + i);
-    if (outcome.error) return step.set_output(index, std::move(outcome));
-    step.sampler_of(index).set_prompt_score(first + i, std::move(outcome.chosen));
-  }
+void device_runner::take_scores(step& step, const wanted_rows& wanted, std::size_t turn) {
+  for (int i = 0; i < wanted.written; ++i)
+    step.set_score(static_cast<std::size_t>(wanted.row), i, result_of(turn, wanted.first + i));
 }
 
-row_output device_runner::outcome_of(std::size_t turn, std::int64_t sample) const noexcept try {
-  return device_outcome(sampling_.status(turn, sample), sampling_.sampled(turn, sample));
+row_output device_runner::result_of(std::size_t turn, std::int64_t sample) const noexcept try {
+  return output_of(sampling_.status(turn, sample), sampling_.sampled(turn, sample));
 } catch (...) {
-  return {.error = diagnostics_of(std::current_exception()), .by_device = true};
+  return {.error = diagnostics_of(std::current_exception())};
 }
 
 /// Those of the rows, on the host: [count, vocabulary].
@@ -440,7 +441,7 @@ void device_runner::sample_on_host(std::size_t turn) {
   for (const auto& each : wanted_by_turn_[turn]) {
     const auto index = static_cast<std::size_t>(each.row);
     if (each.what == purpose::sample && each.by == sampled_by::host && !step.rows[index].failed)
-      sample_row(step, index, logits_of(each, turn));
+      step.sample(index, logits_of(each, turn));
   }
   end(step, nullptr);
 }

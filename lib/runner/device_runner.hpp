@@ -77,7 +77,7 @@ class device_runner final : public caching_runner {
     std::int64_t first;
     std::int64_t count;
     sampled_by by = sampled_by::host;
-    std::int64_t described = 0;  // of the rows, where the device samples or scores
+    std::int64_t written = 0;  // of the rows, where the device samples or scores
   };
 
   /// Tokens [begin, begin + count) of a row.
@@ -95,11 +95,11 @@ class device_runner final : public caching_runner {
   at::Tensor run_recorded();
   at::Tensor run_ragged();
   at::Tensor forward(std::span<const nn::token_row> rows);
-  void describe_wanted(step& step, std::int64_t logits);
-  sampled_by describe_samples(step& step, wanted_rows& samples);
-  sampled_by describe_scores(step& step, wanted_rows& scores);
+  void write_samples(step& step, std::int64_t logits);
+  sampled_by write_samples_of(step& step, wanted_rows& wanted);
+  sampled_by write_scores_of(step& step, wanted_rows& wanted);
   bool samples() const;
-  void score_and_sample(const at::Tensor& hidden, std::int64_t total);
+  void score_and_sample(const at::Tensor& hidden, std::int64_t total, const sampling_lists& lists);
   void show_to_host();
   void share_sampled(const scheduler::step& step);
   void check_ranks() const;
@@ -108,8 +108,8 @@ class device_runner final : public caching_runner {
   void end(step& step, std::exception_ptr error);
   void take_results(step& step, std::size_t turn);
   void take(step& step, const wanted_rows& wanted, std::size_t turn);
-  void take_scores(step& step, const wanted_rows& scores, std::size_t turn);
-  row_output outcome_of(std::size_t turn, std::int64_t sample) const noexcept;
+  void take_scores(step& step, const wanted_rows& wanted, std::size_t turn);
+  row_output result_of(std::size_t turn, std::int64_t sample) const noexcept;
   std::span<float> logits_of(const wanted_rows& wanted, std::size_t turn) const;
   void sample_on_host(std::size_t turn);
   std::int32_t kept_in(const scheduler::row& row, std::int64_t sample) const;

@@ -76,20 +76,13 @@ next_tokens model_runner::follow(step& step) {
     const int last = row.first + row.count - 1 - (samples ? row.drafts - accepted : 0);
     const auto first = next_.begin() + row.first;
     std::shift_left(first, first + row.count, 1);
-    const token next = next_of(step, i, accepted);
+    const token next = samples ? step.sampled_after(i, accepted) : row.next;
     if (next >= 0) next_[static_cast<std::size_t>(last)] = next;
-    if (!samples || next < 0 || !step.sampler_of(i).wants_prediction()) continue;
+    if (!samples || next < 0 || !step.sampling.rows[i].predicts) continue;
     predicted_.push_back(last);
     predictions_.push_back({.row = i, .drafts = accepted});
   }
   return {.tokens = next_, .outputs = predicted_};
-}
-
-/// The token behind a row's last one that counts: sampled, or of the prompt. -1: unknown.
-token model_runner::next_of(const step& step, std::size_t row, int accepted) const {
-  const auto& of = step.rows[row];
-  if (of.wanted == scheduler::output::sample) return step.sampled_after(row, accepted);
-  return step.known_token(row, static_cast<std::size_t>(of.position + of.count));
 }
 
 void model_runner::set_predictions(step& step, const at::Tensor& scores) {
@@ -157,28 +150,25 @@ void model_runner::set_outputs(step& step, float* scores) {
 float* model_runner::add_scored(const step& step, std::size_t row, float* scores) {
   const auto& of = step.rows[row];
   for (int i = 0; i < of.scores(); ++i, scores += vocabulary())
-    scored_.push_back({.row = row, .index = of.position + i, .scores = scores});
+    scored_.push_back({.row = row, .index = i, .scores = scores});
   return scores;
 }
 
-/// Scores tokens in parallel. A row that fails is not sampled.
+/// Scores tokens in parallel.
 void model_runner::score_prompts(step& step) {
   const auto width = static_cast<std::size_t>(vocabulary());
   workspace_.workers()->parallel(std::ssize(scored_), [&](std::int64_t i, int) {
-    auto& each = scored_[static_cast<std::size_t>(i)];
-    each.error = step.sampler_of(each.row).score_prompt({each.scores, width}, each.index);
+    const auto& each = scored_[static_cast<std::size_t>(i)];
+    step.score(each.row, each.index, {each.scores, width});
   });
-  for (const auto& each : scored_)
-    if (each.error && !step.rows[each.row].failed) step.set_output(each.row, {.error = each.error});
-  std::erase_if(sampled_, [&](const auto& each) { return step.rows[each.row].failed; });
 }
 
 /// Samples the rows in parallel; then, on this thread, those with the caller's own logits processor.
 void model_runner::sample(step& step) {
   const auto width = static_cast<std::size_t>(vocabulary());
   const auto sample_where = [&](const row_scores& each, bool processed) {
-    if (step.sampler_of(each.row).has_processor() != processed) return;
-    sample_row(step, each.row, {each.scores, width * static_cast<std::size_t>(1 + step.rows[each.row].drafts)});
+    if (static_cast<bool>(step.sampling.rows[each.row].processor) != processed) return;
+    step.sample(each.row, {each.scores, width * static_cast<std::size_t>(1 + step.rows[each.row].drafts)});
   };
   workspace_.workers()->parallel(
       std::ssize(sampled_), [&](std::int64_t i, int) { sample_where(sampled_[static_cast<std::size_t>(i)], false); });

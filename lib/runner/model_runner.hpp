@@ -32,9 +32,8 @@ class model_runner final : public caching_runner {
 
   struct token_scores {
     std::size_t row;
-    int index;  // of the token, in its sequence
+    int index;  // of the token, in its row
     const float* scores;
-    diagnostics error = {};
   };
 
   struct prediction {
@@ -52,7 +51,6 @@ class model_runner final : public caching_runner {
   void finish_launched();
   void run_and_predict(step& step);
   next_tokens follow(step& step);
-  token next_of(const step& step, std::size_t row, int accepted) const;
   void set_predictions(step& step, const at::Tensor& scores);
   void read_encoder_inputs(const scheduler::step& step);
   const batch& collect(const scheduler::step& step);

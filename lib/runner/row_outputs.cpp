@@ -13,18 +13,27 @@ row_output logits_output(std::span<const float> scores, int vocabulary) noexcept
   return {.error = diagnostics_of(std::current_exception())};
 }
 
-void sample_row(step& step, std::size_t row, std::span<float> scores) noexcept {
-  auto& sampler = step.sampler_of(row);
-  const auto drafts = step.drafts_of(step.rows[row]);
-  const auto vocabulary = scores.size() / (drafts.size() + 1);
-  step.set_output(row, sampler.sample(scores.first(vocabulary)));
-  if (step.rows[row].failed) return;
-  token sampled = step.rows[row].sampled;
-  for (std::size_t i = 0; i < drafts.size() && drafts[i] == sampled; ++i) {
-    auto output = sampler.sample(scores.subspan((i + 1) * vocabulary, vocabulary), drafts.first(i + 1));
-    sampled = output.error ? -1 : output.chosen.id;
-    step.set_output_after(row, static_cast<int>(i), std::move(output));
+row_output output_of(sampled chosen) {
+  switch (chosen.status) {
+    case sampling_status::ok:
+      return {.chosen = {chosen.id, chosen.logprob, std::move(chosen.top)}};
+    case sampling_status::processor_failed:
+      return {.error = {error::callback_threw, chosen.message}};
+    case sampling_status::not_finite:
+    case sampling_status::nothing_left:
+      break;
   }
+  return {.error = {error::bad_logits, chosen.message}};
+}
+
+row_output output_of(sampling_status status, sampled_token chosen) noexcept try {
+  return output_of({.status = status,
+                    .id = chosen.id,
+                    .logprob = chosen.logprob,
+                    .top = std::move(chosen.top),
+                    .message = explain(status)});
+} catch (...) {
+  return {.error = diagnostics_of(std::current_exception())};
 }
 
 }  // namespace cogen::detail

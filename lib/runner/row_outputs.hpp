@@ -1,8 +1,9 @@
 #pragma once
 
+#include "sampling/sample.hpp"
+
 #include <cogen/extend/runner.hpp>
 
-#include <cstddef>
 #include <span>
 
 namespace cogen::detail {
@@ -10,8 +11,10 @@ namespace cogen::detail {
 /// A copy of the logits [rows, vocabulary]; an error if memory is short.
 row_output logits_output(std::span<const float> scores, int vocabulary) noexcept;
 
-/// Samples a row on this thread from `scores` [1 + drafts, vocabulary], and sets its outputs: the first one, and one
-/// more after each draft token that was sampled before it. The first that was not is the end.
-void sample_row(step& step, std::size_t row, std::span<float> scores) noexcept;
+/// The token that was sampled, or why none was.
+row_output output_of(sampled chosen);
+
+/// The same of a device's sample; an error if memory is short.
+row_output output_of(sampling_status status, sampled_token chosen) noexcept;
 
 }  // namespace cogen::detail

@@ -48,27 +48,24 @@ sampling_block::sampling_block(const device::backend& where, std::int64_t rows)
 void sampling_block::begin(std::int64_t rows) {
   turn_ = 1 - turn_;
   rows_[turn_].assign(static_cast<std::size_t>(rows), sampling_row());
-  lists_.biases.clear();
-  lists_.counts.clear();
-  lists_.masks.clear();
-  lists_.top_logprobs = 0;
 }
 
 std::int64_t sampling_block::top_bytes() const {
-  return static_cast<std::int64_t>(lists_.top_logprobs * sizeof(token_logprob));
+  return static_cast<std::int64_t>(lists_->top_logprobs * sizeof(token_logprob));
 }
 
 sampling_block::layout sampling_block::layout_of_step() const {
   layout at{};
   at.biases = aligned_bytes(rows_[turn_]);
-  at.counts = at.biases + aligned_bytes(lists_.biases);
-  at.masks = at.counts + aligned_bytes(lists_.counts);
-  at.raw = at.masks + aligned_bytes(lists_.masks);
-  at.end = at.raw + static_cast<std::int64_t>((lists_.biases.size() + lists_.counts.size()) * sizeof(float));
+  at.counts = at.biases + aligned_bytes(lists_->biases);
+  at.masks = at.counts + aligned_bytes(lists_->counts);
+  at.raw = at.masks + aligned_bytes(lists_->masks);
+  at.end = at.raw + static_cast<std::int64_t>((lists_->biases.size() + lists_->counts.size()) * sizeof(float));
   return at;
 }
 
-void sampling_block::send() {
+void sampling_block::send(const sampling_lists& lists) {
+  lists_ = &lists;
   const auto at = layout_of_step();
   const auto on_host = [&](std::int64_t bytes) { return where_.make_host(bytes); };
   const auto on_device = [&](std::int64_t bytes) {
@@ -81,9 +78,9 @@ void sampling_block::send() {
   hold(host_top_[turn_], top_bytes(), on_host);
   auto* const to = reinterpret_cast<std::byte*>(host.mutable_data_ptr<std::uint8_t>());
   copy_bytes(rows_[turn_], to);
-  copy_bytes(lists_.biases, to + at.biases);
-  copy_bytes(lists_.counts, to + at.counts);
-  copy_bytes(lists_.masks, to + at.masks);
+  copy_bytes(lists_->biases, to + at.biases);
+  copy_bytes(lists_->counts, to + at.counts);
+  copy_bytes(lists_->masks, to + at.masks);
   device_.narrow(0, 0, at.raw).copy_(host.narrow(0, 0, at.raw), true);
 }
 
@@ -96,9 +93,9 @@ void sampling_block::sample(device::operators& on, const at::Tensor& logits, std
   const auto numbers = sampled_.narrow(0, 0, 8 * rows());
   on.sample(logits,
             {.rows = part(first * row_bytes, count * row_bytes),
-             .biases = part(at.biases, bytes_of(lists_.biases)),
-             .counts = part(at.counts, bytes_of(lists_.counts)),
-             .masks = part(at.masks, bytes_of(lists_.masks)),
+             .biases = part(at.biases, bytes_of(lists_->biases)),
+             .counts = part(at.counts, bytes_of(lists_->counts)),
+             .masks = part(at.masks, bytes_of(lists_->masks)),
              .raw = part(at.raw, at.end - at.raw).view(at::kFloat)},
             last,
             {.tokens = numbers.view(at::kInt).narrow(0, first, count),

@@ -2,7 +2,7 @@
 
 #include "backend/backend.hpp"
 
-#include <cogen/extend/sampling_row.hpp>
+#include <cogen/extend/sampling_batch.hpp>
 #include <cogen/sampling_params.hpp>
 
 #include <ATen/core/Tensor.h>
@@ -22,14 +22,14 @@ class sampling_block {
   /// For at most `rows` rows in a step.
   sampling_block(const device::backend& where, std::int64_t rows);
 
-  /// Begins a step of `rows` rows, none of which is described yet.
+  /// Begins a step of `rows` rows, which are padding.
   void begin(std::int64_t rows);
 
   sampling_row& row(std::int64_t index) { return rows_[turn_][static_cast<std::size_t>(index)]; }
-  sampling_lists& lists() noexcept { return lists_; }
 
-  /// Enqueues the copy of what was described to the device.
-  void send();
+  /// Enqueues the copy of the rows and of the lists that they refer to, which are valid until all rows are sampled, to
+  /// the device.
+  void send(const sampling_lists& lists);
 
   /// Enqueues sampling from `logits` [count, vocabulary], which are those of the rows from number `first` on. `last`
   /// [slots] on the device keeps the last token sampled in each slot.
@@ -57,7 +57,7 @@ class sampling_block {
 
   const device::backend& where_;
   std::array<std::vector<sampling_row>, 2> rows_;
-  sampling_lists lists_;
+  const sampling_lists* lists_ = nullptr;  // of the current step
   std::size_t turn_ = 0;
   std::array<at::Tensor, 2> host_;  // bytes
   at::Tensor device_;

@@ -17,7 +17,7 @@ void pass_plain(Step& step, const Pass& pass) {
 template <class Row, class Pass>
 void pass_plain_row(Row& row, const Pass& pass) {
   pass(row.sequence), pass(row.slot), pass(row.count), pass(row.wanted), pass(row.chained), pass(row.first);
-  pass(row.scored), pass(row.drafts), pass(row.first_draft), pass(row.position);
+  pass(row.scored), pass(row.drafts), pass(row.first_sample), pass(row.position), pass(row.next);
 }
 
 }  // namespace
@@ -44,6 +44,8 @@ void read_step(message_reader& from, scheduler::step& step) {
     if (from.read<bool>())
       row.encoder_input =
           std::make_shared<const std::vector<scheduler::token>>(from.read<std::vector<scheduler::token>>());
+    if (row.wanted == scheduler::output::sample)
+      step.sampled.resize(step.sampled.size() + 1 + static_cast<std::size_t>(row.drafts), -1);
   }
 }
 

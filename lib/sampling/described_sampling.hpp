@@ -3,7 +3,7 @@
 #include "sampling/random_stream.hpp"
 #include "sampling/softmax.hpp"
 
-#include <cogen/extend/sampling_row.hpp>
+#include <cogen/extend/sampling_batch.hpp>
 #include <cogen/sampling_params.hpp>
 
 #include <algorithm>
@@ -135,7 +135,7 @@ class described_sampling {
     std::ranges::sort(kept, {}, &candidate::id);
     double total = 0, sum = 0;
     for (const auto& each : kept) total += each.weight;
-    const double target = uniform({how_.seed, how_.branch, how_.position, how_.sample}) * total;
+    const double target = uniform(how_.key) * total;
     for (const auto& each : kept)
       if ((sum += each.weight) > target) return each.id;
     return kept.back().id;

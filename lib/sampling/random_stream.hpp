@@ -1,18 +1,11 @@
 #pragma once
 
+#include "cogen/extend/sampling_batch.hpp"
 #include "sampling/philox.hpp"
 
 #include <cstdint>
 
 namespace cogen {
-
-/// Identifies one random number; equal keys give equal numbers, in every batch.
-struct sampling_key {
-  std::uint64_t seed = 0;
-  std::uint64_t branch = 0;    ///< which fork of the seeded sequence
-  std::uint32_t position = 0;  ///< tokens the sequence holds before the sampled one
-  std::uint32_t sample = 0;    ///< counts samples at the same position
-};
 
 /// A number in [0, 1) with 53 random bits: Philox4x32-10 with the seed as its key and (position, sample, branch) as its
 /// counter.

@@ -611,7 +611,7 @@ __device__ token choose(const row& of, const sampling_row& how, rank_key best, w
   else if (how.top_p < 1)
     listed = filter_top_p(of, how, weight_at, work);
   weight_at.kept.min_p = how.min_p;
-  const double u = uniform({how.seed, how.branch, how.position, how.sample});
+  const double u = uniform(how.key);
   return listed ? sample_from_list(weight_at, u, work) : sample_from(of, weight_at, u, work);
 }
 

@@ -1,13 +1,8 @@
 #pragma once
 
-#include "cogen/extend/sampling_row.hpp"
-#include "cogen/sampling_params.hpp"
-#include "cogen/token.hpp"
-#include "sampling/filters.hpp"
 #include "sampling/random_stream.hpp"
-#include "sampling/scratch.hpp"
+#include "sampling/sample.hpp"
 #include "sampling/token_history.hpp"
-#include "sampling/token_mask.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -19,30 +14,8 @@
 
 namespace cogen {
 
-/// Why no token could be sampled from a row's logits; empty for ok.
-std::string explain(sampling_status status);
-
-/// The token sampled from one row of logits.
-struct sampled {
-  sampling_status status = sampling_status::ok;
-  token id = 0;
-  float logprob = 0;               ///< of the distribution of its logprobs_mode; set if logprobs were requested
-  std::vector<token_logprob> top;  ///< most probable first, the lowest id first among equals; as many as were requested
-  std::string message;             ///< explains a status other than `ok`
-};
-
-/// The log-probability of a token, and the `count` most probable ones. `logits` are the model's own. Throws only if
-/// memory runs out: bad logits are a status.
-sampled logprobs_of(std::span<const float> logits, token id, std::size_t count, sampling_scratch& scratch);
-
-/// A token that may be sampled, with its probability.
-struct token_probability {
-  token id = 0;
-  double probability = 0;
-};
-
-/// Sampling parameters prepared for one model. Immutable: sequences and threads may share a sampler if each has its own
-/// history and scratch.
+/// Sampling parameters prepared for one model: they fill the rows of a sampling_batch. Immutable: sequences and threads
+/// may share a sampler if each has its own history and scratch.
 class sampler {
  public:
   /// Throws std::invalid_argument if `parameters.validate(vocabulary)` does. min_tokens holds back `end_tokens`; those
@@ -60,26 +33,17 @@ class sampler {
   /// True if a sample runs the caller's own code, which belongs on the engine thread.
   bool has_processor() const { return static_cast<bool>(parameters_->processor); }
 
-  /// Changes `logits` [vocabulary] as sample() does before it chooses: logit_bias, the penalties, min_tokens,
-  /// processor. Returns the message of a processor that threw.
-  std::optional<std::string> process(std::span<float> logits, token_history& history) const;
+  /// All that the sample after `history` and then `drafts`, which count as generated, depends on, except its slot, its
+  /// key and its mask; appends to `lists`. With `unknown_last` the history lacks its newest token, a generated one.
+  /// Throws std::bad_alloc; what was appended then belongs to no row.
+  sampling_row row_after(token_history& history, bool unknown_last, std::span<const token> drafts,
+                         sampling_lists& lists) const;
 
-  /// Samples the token after `history`. `logits` [vocabulary] is modified; the history is not appended to. Throws only
-  /// if memory runs out: bad logits and a throwing processor are a status. Samples by the inverse distribution function
-  /// over the kept tokens in order of their ids: the first token whose cumulative probability exceeds `uniform(key)`.
-  /// The mask applies after the processor and before the filters. Depends only on the arguments' values.
+  // Of a row filled for `history`, which is not appended to.
+
   sampled sample(std::span<float> logits, token_history& history, const sampling_key& key, sampling_scratch& scratch,
                  token_mask mask = {}) const;
-
-  /// Writes to `row` what a device needs for the sample after `history`, except its slot and its key, and appends to
-  /// `lists`. With `unknown_last` the history lacks its newest token, a generated one. `drafts` count as generated
-  /// after it. Returns false and changes nothing if the sample runs the caller's own code. Throws std::bad_alloc; what
-  /// was appended then belongs to no row.
-  bool describe(sampling_row& row, sampling_lists& lists, token_history& history, bool unknown_last,
-                token_mask mask = {}, std::span<const token> drafts = {}) const;
-
-  /// The probabilities that sample() uses, in order of ids, without tokens of probability 0; one token of probability 1
-  /// if greedy. `logits` is modified. Empty with a status other than `ok`.
+  std::optional<std::string> process(std::span<float> logits, token_history& history) const;
   std::pair<sampling_status, std::vector<token_probability>> distribution(std::span<float> logits,
                                                                           token_history& history,
                                                                           sampling_scratch& scratch) const;
@@ -88,20 +52,15 @@ class sampler {
   sampler(std::int64_t vocabulary, std::shared_ptr<const sampling_params> parameters,
           std::span<const token> end_tokens);
 
-  std::optional<std::string> run_processor(std::span<float> logits, const token_history& history) const;
-  void add_biases(std::span<float> logits) const;
-  void penalize_repetition(std::span<float> logits, token_history& history) const;
-  void penalize_counts(std::span<float> logits, token_history& history) const;
-  void hold_back_end_tokens(std::span<float> logits, const token_history& history) const;
-  token choose_from(std::span<const float> logits, float largest, const sampling_key& key,
-                    sampling_scratch& scratch) const;
-  void keep_candidates(std::span<const float> logits, const softmax_scale& scale, sampling_scratch& scratch) const;
-  void report_processed(std::span<const float> logits, float largest, sampling_scratch& scratch, sampled& into) const;
+  template <class Call>
+  auto with_row(token_history& history, const sampling_key& key, token_mask mask, const Call& call) const;
   bool holds_back(std::size_t generated) const;
+  bool penalizes() const;
+  list_part hold_back(std::vector<token_bias>& biases) const;
+  list_part count(token_history& history, std::span<const token> drafts, std::vector<token_count>& counts) const;
 
   std::shared_ptr<const sampling_params> parameters_;
-  filters filters_;
-  float inverse_temperature_ = 1;
+  sampling_row row_;  // what is the same in each
   std::vector<token_bias> biases_;
   std::vector<token> end_tokens_;
 };

@@ -59,13 +59,6 @@ token_history token_history::first(std::size_t length) const {
   return result;
 }
 
-token_history token_history::with_generated(std::span<const token> tokens) const {
-  token_history result = *this;
-  result.tokens_ = scheduler::token_list(this->tokens());
-  for (const token id : tokens) result.append_generated(id);
-  return result;
-}
-
 std::span<const token_count> token_history::counts() {
   if (!counting_) {
     counts_.clear();  // of an attempt that memory was too short for

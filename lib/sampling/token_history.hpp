@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cogen/extend/sampling_row.hpp"
+#include "cogen/extend/sampling_batch.hpp"
 #include "cogen/scheduler/token_list.hpp"
 #include "cogen/token.hpp"
 
@@ -31,9 +31,6 @@ class token_history {
   /// A token that was sampled.
   void append_generated(token id);
 
-  /// A copy, in memory of its own, to which these sampled tokens are appended.
-  token_history with_generated(std::span<const token> tokens) const;
-
   /// Keeps the first `length` tokens; longer than the history changes nothing.
   void truncate(std::size_t length);
 
@@ -41,6 +38,7 @@ class token_history {
   token_history first(std::size_t length) const;
 
   std::span<const token> tokens() const { return tokens_; }
+  const scheduler::token_list& list() const { return tokens_; }
   std::size_t length() const { return tokens_.size(); }
   std::size_t generated() const { return generated_; }
   bool was_generated(std::size_t position) const { return was_generated_[position]; }

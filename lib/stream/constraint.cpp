@@ -46,8 +46,7 @@ constraint::constraint(std::unique_ptr<guide> by, constrained_text text)
       mask_(words_of(text_.mask_size)) {}
 
 token_mask constraint::mask_after(std::span<const token> tokens, std::span<const token> drafts) {
-  follow(tokens);
-  for (const token id : drafts) accept(id);
+  follow(tokens, drafts);
   update_mask();
   if (allows_any(mask_)) return std::span(mask_).first(words_of(text_.vocabulary));
   throw generation_error(
@@ -55,8 +54,8 @@ token_mask constraint::mask_after(std::span<const token> tokens, std::span<const
        fmt::format("the guide allows no token after the first {} of its text", accepted_ - text_.begin)});
 }
 
-bool constraint::is_over_after(std::span<const token> tokens) {
-  follow(tokens);
+bool constraint::is_over_after(std::span<const token> tokens, std::span<const token> sampled) {
+  follow(tokens, sampled);
   if (!called([&] { return guide_->is_complete(); })) return false;
   update_mask();
   return !may_go_on_;
@@ -74,7 +73,7 @@ std::size_t constraint::allowed_of(std::span<const token> drafts, std::span<cons
   std::size_t allowed = 0;
   try {
     follow(tokens);
-    for (; allowed < drafts.size() && !is_end(drafts[allowed]); ++allowed) accept(drafts[allowed]);
+    for (; allowed < drafts.size() && !is_end(drafts[allowed]); ++allowed) follow(tokens, drafts.first(allowed + 1));
   } catch (const generation_error&) {  // by the guide: the next one may not follow
   } catch (const guide_postponed&) {
   }
@@ -89,27 +88,40 @@ constraint constraint::clone() const {
   constraint copy(called([&] { return guide_->clone(); }), text_);
   copy.accepted_ = accepted_;
   copy.kept_ = kept_;
+  copy.ahead_ = ahead_;
   return copy;
 }
 
-void constraint::follow(std::span<const token> tokens) {
-  if (kept_ < accepted_) go_back();
-  for (; accepted_ < tokens.size(); kept_ = accepted_) accept(tokens[accepted_]);
+/// Goes to the end of `tokens` and then `ahead`, by what differs from where the guide is.
+void constraint::follow(std::span<const token> tokens, std::span<const token> ahead) {
+  const auto wanted = [&](std::size_t i) { return i < tokens.size() ? tokens[i] : ahead[i - tokens.size()]; };
+  const auto end = tokens.size() + ahead.size();
+  auto known = kept_;
+  if (kept_ + ahead_.size() == accepted_)  // it was not cut since
+    while (known < std::min(accepted_, end) && ahead_[known - kept_] == wanted(known)) ++known;
+  if (known < accepted_) go_back_to(known);
+  while (accepted_ < end) accept(wanted(accepted_));
+  const auto appended = tokens.size() - kept_;
+  ahead_.erase(ahead_.begin(), ahead_.begin() + static_cast<std::ptrdiff_t>(appended));
+  kept_ = tokens.size();
 }
 
 void constraint::accept(token id) {
+  ahead_.reserve(ahead_.size() + 1);
   has_mask_ = false;
   called([&] { guide_->accept(id); });
+  ahead_.push_back(id);
   ++accepted_;
 }
 
 /// If the text's first token was cut off, too, the text begins where the sequence now ends.
-void constraint::go_back() {
+void constraint::go_back_to(std::size_t length) {
   has_mask_ = false;
-  const auto back = static_cast<int>(accepted_ - std::max(kept_, text_.begin));
+  const auto back = static_cast<int>(accepted_ - std::max(length, text_.begin));
   called([&] { guide_->roll_back(back); });
-  accepted_ = kept_;
-  text_.begin = std::min(text_.begin, kept_);
+  accepted_ = length;
+  ahead_.resize(length - kept_);
+  text_.begin = std::min(text_.begin, length);
 }
 
 void constraint::update_mask() {

@@ -34,8 +34,9 @@ class constraint {
   /// the next call. Throws generation_error with error::invalid_request if nothing may.
   token_mask mask_after(std::span<const token> tokens, std::span<const token> drafts = {});
 
-  /// Whether the text may end after `tokens`, and nothing but its end may follow.
-  bool is_over_after(std::span<const token> tokens);
+  /// Whether the text may end after `tokens` and then `sampled`, which the sequence does not have yet, and nothing but
+  /// its end may follow.
+  bool is_over_after(std::span<const token> tokens, std::span<const token> sampled = {});
 
   /// What has to follow `tokens`, those of the sequence, in any case; often nothing. It ends before a token that has no
   /// logits.
@@ -53,17 +54,18 @@ class constraint {
   constraint clone() const;
 
  private:
-  void follow(std::span<const token> tokens);
+  void follow(std::span<const token> tokens, std::span<const token> ahead = {});
   void accept(token id);
-  void go_back();
+  void go_back_to(std::size_t length);
   void update_mask();
   void clear_beyond_vocabulary();
   void set(std::span<const token> ids, bool allowed);
 
   std::unique_ptr<guide> guide_;
   constrained_text text_;
-  std::size_t accepted_;  // tokens of the sequence up to the guide's place
-  std::size_t kept_;      // how many of them the sequence still has
+  std::size_t accepted_;      // tokens up to the guide's place
+  std::size_t kept_;          // how many of them the sequence still has
+  std::vector<token> ahead_;  // the others, unless tokens were cut off since
   std::vector<std::uint64_t> mask_;
   bool has_mask_ = false;   // of the guide's place
   bool may_go_on_ = false;  // by the mask: a token may follow that is no end

@@ -4,7 +4,7 @@
 #include "device_models.hpp"
 #include "plain_backend.hpp"
 
-#include <cogen/extend/sampling_row.hpp>
+#include <cogen/extend/sampling_batch.hpp>
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/post.hpp>

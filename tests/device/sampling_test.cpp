@@ -32,17 +32,16 @@ struct step_row {
 
 sampler sampler_of(const step_row& of) { return {{.temperature = 1, .logprobs = of.others}, logits_width}; }
 
-void describe(const step_row& from, detail::sampling_block& to, std::int64_t index) {
-  auto& row = to.row(index);
+void describe(const step_row& from, sampling_row& row, sampling_lists& lists) {
   token_history history;
   if (from.slot >= 0) {
+    row = sampler_of(from).row_after(history, false, {}, lists);
     row.slot = from.slot;
-    sampler_of(from).describe(row, to.lists(), history, false);
   } else if (from.known >= 0) {
     row.scored = from.known;
     row.logprobs = sampled_logprobs::raw;
-    row.top = {to.lists().top_logprobs, static_cast<std::uint32_t>(from.others)};
-    to.lists().top_logprobs += row.top.count;
+    row.top = {lists.top_logprobs, static_cast<std::uint32_t>(from.others)};
+    lists.top_logprobs += row.top.count;
   }
 }
 
@@ -81,10 +80,11 @@ void check_step(const std::vector<step_row>& rows) {
     const auto last = at::full({count}, untouched, at::TensorOptions(where->device()).dtype(at::kInt));
     where->synchronize();
     block.begin(count);
-    for (std::int64_t i = 0; i < count; ++i) describe(rows[static_cast<std::size_t>(i)], block, i);
+    sampling_lists lists;
+    for (std::int64_t i = 0; i < count; ++i) describe(rows[static_cast<std::size_t>(i)], block.row(i), lists);
     const auto part = turn == 0 ? count : 5;
     work->run_on_stream([&] {
-      block.send();
+      block.send(lists);
       for (std::int64_t first = 0; first < count; first += part)
         block.sample(*operators, logits.narrow(0, first, std::min(part, count - first)), first, last);
       block.receive();

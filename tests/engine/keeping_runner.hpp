@@ -105,7 +105,7 @@ class keeping_runner final : public runner {
     control_->cache.append(row.slot, step.tokens_of(row));
     const auto held = control_->cache.content(row.slot);
     auto last = toy_scores(held);
-    if (row.wanted == scheduler::output::sample) step.set_output(index, step.sampler_of(index).sample(last));
+    if (row.wanted == scheduler::output::sample) step.sample(index, last);
     if (row.wanted == scheduler::output::last_logits) step.set_output(index, {.scores = logits(last, toy_vocabulary)});
     if (row.wanted != scheduler::output::all_logits) return;
     row_output all;

@@ -27,7 +27,10 @@ void plan_two_rows(step& made, std::uint64_t number, const std::vector<token>& t
   made.rows = {{scheduler::sequence_id{1}, 0, count, last_logits, false, 0, true},
                {scheduler::sequence_id{2}, 1, count, all_logits, false, count, true}};
   made.tokens = joined(tokens, tokens);
-  for (int row = 0; row < 2; ++row) made.add_sampler(nullptr);
+  for (int row = 0; row < 2; ++row) {
+    made.add_row_sampling();
+    made.pad_samples();
+  }
 }
 
 }  // namespace

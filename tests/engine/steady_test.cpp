@@ -23,7 +23,7 @@ class mute_runner final : public runner {
   int vocabulary() const override { return static_cast<int>(scores_.size()); }
   void launch(step& step) override {
     for (std::size_t i = 0; i < step.rows.size(); ++i)
-      if (step.rows[i].wanted == scheduler::output::sample) step.set_output(i, step.sampler_of(i).sample(scores_));
+      if (step.rows[i].wanted == scheduler::output::sample) step.sample(i, scores_);
     step.done();
   }
 

@@ -2,10 +2,14 @@
 
 #include "external_stepping.hpp"
 #include "manual_clock.hpp"
+#include "runner/row_outputs.hpp"
+#include "sampling/described_sampling.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/extend/runner.hpp>
+#include <cogen/guide.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <stdexcept>
@@ -87,42 +91,41 @@ class toy_runner final : public runner {
   void trim() override { ++control_->trims; }
 
  private:
+  /// What the device gets of a step, with masks.
   struct description {
-    std::vector<sampling_row> rows;
-    std::vector<sampling_row> after_drafts;  // of all rows, concatenated
-    sampling_lists lists;
-    std::map<std::size_t, diagnostics> errors;  // by row
+    std::vector<sampling_row> rows;              // the first sample of each
+    std::vector<std::vector<sampling_row>> all;  // of each row; by_host: and those behind it
+    std::map<std::size_t, diagnostics> errors;   // by row
   };
 
   void describe(step& step) {
     auto& made = descriptions_[step.number];
     for (std::size_t i = 0; i < step.rows.size(); ++i) {
       const auto& row = step.rows[i];
-      auto& how = made.rows.emplace_back();
-      how.slot = row.slot;
+      const auto& how = step.sampling.rows[i];
+      auto& all = made.all.emplace_back();
+      const int samples = row.wanted == scheduler::output::sample ? 1 + row.drafts : 0;
       try {
-        how.by_host =
-            row.wanted != scheduler::output::sample || !step.sampler_of(i).describe(row.chained, how, made.lists);
+        for (int n = 0; n < samples; ++n) {
+          auto sample = step.sampling.samples[how.first + static_cast<std::size_t>(row.scores() + n)];
+          sample.slot = row.slot;
+          if (how.masks)
+            add_mask(how.masks->mask_after(step.drafts_of(row).first(static_cast<std::size_t>(n))), sample, step);
+          all.push_back(sample);
+        }
+      } catch (const guide_postponed&) {
       } catch (const generation_error& error) {
-        made.errors[i] = error.why();
+        if (all.empty()) made.errors[i] = error.why();
       }
-      bool is_allowed = !made.errors.contains(i);
-      for (int draft = 0; draft < row.drafts; ++draft) {
-        auto& after = made.after_drafts.emplace_back();
-        is_allowed = is_allowed && describe_after(step, i, draft + 1, made);
-        after.slot = is_allowed ? row.slot : -1;
-      }
+      made.rows.push_back(all.empty() ? sampling_row{.slot = row.slot, .by_host = true} : all.front());
     }
     control_->described.push_back(made.rows);
   }
 
-  /// False if the guide does not allow these drafts.
-  static bool describe_after(step& step, std::size_t index, int drafts, description& made) try {
-    const auto known = step.drafts_of(step.rows[index]).first(static_cast<std::size_t>(drafts));
-    step.sampler_of(index).describe(false, made.after_drafts.back(), made.lists, known);
-    return true;
-  } catch (const generation_error&) {
-    return false;
+  static void add_mask(token_mask mask, sampling_row& sample, step& step) {
+    auto& masks = step.sampling.lists.masks;
+    sample.mask = {static_cast<std::uint32_t>(masks.size()), static_cast<std::uint32_t>(mask.size())};
+    masks.insert(masks.end(), mask.begin(), mask.end());
   }
 
   void carry_out(step& step) {
@@ -150,18 +153,15 @@ class toy_runner final : public runner {
     auto& held = slot(row.slot);
     std::vector<float> all;
     std::vector<std::vector<float>> samples;
-    diagnostics unscored;
-    int scores_left = row.scores();
+    int scored = 0;
     for (const token each : row.chained ? std::span(&before.at(row.sequence), 1) : step.tokens_of(row)) {
       held.push_back(each);
       ++control_->tokens;
       const auto scores = scores_of(held);
       if (row.wanted == scheduler::output::all_logits) all.insert(all.end(), scores.begin(), scores.end());
       if (row.wanted == scheduler::output::sample) samples.push_back(scores);
-      if (scores_left-- > 0 && !unscored)
-        unscored = step.sampler_of(index).score_prompt(scores, static_cast<int>(held.size()) - 1);
+      if (scored < row.scores()) step.score(index, scored++, scores);
     }
-    if (unscored) return step.set_output(index, {.error = unscored});
     if (row.wanted == scheduler::output::sample) sample(step, index, samples);
     if (row.wanted == scheduler::output::last_logits)
       step.set_output(index, {.scores = logits(scores_of(held), toy_vocabulary)});
@@ -171,28 +171,43 @@ class toy_runner final : public runner {
   /// From the last of `scores`, one of the row's own tokens and those of its drafts.
   void sample(step& step, std::size_t index, std::vector<std::vector<float>>& scores) {
     const auto& row = step.rows[index];
+    scores.erase(scores.begin(), scores.end() - row.drafts - 1);
+    if (is_sampled_by_device(step, index)) {
+      sample_by_device(step, index, scores);
+    } else {
+      std::vector<float> all;
+      for (const auto& each : scores) all.insert(all.end(), each.begin(), each.end());
+      step.sample(index, all);
+    }
+    last_[row.slot] = sampled_[row.sequence] = std::max(0, step.sampled_after(index, step.accepted_drafts(index)));
+  }
+
+  bool is_sampled_by_device(const step& step, std::size_t index) const {
+    if (!control_->device) return step.rows[index].chained;  // only who runs it knows the token before
+    const auto& made = descriptions_.at(step.number);
+    return !made.rows[index].by_host || made.errors.contains(index);
+  }
+
+  void sample_by_device(step& step, std::size_t index, const std::vector<std::vector<float>>& scores) {
+    const auto& row = step.rows[index];
     const auto drafts = step.drafts_of(row);
-    auto next = scores.end() - row.drafts - 1;
-    step.set_output(index, sample_after(step, index, *next, {}));
-    token sampled = sampled_[row.sequence] = row.sampled;
-    for (std::size_t i = 0; i < drafts.size() && drafts[i] == sampled; ++i) {
-      auto output = sample_after(step, index, *++next, drafts.first(i + 1));
-      sampled = output.error ? -1 : output.chosen.id;
-      step.set_output_after(index, static_cast<int>(i), std::move(output));
+    if (!control_->device) return step.set_output(index, sampled_in_turn(step, index, scores.front()));
+    const auto& made = descriptions_.at(step.number);
+    if (made.errors.contains(index)) return step.set_output(index, {.error = made.errors.at(index)});
+    const auto& all = made.all[index];
+    for (std::size_t n = 0; n < all.size(); ++n) {
+      const auto [status, sampled] = control_->device(all[n], step.sampling.lists, scores[n], last_[row.slot]);
+      step.set_output(index, detail::output_of(status, sampled), static_cast<int>(n));
+      last_[row.slot] = sampled.id;
+      if (n == drafts.size() || drafts[n] != step.sampled_of(row, static_cast<int>(n))) return;
     }
   }
 
-  row_output sample_after(step& step, std::size_t index, std::vector<float>& scores, std::span<const token> drafts) {
-    if (!control_->device) return step.sampler_of(index).sample(scores, drafts);
-    const auto& made = descriptions_.at(step.number);
-    if (made.rows[index].by_host) return step.sampler_of(index).sample(scores, drafts);
-    if (made.errors.contains(index)) return {.error = made.errors.at(index)};
-    const auto after = static_cast<std::size_t>(step.rows[index].first_draft) + drafts.size();
-    const auto& how = drafts.empty() ? made.rows[index] : made.after_drafts[after - 1];
-    if (how.slot < 0) return {.error = diagnostics(error::bad_logits, "the guide does not allow these drafts")};
-    const auto [status, sampled] = control_->device(how, made.lists, scores, last_[how.slot]);
-    last_[how.slot] = sampled.id;
-    return device_outcome(status, sampled);
+  row_output sampled_in_turn(const step& step, std::size_t index, const std::vector<float>& scores) {
+    const auto& row = step.rows[index];
+    const auto& how = step.sampling.samples[step.sampling.rows[index].first + static_cast<std::size_t>(row.scores())];
+    const auto [status, sampled] = described_sampling(how, step.sampling.lists)(scores, last_[row.slot]);
+    return detail::output_of(status, sampled);
   }
 
   std::vector<float> scores_of(const std::vector<token>& held) const {

@@ -65,18 +65,14 @@ BOOST_AUTO_TEST_CASE(a_described_sample_gives_the_same_token) {
     auto logits = some_logits(vocabulary, random() % 50);
     const auto mask = some_mask(random);
     const sampling_key key{random(), random(), static_cast<std::uint32_t>(history.length()), 2};
-    sampling_row row;
-    row.slot = 9;
     const bool unknown_last = history.length() > 0 && history.was_generated(history.length() - 1);
     const token last = unknown_last ? history.tokens().back() : -1;
     auto known = history;
     if (unknown_last) known.truncate(known.length() - 1);
-    BOOST_REQUIRE(chooses.describe(row, lists, known, unknown_last, mask));
-    BOOST_TEST(row.slot == 9);
-    row.seed = key.seed;
-    row.branch = key.branch;
-    row.position = key.position;
-    row.sample = key.sample;
+    auto row = chooses.row_after(known, unknown_last, {}, lists);
+    row.mask = {static_cast<std::uint32_t>(lists.masks.size()), static_cast<std::uint32_t>(mask.size())};
+    lists.masks.insert(lists.masks.end(), mask.begin(), mask.end());
+    row.key = key;
     const auto [status, chosen] = described_sampling(row, lists)(logits, last);
     const auto expected = chooses.sample(logits, history, key, scratch, mask);
     BOOST_TEST((status == expected.status));
@@ -129,50 +125,46 @@ BOOST_AUTO_TEST_CASE(log_probabilities_have_places_of_their_own) {
   sampling_lists lists;
   token_history history;
   for (const int count : {3, 0, 128}) {
-    sampling_row row;
     const auto before = lists.top_logprobs;
-    BOOST_TEST(sampler({.logprobs = count}, vocabulary).describe(row, lists, history, false));
+    const auto row = sampler({.logprobs = count}, vocabulary).row_after(history, false, {}, lists);
     BOOST_TEST((row.logprobs == sampled_logprobs::raw));
     BOOST_TEST(row.top.begin == before);
     BOOST_TEST(row.top.count == static_cast<unsigned>(count));
   }
-  sampling_row row;
-  sampler({}, vocabulary).describe(row, lists, history, false);
+  const auto row = sampler({}, vocabulary).row_after(history, false, {}, lists);
   BOOST_TEST((row.logprobs == sampled_logprobs::none));
   BOOST_TEST(lists.top_logprobs == 131U);
 }
 
-BOOST_AUTO_TEST_CASE(what_the_host_has_to_sample_is_not_described) {
+BOOST_AUTO_TEST_CASE(rows_with_a_processor_are_for_the_host) {
   sampling_lists lists;
-  sampling_row row;
   token_history history;
-  row.slot = 5;
-  const sampling_params how{.logit_bias = {{3, 1}}, .logprobs = 2, .processor = [](auto, auto) {}};
-  BOOST_TEST(!sampler(how, vocabulary).describe(row, lists, history, false));
-  BOOST_TEST(lists.biases.empty());
-  BOOST_TEST(lists.top_logprobs == 0U);
-  BOOST_TEST(row.slot == 5);
+  const auto row_of = [&](const sampling_params& how) {
+    return sampler(how, vocabulary).row_after(history, false, {}, lists);
+  };
+  const auto row = row_of({.logit_bias = {{3, 1}}, .processor = [](auto, auto) {}});
+  BOOST_TEST(row.by_host);
+  BOOST_TEST(row.biases.count == 1U);
+  BOOST_TEST(!row_of({.logit_bias = {{3, 1}}}).by_host);
 }
 
 BOOST_AUTO_TEST_CASE(only_what_a_sample_needs_is_listed) {
   sampling_lists lists;
-  sampling_row row;
   token_history history;
   history.append_given(std::vector{1, 2, 2});
   history.append_generated(7);
-  sampler(sampling_params{.temperature = 1}, vocabulary).describe(row, lists, history, false);
-  BOOST_TEST(row.counts.count == 0U);
-  sampler(sampling_params{.presence_penalty = 1}, vocabulary).describe(row, lists, history, false);
-  BOOST_TEST(row.counts.count == 1U);
-  sampler(sampling_params{.repetition_penalty = 2}, vocabulary).describe(row, lists, history, false);
-  BOOST_TEST(row.counts.begin == 1U);
-  BOOST_TEST(row.counts.count == 3U);
+  const auto counts_of = [&](const sampling_params& how) {
+    return sampler(how, vocabulary).row_after(history, false, {}, lists).counts;
+  };
+  BOOST_TEST(counts_of({.temperature = 1}).count == 0U);
+  BOOST_TEST(counts_of({.presence_penalty = 1}).count == 1U);
+  const auto repeated = counts_of({.repetition_penalty = 2});
+  BOOST_TEST(repeated.begin == 1U);
+  BOOST_TEST(repeated.count == 3U);
   const token end = 4;
   const sampler patient(sampling_params{.min_tokens = 2}, vocabulary, {&end, 1});
-  patient.describe(row, lists, history, false);
-  BOOST_TEST(row.held_back.count == 1U);
-  patient.describe(row, lists, history, true);
-  BOOST_TEST(row.held_back.count == 0U);
+  BOOST_TEST(patient.row_after(history, false, {}, lists).held_back.count == 1U);
+  BOOST_TEST(patient.row_after(history, true, {}, lists).held_back.count == 0U);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -57,8 +57,12 @@ std::vector<std::vector<received>> serve(
   for (auto step = sched.next(); !step.rows.empty(); step = sched.next()) {
     runner.run(step);
     look(step);
-    for (const auto& each : sched.absorb(step))
-      by_id[each.sequence].push_back({each.what, each.sampled, each.last, each.reason});
+    for (const auto& each : sched.absorb(step)) {
+      const bool sampled = each.what == event::kind::token;
+      by_id[each.sequence].push_back({each.what,
+                                      sampled ? step.sampled_of(step.rows[static_cast<std::size_t>(each.row)]) : -1,
+                                      each.last, each.reason});
+    }
   }
   std::vector<std::vector<received>> result;
   for (auto& [id, events] : by_id) result.push_back(std::move(events));

@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(a_step_has_no_more_of_them_than_its_limit) {
   int sum = 0;
   for (const auto& row : made.rows) sum += row.drafts;
   BOOST_TEST(sum == 7);
-  BOOST_TEST(made.sampled_after_drafts.size() == 7u);
+  BOOST_TEST(made.sampled.size() == 3u + 7u);
 }
 
 BOOST_AUTO_TEST_CASE(a_run_takes_no_more_tokens_than_it_has_credits) {
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(a_token_that_cannot_be_sampled_after_a_draft_is_tried_again
   s.sched.propose(id, right(s, id, 3));
   auto made = s.sched.next(s.now);
   s.runner.run(made);
-  made.sampled_after_drafts[1] = -1;
+  made.sampled_of(made.rows.front(), 2) = -1;
   s.sched.absorb(made);
   s.sched.verify();
   BOOST_TEST(made.events.size() == 2u);

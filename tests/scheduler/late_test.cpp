@@ -17,18 +17,15 @@ late_sample late_step(served& s, sequence_id id) {
   late_sample comes{id, made.number};
   for (auto& row : made.rows) {
     if (row.sequence != id) continue;
-    comes.sampled = std::exchange(row.sampled, -1);
+    comes.sampled = std::exchange(made.sampled_of(row), -1);
     row.late = true;
   }
-  const auto events = s.sched.absorb(made);
-  s.events.insert(s.events.end(), events.begin(), events.end());
+  s.sched.absorb(made);
+  s.record(made);
   return comes;
 }
 
-void absorb(served& s, const late_sample& comes) {
-  const auto events = s.sched.absorb(comes);
-  s.events.insert(s.events.end(), events.begin(), events.end());
-}
+void absorb(served& s, const late_sample& comes) { s.record(comes, s.sched.absorb(comes)); }
 
 }  // namespace
 

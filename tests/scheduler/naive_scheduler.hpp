@@ -33,6 +33,7 @@ class naive_scheduler {
     result.number = ++plans_;
     result.rows = {{id, 0, count, wants ? work.wanted : output::nothing, false, 0, count > 1}};
     result.tokens.assign(begin, begin + count);
+    if (result.rows[0].wanted == output::sample) result.sampled = {-1};
     if (cached == 0) result.rows[0].encoder_input = options.encoder_input;
     cached += count;
     return result;
@@ -46,10 +47,10 @@ class naive_scheduler {
     const auto logits = wanted == output::last_logits || wanted == output::all_logits;
     if (logits) events.push_back({.what = event::kind::logits, .sequence = id, .row = 0, .last = last});
     if (wanted == output::sample) {
-      const token chosen = done.rows.front().sampled;
+      const token chosen = done.sampled_of(done.rows.front());
       const auto& ends = options.end_tokens;
       const bool end = std::find(ends.begin(), ends.end(), chosen) != ends.end();
-      events.push_back({.what = event::kind::token, .sequence = id, .row = 0, .sampled = chosen});
+      events.push_back({.what = event::kind::token, .sequence = id, .row = 0});
       if (!end) work.tokens.push_back(chosen);
       const bool full = static_cast<int>(work.tokens.size()) == within_.max_sequence_length;
       if (!end && ++sampled < options.max_new_tokens && !full) return events;

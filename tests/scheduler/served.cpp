@@ -30,8 +30,22 @@ std::vector<event> served::absorb() {
   in_flight_.erase(in_flight_.begin());
   sched.absorb(done, takes(done));
   sched.verify();
-  events.insert(events.end(), done.events.begin(), done.events.end());
+  record(done);
   return std::move(done.events);
+}
+
+void served::record(const cogen::scheduler::step& done) {
+  events.insert(events.end(), done.events.begin(), done.events.end());
+  for (const auto& each : done.events)
+    if (each.what == event::kind::token)
+      sampled_[each.sequence].push_back(
+          done.sampled_of(done.rows[static_cast<std::size_t>(each.row)], each.after_drafts));
+}
+
+void served::record(const late_sample& what, const std::vector<event>& received) {
+  events.insert(events.end(), received.begin(), received.end());
+  for (const auto& each : received)
+    if (each.what == event::kind::token) sampled_[what.sequence].push_back(what.sampled);
 }
 
 step served::step() {
@@ -52,13 +66,6 @@ bool served::end_transfers(bool ok) {
 
 void served::finish() {
   for (int steps = 0; !step().empty() || end_transfers(); ++steps) BOOST_REQUIRE_LT(steps, 100'000);
-}
-
-std::vector<token> served::sampled(sequence_id of) const {
-  std::vector<token> result;
-  for (const auto& each : events)
-    if (each.sequence == of && each.what == event::kind::token) result.push_back(each.sampled);
-  return result;
 }
 
 int served::count(sequence_id of, event::kind what) const {

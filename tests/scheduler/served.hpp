@@ -36,6 +36,12 @@ class served {
   /// absorb() of the oldest plan launched.
   std::vector<event> absorb();
 
+  /// Keeps the events of a plan that was absorbed, and what they say was sampled.
+  void record(const cogen::scheduler::step& done);
+
+  /// The same of a late sample.
+  void record(const late_sample& what, const std::vector<event>& received);
+
   /// Both.
   cogen::scheduler::step step();
 
@@ -45,11 +51,12 @@ class served {
   /// Steps, and the ends of transfers when no step is left, until there is nothing to do.
   void finish();
 
-  std::vector<token> sampled(sequence_id of) const;
+  const std::vector<token>& sampled(sequence_id of) { return sampled_[of]; }
   int count(sequence_id of, event::kind what) const;
 
  private:
   std::vector<cogen::scheduler::step> in_flight_;
+  std::map<sequence_id, std::vector<token>> sampled_;
 };
 
 /// roomy(), with this number of slots and an idle timeout of 10.

@@ -69,11 +69,11 @@ bool mirror::may_run() const {
   return wanted != output::sample || samples_none_ || (credits > 0 && samples > 0 && room() > 0);
 }
 
-void mirror::planned_sample(const row& planned) {
+void mirror::planned_sample(const row& planned, token chosen) {
   --credits;
   --samples;
   awaits_sample = planned.drafts > 0 || !runs_ahead;
-  if (!awaits_sample) ahead.push_back(planned.sampled);
+  if (!awaits_sample) ahead.push_back(chosen);
   drafts.clear();
 }
 
@@ -109,22 +109,22 @@ std::vector<event> mirror::absorb_late(const late_sample& what, int begin, const
     seen.visit(feature::late_failed);
     return fail(begin, seen);
   }
-  row alone{};
-  alone.sampled = what.sampled;
-  return absorb_samples({}, alone, model, seen);
+  step alone;
+  alone.sampled = {what.sampled};
+  return absorb_samples(alone, {}, model, seen);
 }
 
 /// Token by token as without drafts, as far as they were right and the row has sampled.
 std::vector<event> mirror::absorb_samples(const step& done, const row& row, const toy::model& model, coverage& seen) {
   awaits_sample = false;
   std::vector<event> received;
-  token chosen = row.sampled;
+  token chosen = done.sampled_of(row);
   for (int taken = 0;; ++taken) {
     if (chosen != model.next(tokens, encoder_input()))
       throw std::logic_error("it sampled what it would not have sampled alone");
     const auto at = static_cast<std::size_t>(taken);
     const bool accepted = taken < row.drafts && done.drafts_of(row)[at] == chosen;
-    const token next = accepted ? done.sampled_after_drafts[static_cast<std::size_t>(row.first_draft) + at] : -1;
+    const token next = accepted ? done.sampled_of(row, taken + 1) : -1;
     if (taken < row.drafts) seen.visit(accepted ? feature::draft_accepted : feature::draft_refused);
     auto events = take_token(chosen, seen);
     events[0].after_drafts = taken;
@@ -145,7 +145,7 @@ std::vector<event> mirror::absorb_samples(const step& done, const row& row, cons
 }
 
 std::vector<event> mirror::take_token(token taken, coverage& seen) {
-  std::vector<event> received{{.what = event::kind::token, .sequence = {}, .sampled = taken}};
+  std::vector<event> received{{.what = event::kind::token, .sequence = {}}};
   const auto& ends = options.end_tokens;
   const bool end = std::find(ends.begin(), ends.end(), taken) != ends.end();
   seen.visit(end ? feature::end_token : feature::token);

@@ -41,7 +41,7 @@ class mirror {
   int sampled_in_run() const { return sampled - sampled_before_; }
 
   /// A row was planned that wants a sample; the cache's side knows already which.
-  void planned_sample(const row& planned);
+  void planned_sample(const row& planned, token chosen);
 
   /// The most draft tokens that its next row may have by its run.
   std::int64_t most_drafts() const { return std::max<std::int64_t>(0, std::min(credits, room()) - 1); }

@@ -34,10 +34,9 @@ void runner::sample(step& step, row& row) {
   const std::span content(contents_.back());
   const auto known = content.size() - static_cast<std::size_t>(row.drafts);
   const model says{model_.vocabulary, reversed_.contains(row.sequence)};
-  sampled_[row.sequence] = row.sampled = says.next(content.first(known), encoder_inputs_.back());
-  const auto after = std::span(step.sampled_after_drafts).subspan(static_cast<std::size_t>(row.first_draft));
-  for (std::size_t i = 0; known + i < content.size(); ++i)
-    after[i] = says.next(content.first(known + i + 1), encoder_inputs_.back());
+  for (int i = 0; i <= row.drafts; ++i)
+    step.sampled_of(row, i) = says.next(content.first(known + static_cast<std::size_t>(i)), encoder_inputs_.back());
+  sampled_[row.sequence] = step.sampled_of(row);
 }
 
 }  // namespace cogen::scheduler::toy

@@ -303,8 +303,9 @@ bool world::launch() {
   check_ranks();
   check_swapped();
   for (auto& each : made.step.rows) each.failed = chance_.chance(failing_);
-  for (auto& each : made.step.sampled_after_drafts)
-    if (chance_.chance(failing_)) each = -1;
+  for (const auto& row : made.step.rows)
+    for (int i = 1; i <= row.drafts; ++i)
+      if (chance_.chance(failing_)) made.step.sampled_of(row, i) = -1;
   check_rows(made);
   note_scheduled();
   look_at_shares();
@@ -326,8 +327,9 @@ void world::absorb() {
     const auto found = live_.find(row.sequence);
     if (comes_late(row, find(row.sequence))) {
       row.late = true;
-      late_.push_back({{row.sequence, done.step.number, row.sampled}, done.rows[i].run, row.position, row.drafts});
-      row.sampled = -1;
+      auto& sampled = done.step.sampled_of(row);
+      late_.push_back({{row.sequence, done.step.number, sampled}, done.rows[i].run, row.position, row.drafts});
+      sampled = -1;
     }
     if (found == live_.end()) {
       seen_.visit(feature::gone_in_flight);
@@ -359,8 +361,8 @@ void world::absorb() {
 
 void world::check_events(std::span<const event> received, std::span<const event> expected) const {
   const auto same = [](const event& a, const event& b) {
-    return a.what == b.what && a.sequence == b.sequence && a.row == b.row && a.sampled == b.sampled &&
-           a.last == b.last && a.after_drafts == b.after_drafts && a.drafts == b.drafts && a.more == b.more &&
+    return a.what == b.what && a.sequence == b.sequence && a.row == b.row && a.last == b.last &&
+           a.after_drafts == b.after_drafts && a.drafts == b.drafts && a.more == b.more &&
            (a.what != event::kind::finished || a.reason == b.reason);
   };
   require(std::ranges::equal(received, expected, same),

@@ -27,7 +27,7 @@ int turns_of(const limits& within, int step_tokens) {
 void world::check_rows(flown& made) {
   std::set<sequence_id> sequences;
   std::set<int> slots;
-  int tokens = 0, known = 0, drafts = 0;
+  int tokens = 0, known = 0, drafts = 0, samples = 0;
   bool awaited = false;
   for (std::size_t i = 0; i < made.step.rows.size(); ++i) {
     const auto& row = made.step.rows[i];
@@ -39,15 +39,17 @@ void world::check_rows(flown& made) {
     if (row.encoder_input) seen_.visit(feature::encoder_read);
     tokens += row.count;
     awaited |= row.chained;
+    if (row.wanted == output::sample) {
+      require(row.first_sample == samples, text(row.sequence) + ": a row has another one's samples");
+      samples += 1 + row.drafts;
+    }
     if (row.chained) continue;
     require(row.first == known, text(row.sequence) + ": a row's tokens do not follow those of the row before it");
     known += row.count;
-    require(row.first_draft == (row.drafts > 0 ? drafts : 0), text(row.sequence) + ": a row has another one's drafts");
     drafts += row.drafts;
   }
   require(drafts <= settings_.within.max_draft_tokens, "a step has more draft tokens than it may");
-  require(std::cmp_equal(made.step.sampled_after_drafts.size(), drafts),
-          "a step has drafts that are in none of its rows");
+  require(std::cmp_equal(made.step.sampled.size(), samples), "a step has samples that are in none of its rows");
   require(made.step.tokens.size() == static_cast<std::size_t>(known), "a step has tokens that are in none of its rows");
   const auto& within = settings_.within;
   require(tokens <= std::max(within.max_batched_tokens, awaited ? 0 : within.prefill_tokens),
@@ -91,10 +93,12 @@ world::row_flown world::check_row(const step& made, const row& planned, std::spa
   const bool is_last = end == static_cast<int>(known.size());
   require(planned.prefill || (count == 1 && is_last), who + ": a row that prefills is said to decode");
   require(!planned.prefill || count > 1 || !is_last || seq.prefills, who + ": a decode row is said to prefill");
+  const auto next = std::cmp_less(end, seq.tokens.size()) ? seq.tokens[static_cast<std::size_t>(end)] : -1;
+  require(planned.next == next, who + ": another token follows a row than the sequence has there");
   if (planned.drafts > 0) check_drafts(made, planned, seq, is_last);
   seq.prefills = !is_last;
 
-  if (planned.wanted == output::sample) seq.planned_sample(planned);
+  if (planned.wanted == output::sample) seq.planned_sample(planned, made.sampled_of(planned));
   if (seq.slot >= 0 && seq.slot != planned.slot) seen_.visit(feature::moved);
   note_prefix_hit(planned, end - count, seq);
   seq.slot = planned.slot;

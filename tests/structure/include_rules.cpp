@@ -61,7 +61,7 @@ const names basic_headers = {
     "token.hpp", "sampling_params.hpp", "loosened_keyword.hpp", "error.hpp",     "load_model.hpp", "net.hpp",
     "clock.hpp", "guide.hpp",           "response_format.hpp",  "tool_call.hpp", "byte_stream.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {{"model.hpp", "nn"},
-                                                               {"extend/sampling_row.hpp", "sampling"}};
+                                                               {"extend/sampling_batch.hpp", "sampling"}};
 
 std::string first_part(std::string_view path) { return std::string(path.substr(0, path.find('/'))); }
 

@@ -197,11 +197,12 @@ class device_batch {
  private:
   static void describe(const task& from, sampling_row& row, sampling_lists& lists) {
     auto history = from.history;
-    BOOST_REQUIRE(from.made().describe(row, lists, history, from.unknown_last >= 0, from.mask));
-    row.seed = from.key.seed;
-    row.branch = from.key.branch;
-    row.position = from.key.position;
-    row.sample = from.key.sample;
+    const auto slot = row.slot;
+    row = from.made().row_after(history, from.unknown_last >= 0, {}, lists);
+    row.slot = slot;
+    row.mask = {static_cast<std::uint32_t>(lists.masks.size()), static_cast<std::uint32_t>(from.mask.size())};
+    lists.masks.insert(lists.masks.end(), from.mask.begin(), from.mask.end());
+    row.key = from.key;
   }
 
   static void describe_scored(const task& from, sampling_row& row, sampling_lists& lists) {

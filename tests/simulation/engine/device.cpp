@@ -1,5 +1,6 @@
 #include "simulation/engine/device.hpp"
 
+#include "runner/row_outputs.hpp"
 #include "sampling/described_sampling.hpp"
 
 #include <fmt/format.h>
@@ -115,7 +116,6 @@ void device::launch(step& step) {
   describe(step);
   if (breaks_) std::rethrow_exception(std::exchange(breaks_, nullptr));
   check(step);
-  if (settings_.sampling) describe_sampling(step);
   const bool held = holds_ || !held_.empty();
   if (!held || !settings_.late) carry_out(step);
   if (!held) return step.done();
@@ -172,7 +172,6 @@ void device::carry_out(step& step) {
   if (model_) run_model(step);
   for (std::size_t i = 0; i < step.rows.size() && !model_; ++i) set_output(step, i);
   if (kept_) kept_->run(step, cache_);
-  described_.erase(step.number);
   if (cache_.bytes() > settings_.within.memory_bytes) throw std::logic_error("the cache takes more memory than it may");
 }
 
@@ -208,11 +207,8 @@ void device::set_output(step& step, std::size_t index) {
   switch (row.wanted) {
     case scheduler::output::nothing:
       return;
-    case scheduler::output::sample: {
-      step.set_output(index, sample(step, index, scores(content.size())));
-      sampled_[row.sequence] = row.sampled;
-      return;
-    }
+    case scheduler::output::sample:
+      return sample(step, index, scores(content.size()));
     case scheduler::output::last_logits:
       step.set_output(index, {.scores = logits(scores(content.size()), settings_.spoken.vocabulary())});
       return;
@@ -226,27 +222,22 @@ void device::set_output(step& step, std::size_t index) {
   }
 }
 
-void device::describe_sampling(step& step) {
-  auto& [rows, lists] = described_[step.number];
-  for (std::size_t i = 0; i < step.rows.size(); ++i) {
-    const auto& row = step.rows[i];
-    auto& how = rows.emplace_back();
-    how.slot = row.slot;
-    how.by_host = row.wanted != scheduler::output::sample || !step.sampler_of(i).describe(row.chained, how, lists);
+/// As a device does that samples by itself, where the settings say so and it can; rows that are chained it alone can.
+void device::sample(step& step, std::size_t index, std::vector<float> scores) {
+  const auto& row = step.rows[index];
+  const auto& how = step.sampling.rows[index];
+  const auto& sample = step.sampling.samples[how.first + static_cast<std::size_t>(row.scores())];
+  const bool by_host = how.is_out_of_memory || how.masks || sample.by_host || !(settings_.sampling || row.chained);
+  if (by_host) {
+    step.sample(index, scores);
+  } else {
+    seen_.visit(feature::sampled_by_device);
+    if (sample.unknown_last) seen_.visit(feature::sampled_after_unknown);
+    const auto [status, sampled] =
+        described_sampling(sample, step.sampling.lists)(std::move(scores), device_sampled_[row.slot]);
+    step.set_output(index, detail::output_of(status, sampled));
   }
-}
-
-row_output device::sample(step& step, std::size_t index, std::vector<float> scores) {
-  const auto found = described_.find(step.number);
-  if (found == described_.end()) return step.sampler_of(index).sample(scores);
-  const auto& how = found->second.rows[index];
-  if (how.by_host) return step.sampler_of(index).sample(scores);
-  seen_.visit(feature::sampled_by_device);
-  if (how.unknown_last) seen_.visit(feature::sampled_after_unknown);
-  const auto [status, sampled] =
-      described_sampling(how, found->second.lists)(std::move(scores), device_sampled_[how.slot]);
-  device_sampled_[how.slot] = sampled.id;
-  return device_outcome(status, sampled);
+  device_sampled_[row.slot] = sampled_[row.sequence] = std::max(0, step.sampled_after(index, 0));
 }
 
 void device::check(const scheduler::step& step) const {

@@ -54,19 +54,13 @@ class device {
  private:
   class face;
 
-  struct described_rows {
-    std::vector<sampling_row> rows;
-    sampling_lists lists;
-  };
-
   void launch(step& step);
   void carry_out(step& step);
   void append(const step& step, std::size_t index);
   void set_output(step& step, std::size_t index);
   void run_model(step& step);
   bool end_model_transfer(simulation::random& chance);
-  void describe_sampling(step& step);
-  row_output sample(step& step, std::size_t index, std::vector<float> scores);
+  void sample(step& step, std::size_t index, std::vector<float> scores);
   void check(const scheduler::step& step) const;
   void describe(const scheduler::step& step) const;
 
@@ -78,7 +72,6 @@ class device {
   std::optional<model_device> model_;  // lives with the engine
   std::deque<step*> held_;
   std::map<scheduler::sequence_id, token> sampled_, sampled_before_;  // by the last two steps that were carried out
-  std::map<std::uint64_t, described_rows> described_;                 // of the steps in flight, by the plan's number
   std::map<int, token> device_sampled_;  // the last that the device has sampled in each slot
   std::exception_ptr breaks_;
   swap_listener* listener_ = nullptr;  // where there is an engine

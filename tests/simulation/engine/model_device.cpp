@@ -10,12 +10,6 @@
 namespace cogen::engine_simulation {
 namespace {
 
-/// Belongs to the step that it is taken from.
-std::shared_ptr<row_sampler> sampler_of(step& outer, std::size_t row) {
-  if (outer.rows[row].wanted != scheduler::output::sample) return nullptr;
-  return {std::shared_ptr<void>(), &outer.sampler_of(row)};
-}
-
 detail::swap_room room_of(const settings& of, std::shared_ptr<cache::transfer> by) {
   return {.bytes = of.within.swap_bytes, .by = std::move(by)};
 }
@@ -72,7 +66,11 @@ void model_device::run(step& outer) {
   const std::function<void()> nothing = [] {};
   step inner(*listener_, nothing);
   static_cast<scheduler::step&>(inner) = outer;
-  for (std::size_t i = 0; i < outer.rows.size(); ++i) inner.add_sampler(sampler_of(outer, i));
+  for (const auto& each : outer.sampling.rows) {
+    inner.add_row_sampling() = each;
+    inner.pad_samples();
+  }
+  inner.sampling = outer.sampling;
   listener_->begin_launch(outer.swap_outs.size() + outer.swap_ins.size());
   launch(inner);
   listener_->end_launch();

@@ -2,7 +2,7 @@
 
 #include <cogen/clock.hpp>
 #include <cogen/error.hpp>
-#include <cogen/extend/sampling_row.hpp>
+#include <cogen/extend/sampling_batch.hpp>
 #include <cogen/sampling_params.hpp>
 #include <cogen/scheduler/scheduler.hpp>
 #include <cogen/scheduler/step.hpp>
@@ -32,52 +32,9 @@ struct row_output {
   diagnostics error;
   sampled_token chosen;    ///< for scheduler::output::sample
   logits scores;           ///< for scheduler::output::last_logits and all_logits
-  bool by_device = false;  ///< `chosen` was sampled as row_sampler::describe() specified
   token predicted = -1;    ///< what the model's own layer expects after `chosen`; -1: nothing
-  bool late = false;       ///< nothing is chosen yet: the engine samples it later, without the runner
+  bool late = false;       ///< a guide takes too long: the engine samples from `scores` later, without the runner
   bool ends_text = false;  ///< `chosen` completes a text that a guide constrains: nothing but its end may follow
-};
-
-/// The result of a device's sample for a described row, with the log-probabilities that it asks for: the same as
-/// row_sampler::sample() would return. Thread-safe.
-row_output device_outcome(sampling_status status, sampled_token sampled) noexcept;
-
-/// Samples the next token of one sequence with its parameters, or describes how a device samples it. Exactly one of the
-/// two is called for each row that wants a sample, in the order of the steps; rows in flight together use the same one.
-class row_sampler {
- public:
-  virtual ~row_sampler() = default;
-  /// Whether sample() calls the caller's own logits processor. Such rows are sampled one after another, on the thread
-  /// that launches the step.
-  virtual bool has_processor() const noexcept = 0;
-  /// Samples the token that follows from `scores` [vocabulary], and modifies them. Called between the forward and the
-  /// end of the step, on any threads, for several rows at once. An error becomes the row's own. `drafts` are the first
-  /// of the row's draft tokens after which these scores are: for a row with drafts it is called again and again, with
-  /// one more each time, as long as it returned the next of them. Where a guide takes too long, the result is late.
-  virtual row_output sample(std::span<float> scores, std::span<const token> drafts = {}) noexcept = 0;
-  /// Whether row_output::predicted is wanted after the last token that the row samples, from runners of models with
-  /// multi-token prediction. Called between the forward and the end of the step, like known_token().
-  virtual bool wants_prediction() const noexcept { return false; }
-  /// Token number `index` of the sequence, prompt first; -1 if it is not known.
-  virtual token known_token(std::size_t /*index*/) const noexcept { return -1; }
-  /// For rows that are `scored`: the logits [vocabulary] after token number `index` of the sequence, which the next
-  /// token of its prompt follows. Called between the forward and sample(), on any threads, for several tokens at once.
-  /// An error becomes the row's own. Where a runner does not call it, request::prompt_logprobs reports zeros.
-  virtual diagnostics score_prompt(std::span<const float> scores, int index) noexcept;
-  /// The same where a device scores: describes what it needs, except the logits. Called within runner::launch(), and
-  /// then set_prompt_score() with the result. Throws std::bad_alloc, which becomes the row's own.
-  virtual void describe_prompt(int index, sampling_row& row, sampling_lists& lists);
-  /// The result of a device, from device_outcome(). Called as score_prompt() is, in its place.
-  virtual void set_prompt_score(int index, sampled_token scored) noexcept;
-  /// Describes what a device needs to sample the row, except its slot: fills `row` and appends its lists to `lists`.
-  /// Called within runner::launch(). `chained` is that of the step's row: then only the device knows the token before
-  /// the sampled one, and `row.unknown_last` is set. The runner gets the result from device_outcome(), and the token
-  /// counts for the next rows once the step is absorbed. Returns false and changes nothing if only sample() can do it;
-  /// the result is the same for all rows in flight together. Throws std::bad_alloc, and generation_error where a guide
-  /// fails, which become the row's own; what was appended to `lists` then belongs to no row. A row with drafts is
-  /// described for each of its samples, with the drafts before that. Where it throws with drafts, no token is to be
-  /// sampled there and behind, since these drafts are not what the guide allows.
-  virtual bool describe(bool chained, sampling_row& row, sampling_lists& lists, std::span<const token> drafts = {});
 };
 
 /// Receives the end of each swap-out and swap-in of a step, once: null, or its error. Thread-safe, also before launch()
@@ -112,55 +69,55 @@ class step : public scheduler::step {
   /// done() calls `on_done`, which must not throw. Both must outlive the step.
   step(swap_listener& swaps, const std::function<void()>& on_done) : swaps_(&swaps), on_done_(on_done) {}
 
-  /// Adds the sampler of the next of the rows; null if it never wants a sample.
-  void add_sampler(std::shared_ptr<row_sampler> one) {
+  sampling_batch sampling;  ///< how its rows are sampled
+
+  // For the engine, once the step is planned.
+
+  /// Adds how the next of the rows is sampled; its samples are added behind that.
+  row_sampling& add_row_sampling() {
+    return sampling.rows.emplace_back(row_sampling{.first = sampling.samples.size()});
+  }
+
+  /// Adds the next sample of the last row: first its scores, then its own tokens.
+  void add_sample(const sampling_row& sample) {
     outputs_.emplace_back();
-    sampling_.push_back(std::move(one));
-    if (draft_outputs_.size() < sampled_after_drafts.size()) draft_outputs_.resize(sampled_after_drafts.size());
+    sampling.samples.push_back(sample);
   }
 
-  // For the runner, between launch() and done().
+  /// The samples that the last row lacks become padding.
+  void pad_samples();
 
-  row_sampler& sampler_of(std::size_t row) { return *sampling_[row]; }  ///< of a row that wants a sample
+  // For the runner, between launch() and done(). Different rows from any threads.
 
-  /// Sets the output of a row; different rows from any threads.
-  void set_output(std::size_t row, row_output what) noexcept {
-    rows[row].sampled = what.late ? -1 : what.chosen.id;
-    rows[row].failed = static_cast<bool>(what.error);
-    rows[row].late = what.late;
-    outputs_[row] = std::move(what);
-  }
+  /// Samples a row with output::sample on this thread from its `scores` [1 + drafts, vocabulary], which are modified,
+  /// and sets its outputs: the first one, and one more after each draft token that was sampled before it. The first
+  /// that was not is the end. Does nothing for a row that has failed.
+  void sample(std::size_t row, std::span<float> scores) noexcept;
 
-  /// Sets the output of the sample after draft token number `draft` of a row.
-  void set_output_after(std::size_t row, int draft, row_output what) noexcept {
-    const auto index = static_cast<std::size_t>(rows[row].first_draft + draft);
-    sampled_after_drafts[index] = what.error ? -1 : what.chosen.id;
-    draft_outputs_[index] = std::move(what);
-  }
+  /// Scores the token that follows token number `index` of a row that is `scored`, from the `scores` [vocabulary] after
+  /// it, before the row is sampled; several of a row from any threads. An error fails the row. Where a runner scores
+  /// none, request::prompt_logprobs reports zeros.
+  void score(std::size_t row, int index, std::span<const float> scores) noexcept;
 
-  /// Token number `index` of a row's sequence; -1 if it is not known.
-  token known_token(std::size_t row, std::size_t index) const noexcept {
-    return sampling_[row] ? sampling_[row]->known_token(index) : -1;
-  }
+  // Where a device samples.
 
-  /// How many of a row's draft tokens were sampled, whose outputs are all set.
-  int accepted_drafts(std::size_t row) const noexcept {
-    const auto drafts = drafts_of(rows[row]);
-    int accepted = 0;
-    while (accepted < rows[row].drafts && drafts[static_cast<std::size_t>(accepted)] == sampled_after(row, accepted))
-      ++accepted;
-    return accepted;
-  }
+  /// Sets the output of a row, or of its sample after so many of its draft tokens.
+  void set_output(std::size_t row, row_output output, int drafts = 0) noexcept;
 
-  /// The token that a row sampled after so many of its draft tokens; -1: none.
-  token sampled_after(std::size_t row, int drafts) const noexcept {
-    if (drafts == 0) return rows[row].failed ? -1 : rows[row].sampled;
-    return sampled_after_drafts[static_cast<std::size_t>(rows[row].first_draft + drafts - 1)];
-  }
+  /// Sets the score of the token that follows token number `index` of a row that is `scored`: the token as `chosen`.
+  void set_score(std::size_t row, int index, row_output scored) noexcept;
 
   /// Sets row_output::predicted of the sample after so many of a row's draft tokens.
   void set_prediction(std::size_t row, int drafts, token predicted) noexcept {
     output_of(row, drafts).predicted = predicted;
+  }
+
+  /// How many of a row's draft tokens were sampled, whose outputs are all set.
+  int accepted_drafts(std::size_t row) const noexcept;
+
+  /// The token that a row with output::sample sampled after so many of its draft tokens; -1: none.
+  token sampled_after(std::size_t row, int drafts) const noexcept {
+    return rows[row].failed ? -1 : sampled_of(rows[row], drafts);
   }
 
   swap_listener& swaps() noexcept { return *swaps_; }  ///< receives the ends of swaps, which may come after the step
@@ -178,34 +135,31 @@ class step : public scheduler::step {
 
   // For the engine, once the step has ended.
 
-  bool is_done() const noexcept { return done_.load(); }                     ///< whether done() was called
-  const std::exception_ptr& error() const noexcept { return error_; }        ///< what done() was called with
-  row_output& output_of(std::size_t row) noexcept { return outputs_[row]; }  ///< of a row
+  bool is_done() const noexcept { return done_.load(); }               ///< whether done() was called
+  const std::exception_ptr& error() const noexcept { return error_; }  ///< what done() was called with
 
-  /// Of the sample after so many of a row's draft tokens.
-  row_output& output_of(std::size_t row, int drafts) noexcept {
-    return drafts == 0 ? outputs_[row] : draft_outputs_[static_cast<std::size_t>(rows[row].first_draft + drafts - 1)];
+  /// Of a row, or of its sample after so many of its draft tokens.
+  row_output& output_of(std::size_t row, int drafts = 0) noexcept {
+    return outputs_[sample_of(row, rows[row].scores() + drafts)];
   }
 
-  /// The output that an event is about.
-  row_output& output_of(const scheduler::event& what) noexcept {
-    return output_of(static_cast<std::size_t>(what.row), what.after_drafts);
+  /// Fails the row if a token of it could not be scored. False if it has failed.
+  bool check_scores(std::size_t row) noexcept;
+
+  /// The scores of the tokens that follow a row's, in their order, if it has not failed.
+  std::span<row_output> scores_of(std::size_t row) noexcept {
+    return std::span(outputs_).subspan(sample_of(row, 0), static_cast<std::size_t>(rows[row].scores()));
   }
 
   /// Empties the step and keeps its memory.
-  void clear() noexcept {
-    scheduler::step::clear();
-    sampling_.clear();
-    outputs_.clear();
-    draft_outputs_.clear();
-    error_ = nullptr;
-    done_.store(false);
-  }
+  void clear() noexcept;
 
  private:
-  std::vector<std::shared_ptr<row_sampler>> sampling_;
-  std::vector<row_output> outputs_;
-  std::vector<row_output> draft_outputs_;
+  std::size_t sample_of(std::size_t row, int index) const noexcept {
+    return sampling.rows[row].first + static_cast<std::size_t>(index);
+  }
+
+  std::vector<row_output> outputs_;  // of each sample
   swap_listener* swaps_;
   const std::function<void()>& on_done_;
   std::exception_ptr error_;

@@ -88,9 +88,10 @@ struct row {
   bool prefill;  ///< part of a prompt, of several tokens fed at once, or of tokens recomputed after preemption
   /// Whether the logits after each of its tokens are wanted, to score the next one, unless that is sampled.
   bool scored = false;
-  int drafts = 0;       ///< only for output::sample, of rows that are not chained
-  int first_draft = 0;  ///< index in step::sampled_after_drafts
-  int position = 0;     ///< of its first token in the sequence: the length that its slot has then
+  int drafts = 0;        ///< only for output::sample, of rows that are not chained
+  int first_sample = 0;  ///< for output::sample: index in step::sampled
+  int position = 0;      ///< of its first token in the sequence: the length that its slot has then
+  token next = -1;       ///< the token that follows its last one, where the sequence has it; -1: it is not known
 
   /// Read into the slot before its first token; null if there is none, or it comes later.
   encoder_tokens encoder_input = {};
@@ -99,7 +100,6 @@ struct row {
   std::optional<int> prefix_hit_tokens = {};
 
   // Set by the executor.
-  token sampled = -1;   ///< for output::sample; before its drafts, if it has any
   bool failed = false;  ///< its output could not be produced; the slot has appended the row's tokens all the same
   /// For output::sample: what it samples is not known yet, but will be: see late_sample. No other row may be chained to
   /// it, and its drafts are dropped. absorb() clears it where the run has ended meanwhile.
@@ -129,7 +129,6 @@ struct event {
   kind what;
   sequence_id sequence;
   int row = -1;  ///< -1: a late one
-  scheduler::token sampled = -1;
   bool last = false;
   finish reason = finish::length;
 
@@ -169,9 +168,10 @@ struct step {
   std::vector<token> tokens;  ///< of all rows that are not chained, concatenated
   std::vector<event> events;  ///< set by absorb(), in the order of the rows
 
-  /// What was sampled after each draft token of the rows, concatenated: set by the executor. -1, as it is at first: no
-  /// token could be sampled there, or none had to be, since an earlier draft token was not sampled.
-  std::vector<token> sampled_after_drafts;
+  /// What each row with output::sample sampled, after its own tokens and after each of its draft tokens, concatenated:
+  /// set by the executor. -1, as it is at first: no token could be sampled there, or none had to be, since an earlier
+  /// draft token was not sampled.
+  std::vector<token> sampled;
 
   /// Whether there is nothing to do.
   bool empty() const {
@@ -191,12 +191,22 @@ struct step {
     return tokens_of(one).last(static_cast<std::size_t>(one.drafts));
   }
 
+  /// What one of `rows` sampled after so many of its draft tokens.
+  token& sampled_of(const row& one, int drafts = 0) {
+    return sampled[static_cast<std::size_t>(one.first_sample + drafts)];
+  }
+
+  /// The same.
+  token sampled_of(const row& one, int drafts = 0) const {
+    return sampled[static_cast<std::size_t>(one.first_sample + drafts)];
+  }
+
   /// Empties the step and keeps its memory.
   void clear() {
     number = 0;
     drops.clear(), clears.clear(), truncations.clear(), releases.clear(), prefix_shares.clear(), copies.clear();
     dropped_checkpoints.clear(), checkpoints.clear();
-    swap_outs.clear(), swap_ins.clear(), rows.clear(), tokens.clear(), events.clear(), sampled_after_drafts.clear();
+    swap_outs.clear(), swap_ins.clear(), rows.clear(), tokens.clear(), events.clear(), sampled.clear();
   }
 };
 
