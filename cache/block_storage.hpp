@@ -34,7 +34,7 @@ class block_storage final : public token_storage {
   std::int64_t exported_bytes(int length) const override { return blocks_for(stored(length)) * layout_.stride; }
   void export_slot(int slot, std::byte* into, std::vector<byte_copy>& later) const override;
   void import_slot(int slot, int length, const std::byte* from, std::vector<byte_copy>& later) override;
-  memory_terms footprint_terms() const override { return {.fixed = 0, .per_block = layout_.stride}; }
+  slot_footprint footprint_terms() const override { return {.fixed = 0, .per_block = layout_.stride}; }
   std::int64_t committed_bytes() const override;
 
  private:

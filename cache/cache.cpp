@@ -39,9 +39,9 @@ int least(const std::vector<std::unique_ptr<layer>>& layers, int (layer::*what)(
 }
 
 /// Of storages, and of readers with the longest encoder inputs.
-memory_terms sum_of(const std::vector<layer*>& storages, memory_terms (layer::*terms)() const,
-                    const std::vector<layer*>& readers) {
-  memory_terms sum;
+slot_footprint sum_of(const std::vector<layer*>& storages, slot_footprint (layer::*terms)() const,
+                      const std::vector<layer*>& readers) {
+  slot_footprint sum;
   for (const layer* storage : storages) sum += (storage->*terms)();
   for (const layer* reader : readers) sum.fixed += reader->footprint_terms()(reader->max_sequence_length());
   return sum;
@@ -243,33 +243,34 @@ void cache::share_prefix(int slot, int of, int length) {
   table_->set_parent(slot, parent);
 }
 
-void cache::check_origin(int slot, const fork_spec& origin) const {
-  check_empty(slot);
-  if (origin.shared < 0 || origin.shared % block_tokens != 0 || origin.shared > origin.end ||
-      origin.end > length(origin.from) || (origin.shared > 0 && origin.shared > length(origin.parent)))
-    throw std::invalid_argument(name_of(slot) + " cannot begin with " + count_of(origin.shared) + " of slot " +
-                                std::to_string(origin.parent) + " and end at " + std::to_string(origin.end) +
-                                " of slot " + std::to_string(origin.from));
-  if (encoder_length(slot) > 0)
-    throw std::logic_error(name_of(slot) + " holds an encoder input of " + std::to_string(encoder_length(slot)) +
-                           ", it has to be empty");
-  check_can_return(origin.from, origin.end);
+void cache::check_fork(const slot_fork& fork) const {
+  check_empty(fork.slot);
+  if (fork.shared < 0 || fork.shared % block_tokens != 0 || fork.shared > fork.end || fork.end > length(fork.from) ||
+      (fork.shared > 0 && fork.shared > length(fork.parent)))
+    throw std::invalid_argument(name_of(fork.slot) + " cannot begin with " + count_of(fork.shared) + " of slot " +
+                                std::to_string(fork.parent) + " and end at " + std::to_string(fork.end) + " of slot " +
+                                std::to_string(fork.from));
+  if (encoder_length(fork.slot) > 0)
+    throw std::logic_error(name_of(fork.slot) + " holds an encoder input of " +
+                           std::to_string(encoder_length(fork.slot)) + ", it has to be empty");
+  check_can_return(fork.from, fork.end);
 }
 
-void cache::fork(int slot, const fork_spec& origin) {
-  check_origin(slot, origin);
-  const slot_parent parent = origin.shared > 0 ? parent_for(origin.parent, origin.shared) : slot_parent{};
-  const fork_spec whole{.parent = parent.slot, .shared = origin.shared, .from = origin.from, .end = origin.end};
-  const int encoder_input = encoder_length(origin.from);
-  fill(slot, [&] {
-    if (origin.end > 0)
-      for (auto* storage : storages_) storage->fork(slot, whole);
+void cache::fork(const slot_fork& fork) {
+  check_fork(fork);
+  const slot_parent parent = fork.shared > 0 ? parent_for(fork.parent, fork.shared) : slot_parent{};
+  auto resolved = fork;
+  resolved.parent = parent.slot;
+  const int encoder_input = encoder_length(fork.from);
+  fill(fork.slot, [&] {
+    if (fork.end > 0)
+      for (auto* storage : storages_) storage->fork(resolved);
     if (encoder_input > 0)
-      for (auto* reader : readers_) reader->copy(origin.from, slot, 0, encoder_input);
+      for (auto* reader : readers_) reader->copy(fork.from, fork.slot, 0, encoder_input);
   });
-  if (origin.shared > 0) table_->set_parent(slot, parent);
-  table_->set_length(slot, origin.end);
-  encoder_inputs_->set_length(slot, encoder_input);
+  if (fork.shared > 0) table_->set_parent(fork.slot, parent);
+  table_->set_length(fork.slot, fork.end);
+  encoder_inputs_->set_length(fork.slot, encoder_input);
 }
 
 void cache::copy(int from, int to, int begin, int end) {
@@ -343,7 +344,7 @@ bool cache::has_finite_numbers(std::span<const std::byte> exported, int length, 
          std::ranges::all_of(readers_, [&](const auto* reader) { return take(*reader, encoder_length); });
 }
 
-memory_terms cache::compressed_terms() const { return sum_of(storages_, &layer::compressed_terms, readers_); }
+slot_footprint cache::compressed_terms() const { return sum_of(storages_, &layer::compressed_terms, readers_); }
 
 void cache::check_exported(int slot, int length, int encoder_length, std::size_t bytes) const {
   const std::int64_t wanted = exported_bytes(length, encoder_length);
@@ -396,7 +397,7 @@ std::vector<byte_copy> cache::begin_import(int slot, int length, std::span<const
   return later;
 }
 
-memory_terms cache::footprint_terms() const { return sum_of(storages_, &layer::footprint_terms, readers_); }
+slot_footprint cache::footprint_terms() const { return sum_of(storages_, &layer::footprint_terms, readers_); }
 
 std::int64_t cache::committed_bytes() const {
   std::int64_t bytes = 0;

@@ -103,7 +103,7 @@ bool layer::can_truncate(int slot, int length) const { return length >= 0 && len
 
 void layer::share_prefix(int slot, int of, int length) { copy(of, slot, 0, length); }
 
-void layer::fork(int slot, const fork_spec& origin) { copy(origin.from, slot, 0, origin.end); }
+void layer::fork(const slot_fork& fork) { copy(fork.from, fork.slot, 0, fork.end); }
 
 void layer::copy(int from, int to, int begin, int end) {
   const step moved({{.slot = to, .count = end - begin}});
@@ -122,7 +122,7 @@ bool layer::has_finite_numbers(std::span<const std::byte> exported, int) const {
   return are_finite({&all, 1}, exported);
 }
 
-memory_terms layer::compressed_terms() const { return footprint_terms(); }
+slot_footprint layer::compressed_terms() const { return footprint_terms(); }
 
 void layer::export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>&) const {
   if (into.empty()) return;
@@ -150,7 +150,7 @@ void layer::import_slot(int slot, int length, std::span<const std::byte> from, s
   advance(all);
 }
 
-memory_terms layer::footprint_terms() const {
+slot_footprint layer::footprint_terms() const {
   return {.fixed = 0, .per_block = block_tokens * token_bytes(shape_, type_)};
 }
 

@@ -2,9 +2,9 @@
 
 #include "address_range.hpp"
 
-#include <cogen/cache/memory_terms.hpp>
 #include <cogen/cache/step.hpp>
 #include <cogen/cache/transfer.hpp>
+#include <cogen/slot_footprint.hpp>
 
 #include <array>
 #include <exception>
@@ -84,7 +84,7 @@ class layer_prefetcher {
   /// Keeps at most `blocks` device blocks of the slot. No job may be running.
   void shrink(int slot, int blocks) noexcept;
 
-  memory_terms footprint_terms() const { return {.per_block = 2 * block_bytes_}; }
+  slot_footprint footprint_terms() const { return {.per_block = 2 * block_bytes_}; }
   std::int64_t committed_bytes() const;
 
  private:

@@ -175,8 +175,8 @@ void offloaded_layer::export_slot(int slot, std::span<std::byte> into, std::vect
   host_->export_slot(slot, into, later);
 }
 
-memory_terms offloaded_layer::footprint_terms() const {
-  memory_terms terms = host_->footprint_terms();
+slot_footprint offloaded_layer::footprint_terms() const {
+  slot_footprint terms = host_->footprint_terms();
   if (prefetcher_->is_first(*this)) terms += prefetcher_->footprint_terms();
   return terms;
 }

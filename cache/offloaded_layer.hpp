@@ -39,7 +39,7 @@ class offloaded_layer final : public layer {
   void release(int slot, int length) override;
   void clear(int slot) override;
   void share_prefix(int slot, int of, int length) override { host_alone().share_prefix(slot, of, length); }
-  void fork(int slot, const fork_spec& origin) override { host_alone().fork(slot, origin); }
+  void fork(const slot_fork& fork) override { host_alone().fork(fork); }
   void copy(int from, int to, int begin, int end) override { host_alone().copy(from, to, begin, end); }
   void take_snapshot(int slot) override { host_alone().take_snapshot(slot); }
   void drop_snapshot(int slot, int length) override { host_->drop_snapshot(slot, length); }
@@ -48,12 +48,12 @@ class offloaded_layer final : public layer {
   bool has_finite_numbers(std::span<const std::byte> exported, int length) const override {
     return host_->has_finite_numbers(exported, length);
   }
-  memory_terms compressed_terms() const override { return host_->compressed_terms(); }
+  slot_footprint compressed_terms() const override { return host_->compressed_terms(); }
   void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const override;
   void import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>& later) override {
     host_alone().import_slot(slot, length, from, later);
   }
-  memory_terms footprint_terms() const override;
+  slot_footprint footprint_terms() const override;
   std::int64_t committed_bytes() const override;
 
  private:

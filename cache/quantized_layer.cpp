@@ -117,9 +117,9 @@ void quantized_layer::share_prefix(int slot, int of, int length) {
   storage_->newest->share_prefix(slot, of, length);
 }
 
-void quantized_layer::fork(int slot, const fork_spec& origin) {
-  storage_->quantized->fork(slot, origin);
-  storage_->newest->fork(slot, origin);
+void quantized_layer::fork(const slot_fork& fork) {
+  storage_->quantized->fork(fork);
+  storage_->newest->fork(fork);
 }
 
 void quantized_layer::copy(int from, int to, int begin, int end) {
@@ -165,8 +165,8 @@ bool quantized_layer::block_is_finite(const std::byte* block) const {
   return true;
 }
 
-memory_terms quantized_layer::compressed_terms() const {
-  memory_terms terms = footprint_terms();
+slot_footprint quantized_layer::compressed_terms() const {
+  slot_footprint terms = footprint_terms();
   terms.fixed += storage_->quantized->exported_prefix() + storage_->newest->exported_prefix();
   return terms;
 }
@@ -182,8 +182,8 @@ void quantized_layer::import_slot(int slot, int length, std::span<const std::byt
   storage_->newest->import_slot(slot, length, from.data() + storage_->quantized->exported_bytes(length), later);
 }
 
-memory_terms quantized_layer::footprint_terms() const {
-  memory_terms terms = storage_->quantized->footprint_terms();
+slot_footprint quantized_layer::footprint_terms() const {
+  slot_footprint terms = storage_->quantized->footprint_terms();
   return terms += storage_->newest->footprint_terms();
 }
 

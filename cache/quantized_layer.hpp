@@ -42,16 +42,16 @@ class quantized_layer final : public layer {
   void release(int slot, int length) override;
   void clear(int slot) override { truncate(slot, 0); }
   void share_prefix(int slot, int of, int length) override;
-  void fork(int slot, const fork_spec& origin) override;
+  void fork(const slot_fork& fork) override;
   void copy(int from, int to, int begin, int end) override;
   void take_snapshot(int slot) override;
   void drop_snapshot(int slot, int length) override;
   std::int64_t exported_bytes(int length) const override;
   bool has_finite_numbers(std::span<const std::byte> exported, int length) const override;
-  memory_terms compressed_terms() const override;
+  slot_footprint compressed_terms() const override;
   void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const override;
   void import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>& later) override;
-  memory_terms footprint_terms() const override;
+  slot_footprint footprint_terms() const override;
   std::int64_t committed_bytes() const override;
 
  private:

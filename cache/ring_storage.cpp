@@ -259,7 +259,7 @@ void ring_storage::import_slot(int slot, int length, const std::byte* from, std:
   });
 }
 
-memory_terms ring_storage::footprint_terms() const {
+slot_footprint ring_storage::footprint_terms() const {
   return {.capped = {{.per_block = layout_.stride, .blocks = ring_ + shape_.blocks_kept()}}};
 }
 

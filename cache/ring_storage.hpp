@@ -44,7 +44,7 @@ class ring_storage final : public token_storage {
   void truncate(int slot, int length) override;
   void release(int slot, int length) override;
   void share_prefix(int slot, int of, int length) override { copy(of, slot, 0, length); }
-  void fork(int slot, const fork_spec& origin) override { copy(origin.from, slot, 0, origin.end); }
+  void fork(const slot_fork& fork) override { copy(fork.from, fork.slot, 0, fork.end); }
   void copy(int from, int to, int begin, int end) override;
   void take_snapshot(int slot) override;
   void drop_snapshot(int slot, int length) override { state(slot).snapshots.drop(length); }
@@ -52,7 +52,7 @@ class ring_storage final : public token_storage {
   std::int64_t exported_prefix() const override { return sizeof(std::int64_t); }
   void export_slot(int slot, std::byte* into, std::vector<byte_copy>& later) const override;
   void import_slot(int slot, int length, const std::byte* from, std::vector<byte_copy>& later) override;
-  memory_terms footprint_terms() const override;
+  slot_footprint footprint_terms() const override;
   std::int64_t committed_bytes() const override;
 
  private:

@@ -30,7 +30,7 @@ class state_layer final : public layer {
   void release(int slot, int) override { storage_->truncate(slot, 0); }
   void clear(int slot) override { storage_->truncate(slot, 0); }
   void share_prefix(int slot, int of, int length) override { storage_->copy(of, slot, length); }
-  void fork(int slot, const fork_spec& origin) override { storage_->copy(origin.from, slot, origin.end); }
+  void fork(const slot_fork& fork) override { storage_->copy(fork.from, fork.slot, fork.end); }
   void copy(int from, int to, int, int end) override { storage_->copy(from, to, end); }
   void take_snapshot(int slot) override { storage_->take_snapshot(slot); }
   void drop_snapshot(int slot, int length) override { storage_->drop_snapshot(slot, length); }
@@ -41,7 +41,7 @@ class state_layer final : public layer {
   void import_slot(int slot, int, std::span<const std::byte> from, std::vector<byte_copy>&) override {
     storage_->import_slot(slot, from.data());
   }
-  memory_terms footprint_terms() const override { return storage_->footprint_terms(); }
+  slot_footprint footprint_terms() const override { return storage_->footprint_terms(); }
   std::int64_t committed_bytes() const override { return storage_->committed_bytes(); }
 
  private:

@@ -35,7 +35,7 @@ class state_storage {
   void export_slot(int slot, std::byte* into) const;
   void import_slot(int slot, const std::byte* from);
 
-  memory_terms footprint_terms() const { return {.fixed = most_states_ * stride_}; }
+  slot_footprint footprint_terms() const { return {.fixed = most_states_ * stride_}; }
   std::int64_t committed_bytes() const;
 
  private:

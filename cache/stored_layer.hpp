@@ -29,7 +29,7 @@ class stored_layer final : public layer {
   void release(int slot, int length) override { storage_->release(slot, length); }
   void clear(int slot) override { storage_->truncate(slot, 0); }
   void share_prefix(int slot, int of, int length) override { storage_->share_prefix(slot, of, length); }
-  void fork(int slot, const fork_spec& origin) override { storage_->fork(slot, origin); }
+  void fork(const slot_fork& fork) override { storage_->fork(fork); }
   void copy(int from, int to, int begin, int end) override { storage_->copy(from, to, begin, end); }
   void take_snapshot(int slot) override { storage_->take_snapshot(slot); }
   void drop_snapshot(int slot, int length) override { storage_->drop_snapshot(slot, length); }
@@ -38,14 +38,14 @@ class stored_layer final : public layer {
   bool has_finite_numbers(std::span<const std::byte> exported, int length) const override {
     return are_finite(storage_->exported_runs(length, type()), exported);
   }
-  memory_terms compressed_terms() const override { return storage_->compressed_terms(type()); }
+  slot_footprint compressed_terms() const override { return storage_->compressed_terms(type()); }
   void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const override {
     storage_->export_slot(slot, into.data(), later);
   }
   void import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>& later) override {
     storage_->import_slot(slot, length, from.data(), later);
   }
-  memory_terms footprint_terms() const override { return storage_->footprint_terms(); }
+  slot_footprint footprint_terms() const override { return storage_->footprint_terms(); }
   std::int64_t committed_bytes() const override { return storage_->committed_bytes(); }
 
  private:

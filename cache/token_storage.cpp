@@ -13,10 +13,10 @@ std::vector<exported_run> token_storage::exported_runs(int length, scalar type) 
   return runs;
 }
 
-memory_terms token_storage::compressed_terms(scalar type) const {
+slot_footprint token_storage::compressed_terms(scalar type) const {
   std::vector<exported_run> block;
   append_block(block, layout_, type);
-  memory_terms terms = footprint_terms();
+  slot_footprint terms = footprint_terms();
   const auto compressed = [&](std::int64_t& bytes) { bytes = bytes / layout_.stride * compressed_bytes(block); };
   compressed(terms.per_block);
   for (capped_term& term : terms.capped) compressed(term.per_block);

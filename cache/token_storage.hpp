@@ -3,11 +3,12 @@
 #include "block_layout.hpp"
 
 #include <cogen/cache/compressed_snapshot.hpp>
-#include <cogen/cache/memory_terms.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
 #include <cogen/cache/transfer.hpp>
 #include <cogen/cache/view.hpp>
+#include <cogen/slot_footprint.hpp>
+#include <cogen/slot_fork.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -43,9 +44,9 @@ class token_storage {
   virtual void truncate(int slot, int length) = 0;
   virtual void release(int slot, int length) = 0;
   virtual void share_prefix(int slot, int of, int length) = 0;
-  virtual void fork(int slot, const fork_spec& origin) {
-    if (origin.shared > 0) share_prefix(slot, origin.parent, origin.shared);
-    if (origin.shared < origin.end) copy(origin.from, slot, origin.shared, origin.end);
+  virtual void fork(const slot_fork& fork) {
+    if (fork.shared > 0) share_prefix(fork.slot, fork.parent, fork.shared);
+    if (fork.copies()) copy(fork.from, fork.slot, fork.shared, fork.end);
   }
   virtual void copy(int from, int to, int begin, int end) = 0;
 
@@ -59,12 +60,12 @@ class token_storage {
 
   /// Describes exported_bytes(length), if tokens are stored here in full precision, of this type.
   std::vector<exported_run> exported_runs(int length, scalar type) const;
-  memory_terms compressed_terms(scalar type) const;
+  slot_footprint compressed_terms(scalar type) const;
 
   virtual void export_slot(int slot, std::byte* into, std::vector<byte_copy>& later) const = 0;
   virtual void import_slot(int slot, int length, const std::byte* from, std::vector<byte_copy>& later) = 0;
 
-  virtual memory_terms footprint_terms() const = 0;
+  virtual slot_footprint footprint_terms() const = 0;
   virtual std::int64_t committed_bytes() const = 0;
 
  protected:

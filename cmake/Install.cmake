@@ -2,7 +2,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(installed cogen_scheduler cogen_json cogen_tokenizer cogen_chat_template cogen_checkpoint)
+set(installed cogen_values cogen_scheduler cogen_json cogen_tokenizer cogen_chat_template cogen_checkpoint)
 set_target_properties(cogen_scheduler PROPERTIES EXPORT_NAME scheduler)
 if(COGEN_TORCH)
   list(APPEND installed cogen_cache cogen)

@@ -7,6 +7,10 @@ function(cogen_public_headers target root)
 endfunction()
 
 add_custom_target(verify_headers)
+set(root ${PROJECT_SOURCE_DIR}/lib/values/include)
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${root}/*.hpp)
+cogen_public_headers(cogen_values ${root} ${headers})
+
 set(root ${PROJECT_SOURCE_DIR}/scheduler/include)
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${root}/*.hpp)
 cogen_public_headers(cogen_scheduler ${root} ${headers})

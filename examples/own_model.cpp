@@ -29,9 +29,7 @@ class echo final : public cogen::runner {
     for (const int slot : step.clears) held_[slot].clear();
     for (const auto& cut : step.truncations) held_[cut.slot].resize(cut.length);
     for (const auto& cut : step.releases) held_[cut.slot].resize(cut.length);
-    for (const auto& shared : step.prefix_shares) held_[shared.slot] = held_[shared.of].substr(0, shared.length);
-    for (const auto& copied : step.copies)
-      held_[copied.to] += held_[copied.from].substr(copied.begin, copied.end - copied.begin);
+    for (const auto& fork : step.forks) held_[fork.slot] = held_[fork.from].substr(0, fork.end);
     for (std::size_t i = 0; i < step.rows.size(); ++i) {
       auto& text = held_[step.rows[i].slot];
       for (const auto token : step.tokens_of(step.rows[i])) text += static_cast<char>(token);

@@ -10,8 +10,8 @@
 namespace cogen::scheduler {
 namespace {
 
-bool free_for(state& all, int tokens, const origin& first) {
-  const bool fits = all.queued.waiting.empty() && reclaim(all, tokens, first, first.source());
+bool free_for(state& all, int tokens, const slot_fork& first) {
+  const bool fits = all.queued.waiting.empty() && reclaim(all, tokens, first, first.from);
   return fits && all.slots.returns(first);  // in this order: what is given up may be where it comes from
 }
 

@@ -24,12 +24,12 @@ constexpr std::int64_t most_slots = std::int64_t{1} << 16;
 // All sums of the memory account stay well below 2^63.
 constexpr std::int64_t most_bytes = std::int64_t{1} << 60;
 
-void check_footprint(const limits& within, const std::string& name, const footprint& usage) {
+void check_footprint(const limits& within, const std::string& name, const slot_footprint& usage) {
   const auto part = [&](const char* field) { return name + "." + field; };
   at_least(part("block"), usage.block, 1);
   at_least(part("fixed"), usage.fixed, 0);
   at_least(part("per_block"), usage.per_block, 0);
-  const std::int64_t blocks = footprint{0, 1, usage.block}(within.max_sequence_length);
+  const std::int64_t blocks = slot_footprint{0, 1, usage.block}(within.max_sequence_length);
   const auto slots = std::int64_t{within.slots} + within.spare_slots;
   at_most(part("fixed"), usage.fixed, most_bytes / slots / 2);
   at_most(part("per_block"), usage.per_block, most_bytes / slots / blocks / 2);

@@ -221,19 +221,19 @@ bool admit_with(state& all, sequence& seq, int tokens, const prefix_match& found
   return scheduled;
 }
 
-bool reclaim(state& all, int capacity, const origin& first, int but) {
+bool reclaim(state& all, int capacity, const slot_fork& first, int but) {
   while (!all.slots.fits(capacity, first))
     if (!all.slots.evict(but)) return false;
   return true;
 }
 
-int take_unknown(state& all, int capacity, const origin& first) {
+int take_unknown(state& all, int capacity, const slot_fork& first) {
   const int slot = all.slots.take(capacity, first);
   all.known.forget(slot);
   return slot;
 }
 
-void take_slot(state& all, sequence& seq, int tokens, const origin& first) {
+void take_slot(state& all, sequence& seq, int tokens, const slot_fork& first) {
   seq.reserved = tokens;
   all.changes.set_slot(seq, take_unknown(all, tokens, first));
 }

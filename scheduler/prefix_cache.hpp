@@ -24,14 +24,14 @@ shareable_prefix held_for_others(const state& all, int slot) noexcept;
 bool admit_with(state& all, sequence& seq, int tokens, const prefix_match& found);
 
 /// Evicts kept slots, except slot `but`, until such a slot could be taken. False if that is not enough.
-bool reclaim(state& all, int capacity, const origin& first = {}, int but = -1);
+bool reclaim(state& all, int capacity, const slot_fork& first = {}, int but = -1);
 
 /// Gives the sequence a free slot for `tokens` tokens, without registering its tokens in the tree; call only if it
 /// fits.
-void take_slot(state& all, sequence& seq, int tokens, const origin& first = {});
+void take_slot(state& all, sequence& seq, int tokens, const slot_fork& first = {});
 
 /// A free slot, of which no tokens are known; call only if it fits.
-int take_unknown(state& all, int capacity, const origin& first = {});
+int take_unknown(state& all, int capacity, const slot_fork& first = {});
 
 /// Registers the tokens in its slot, for others to share once all steps so far have run.
 void learn(state& all, const sequence& seq);

@@ -45,7 +45,7 @@ std::int64_t slot_table::bytes(int capacity, int shared) const {
   return usage_(capacity) - usage_.per_block * (shared / usage_.block);
 }
 
-bool slot_table::fits(int capacity, const origin& first) const {
+bool slot_table::fits(int capacity, const slot_fork& first) const {
   return !free_.empty() && memory_.fits(bytes(capacity, first.shared) + headroom());
 }
 
@@ -89,9 +89,9 @@ int slot_table::can_share(int index, int length) const {
   return found == of.checkpoints.rend() ? 0 : *found;
 }
 
-origin slot_table::share(int index, int length, int most) const {
+slot_fork slot_table::share(int index, int length, int most) const {
   const slot& of = (*this)[index];
-  origin result;
+  slot_fork result;
   result.end = length;
   if (of.parent >= 0) {
     result.parent = of.parent;
@@ -101,12 +101,13 @@ origin slot_table::share(int index, int length, int most) const {
     result.shared = whole_blocks(most);
   }
   if (result.shared == 0) result.parent = -1;
-  if (result.shared < length) result.from = copy_encoder(of, index, length);
+  result.from = result.copies() ? source_of(of, index, length) : result.parent;
   return result;
 }
 
-// Never a slot that is itself still to be filled, so the copies of one step do not depend on each other.
-int slot_table::copy_encoder(const slot& of, int index, int length) const {
+// The slot whose tokens are copied: never one that is still to be filled, so the copies of one step do not depend on
+// each other.
+int slot_table::source_of(const slot& of, int index, int length) const {
   if (of.parent >= 0 && length <= of.shared) return of.parent;
   return of.pending ? of.pending->from : index;
 }
@@ -123,33 +124,32 @@ bool slot_table::goes_back_without_checkpoint(int index, int length) const {
   return length == 0 || length >= std::int64_t{(*this)[index].reach} - max_rollback_tokens_;
 }
 
-bool slot_table::returns(const origin& first) const { return first.end == 0 || goes_back(first.source(), first.end); }
+bool slot_table::returns(const slot_fork& first) const { return first.end == 0 || goes_back(first.from, first.end); }
 
 bool slot_table::begins_another(int index) const {
-  return std::any_of(filling_.begin(), filling_.end(),
-                     [&](int each) { return (*this)[each].pending->source() == index; });
+  return std::any_of(filling_.begin(), filling_.end(), [&](int each) { return (*this)[each].pending->from == index; });
 }
 
-origin slot_table::shortened(const origin& pending, int length) const {
-  origin changed = pending;
+slot_fork slot_table::shortened(const slot_fork& pending, int length) const {
+  slot_fork changed = pending;
   changed.end = length;
   if (length > changed.shared) return changed;
   changed.shared = whole_blocks(length);
-  changed.from = changed.shared < length ? changed.parent : -1;
+  changed.from = changed.parent;
   return changed;
 }
 
 // What the other slot has dropped is not copied from it.
-int slot_table::reach_of(const origin& first) const {
+int slot_table::reach_of(const slot_fork& first) const {
   if (first.end == 0) return 0;
-  if (!goes_back_without_checkpoint(first.source(), first.end)) return reach_at_checkpoint(first.end);
-  return std::max(first.end, (*this)[first.source()].reach);
+  if (!goes_back_without_checkpoint(first.from, first.end)) return reach_at_checkpoint(first.end);
+  return std::max(first.end, (*this)[first.from].reach);
 }
 
 bool slot_table::read_beyond(int index, int length) const {
   return std::any_of(filling_.begin(), filling_.end(), [&](int each) {
     const auto& pending = *(*this)[each].pending;
-    return pending.from == index && pending.end > length;
+    return pending.copies() && pending.from == index && pending.end > length;
   });
 }
 
@@ -160,7 +160,7 @@ void slot_table::set_aside(slot& seq, std::int64_t bytes) {
   seq.bytes = bytes;
 }
 
-int slot_table::take(int capacity, const origin& first) {
+int slot_table::take(int capacity, const slot_fork& first) {
   if (first.parent >= 0) make_room(at(first.parent).pins);
   const int index = free_.back();
   free_.pop_back();
@@ -174,8 +174,9 @@ int slot_table::take(int capacity, const origin& first) {
   set_aside(taken, bytes(capacity, first.shared));
   if (first.end == 0) return index;
   pin(index, first.parent, first.shared);
-  if (first.from >= 0) ++at(first.from).users;
+  if (first.copies()) ++at(first.from).users;
   taken.pending = first;
+  taken.pending->slot = index;
   filling_.push_back(index);
   return index;
 }
@@ -251,7 +252,7 @@ void slot_table::unpin(int index) {
 void slot_table::drop_pending(int index) {
   const auto pending = std::exchange(at(index).pending, std::nullopt);
   erase_one(filling_, index);
-  if (pending->from >= 0) drop_user(pending->from);
+  if (pending->copies()) drop_user(pending->from);
 }
 
 void slot_table::drop_user(int index) {
@@ -301,18 +302,18 @@ bool slot_table::cut(int index, int length, step& into) {
 
 bool slot_table::cut_pending(int index, int length) {
   slot& seq = at(index);
-  origin changed = shortened(*seq.pending, length);
-  const int source = seq.pending->from;
-  if (changed.from >= 0) ++at(changed.from).users;
+  slot_fork changed = shortened(*seq.pending, length);
+  const auto before = *seq.pending;
+  if (changed.copies()) ++at(changed.from).users;
   if (changed.shared < seq.shared && !shrink_base(index, changed.shared, 0)) {
-    if (changed.from >= 0) drop_user(changed.from);
+    if (changed.copies()) drop_user(changed.from);
     return false;
   }
   changed.parent = seq.parent;
   seq.pending = changed;
   seq.length = length;
   seq.reach = reach_of(changed);
-  if (source >= 0) drop_user(source);
+  if (before.copies()) drop_user(before.from);
   return true;
 }
 
@@ -364,12 +365,9 @@ void slot_table::settle(step& into) {
   for (const int index : filling_) {
     const auto pending = *std::exchange(at(index).pending, std::nullopt);
     at(index).touched = into.number;
-    if (pending.parent >= 0) {
-      into.prefix_shares.push_back({index, pending.parent, pending.shared});
-      at(pending.parent).touched = into.number;
-    }
-    if (pending.from < 0) continue;
-    into.copies.push_back({pending.from, index, pending.shared, pending.end});
+    if (pending.end > 0) into.forks.push_back(pending);
+    if (pending.parent >= 0) at(pending.parent).touched = into.number;
+    if (!pending.copies()) continue;
     at(pending.from).touched = into.number;
     drop_user(pending.from);
   }

@@ -3,6 +3,7 @@
 #include "memory_account.hpp"
 
 #include <cogen/scheduler/step.hpp>
+#include <cogen/slot_fork.hpp>
 
 #include <optional>
 #include <span>
@@ -10,34 +11,22 @@
 
 namespace cogen::scheduler {
 
-/// How a slot starts: tokens [0, shared) are read in slot `parent`, [shared, end) are copied from slot `from`. -1 if
-/// there is nothing to share or to copy.
-struct origin {
-  int parent = -1;
-  int shared = 0;
-  int from = -1;
-  int end = 0;
-
-  /// The slot that has to be cut back to `end` for it. -1: none.
-  int source() const { return from >= 0 ? from : parent; }
-};
-
 struct slot {
   int length = 0;   ///< tokens it holds once all steps so far, and what is pending, have run
   int reach = 0;    ///< the most that it, or what it was filled from, has held since it was filled
   int parent = -1;  ///< the slot in which its first `shared` tokens are read
   int shared = 0;
-  std::optional<origin> pending;  ///< it is filled by the next step
-  std::vector<int> pins;          ///< how many of its first tokens are read by each slot that has it as its parent
-  int users = 0;                  ///< its owner or keeper, its pins, pending copies out of it, and a transfer
-  bool owned = false;             ///< by a sequence
-  bool kept = false;              ///< its sequence has ended, and what it holds is kept
-  bool branch = false;            ///< it is kept at a checkpoint, or where several diverge
-  bool shortened = false;         ///< to what others read of it: nothing can go on in it
-  bool moving = false;            ///< a transfer reads or fills it: it is neither changed nor shared
-  std::int64_t bytes = 0;         ///< reserved for it
-  std::uint64_t touched = 0;      ///< number of the last step that names it
-  std::vector<int> checkpoints;   ///< lengths, ascending, that it can go back to although max_rollback_tokens is less
+  std::optional<slot_fork> pending;  ///< it is filled by the next step
+  std::vector<int> pins;             ///< how many of its first tokens are read by each slot that has it as its parent
+  int users = 0;                     ///< its owner or keeper, its pins, pending copies out of it, and a transfer
+  bool owned = false;                ///< by a sequence
+  bool kept = false;                 ///< its sequence has ended, and what it holds is kept
+  bool branch = false;               ///< it is kept at a checkpoint, or where several diverge
+  bool shortened = false;            ///< to what others read of it: nothing can go on in it
+  bool moving = false;               ///< a transfer reads or fills it: it is neither changed nor shared
+  std::int64_t bytes = 0;            ///< reserved for it
+  std::uint64_t touched = 0;         ///< number of the last step that names it
+  std::vector<int> checkpoints;  ///< lengths, ascending, that it can go back to although max_rollback_tokens is less
   std::uint64_t checkpoint_use = 0;  ///< orders slots by when one of these was taken or used
 
   int pinned() const;  ///< tokens that must not change: the longest pin
@@ -70,7 +59,7 @@ class slot_table {
   bool has_free_slot() const { return owned_ < usable_slots_; }
 
   /// Whether there is a free slot, and memory for `capacity` tokens that begin with `first`.
-  bool fits(int capacity, const origin& first = {}) const;
+  bool fits(int capacity, const slot_fork& first = {}) const;
 
   /// Whether one more sequence may have a slot, and fits once every step in flight is absorbed, all transfers out of
   /// slots have ended, and nothing is kept.
@@ -90,7 +79,7 @@ class slot_table {
   bool only_its_owners(int index) const;
 
   /// How another slot gets the first `length` tokens of `index`, sharing whole blocks of at most `most` tokens.
-  origin share(int index, int length, int most) const;
+  slot_fork share(int index, int length, int most) const;
 
   /// Takes a checkpoint at the slot's length in this step, and drops others if it would not fit. Does nothing where
   /// that does not suffice, or if the slot is filled by this step.
@@ -106,7 +95,7 @@ class slot_table {
   bool goes_back(int index, int length) const;
 
   /// Whether the source of a slot's first tokens still has them.
-  bool returns(const origin& first) const;
+  bool returns(const slot_fork& first) const;
 
   /// Whether a pending copy reads tokens of `index` from `length` on.
   bool read_beyond(int index, int length) const;
@@ -115,7 +104,7 @@ class slot_table {
   int can_share(int index, int length) const;
 
   /// Takes a free slot; call only if it fits.
-  int take(int capacity, const origin& first = {});
+  int take(int capacity, const slot_fork& first = {});
 
   /// Reserves memory for `tokens` tokens in the slot, never less than before. False, with nothing changed, if there is
   /// not enough.
@@ -191,8 +180,8 @@ class slot_table {
   returning will_return() const;
   void set_aside(slot& seq, std::int64_t bytes);
   bool cut_pending(int index, int length);
-  origin shortened(const origin& pending, int length) const;
-  int reach_of(const origin& first) const;
+  slot_fork shortened(const slot_fork& pending, int length) const;
+  int reach_of(const slot_fork& first) const;
   bool begins_another(int index) const;
   bool has_one_user(int index) const { return (*this)[index].users == 1; }
   bool can_be_shortened(int index) const;
@@ -207,20 +196,20 @@ class slot_table {
   void drop_user(int index);
   void vacate(int index);
   void free_again(int index);
-  int copy_encoder(const slot& of, int index, int length) const;
+  int source_of(const slot& of, int index, int length) const;
   bool goes_back_without_checkpoint(int index, int length) const;
   int reach_at_checkpoint(int length) const;
   bool begins_another_at(int index, int length) const;
   bool drop_a_checkpoint(step& into);
   void drop_checkpoints(int index, int beyond) noexcept;
 
-  footprint usage_;
+  slot_footprint usage_;
   int max_rollback_tokens_;
   int usable_slots_;
   std::int64_t headroom_;  // not reserved when slots are given, so that others can grow
   int owned_ = 0;
   memory_account memory_;
-  footprint checkpoint_usage_;
+  slot_footprint checkpoint_usage_;
   memory_account checkpoint_memory_;
   std::uint64_t checkpoint_uses_ = 0;
   std::vector<slot> slots_;

@@ -39,7 +39,7 @@ void slot_table::forget_checkpoint(int index, int length) noexcept {
 bool slot_table::begins_another_at(int index, int length) const {
   return std::ranges::any_of(filling_, [&](int each) {
     const auto& pending = *(*this)[each].pending;
-    return pending.source() == index && pending.end == length;
+    return pending.from == index && pending.end == length;
   });
 }
 

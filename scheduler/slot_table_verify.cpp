@@ -18,7 +18,7 @@ void slot_table::verify() const {
   std::int64_t bytes = 0, checkpoint_bytes = 0;
   for (const slot& each : slots_) {
     if (each.parent >= 0) pins[static_cast<std::size_t>(each.parent)].push_back(each.shared);
-    if (each.pending && each.pending->from >= 0) ++copies[static_cast<std::size_t>(each.pending->from)];
+    if (each.pending && each.pending->copies()) ++copies[static_cast<std::size_t>(each.pending->from)];
     bytes += each.bytes;
     for (const int length : each.checkpoints) checkpoint_bytes += checkpoint_usage_(length);
   }

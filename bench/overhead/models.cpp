@@ -64,8 +64,7 @@ cogen::engine_parts real_model(const std::shared_ptr<const cogen::model>& model,
   kept.max_sequence_length = parts.limits.max_sequence_length = static_cast<int>(model->config().max_positions);
   kept.longest_step = parts.limits.max_batched_tokens;
   const auto slots = std::make_shared<cogen::detail::cpu_slots>(model->make_cache(kept));
-  const auto terms = slots->kv.footprint_terms();
-  parts.limits.usage = {.fixed = terms.fixed, .per_block = terms.per_block, .block = terms.block};
+  parts.limits.usage = slots->kv.footprint_terms();
   parts.runner = std::make_unique<cogen::detail::model_runner>(
       model, slots, "", cogen::detail::swap_room{.by = std::make_shared<cogen::cache::immediate_transfer>()},
       cogen::workspace(threads));

@@ -114,7 +114,7 @@ void check_biases(const sampling_params& how, int vocabulary) {
 }
 
 /// The most tokens, up to `limit`, whose cache takes at most `bytes`. A footprint never shrinks as the length grows.
-int longest_within(std::int64_t bytes, const scheduler::footprint& usage, int limit) {
+int longest_within(std::int64_t bytes, const slot_footprint& usage, int limit) {
   int fits = 0, beyond = limit + 1;
   while (beyond - fits > 1) {
     const int middle = fits + (beyond - fits) / 2;

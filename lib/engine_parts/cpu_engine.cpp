@@ -73,14 +73,8 @@ cache::options cache_options(const model& model, const engine_options& options) 
   return kept;
 }
 
-scheduler::footprint usage_of(const cache::memory_terms& terms) {
-  scheduler::footprint usage{.fixed = terms.fixed, .per_block = terms.per_block, .block = terms.block};
-  for (const auto& term : terms.capped) usage.capped.push_back({term.per_block, term.blocks});
-  return usage;
-}
-
 /// One of the states that a slot has, and its rings.
-scheduler::footprint checkpoint_usage_of(scheduler::footprint slot, int states) {
+slot_footprint checkpoint_usage_of(slot_footprint slot, int states) {
   slot.fixed = (slot.fixed + states - 1) / states;
   slot.per_block = 0;
   return slot;
@@ -109,14 +103,14 @@ void put_on_cpu(engine_parts& parts, const std::shared_ptr<const model>& model, 
   parts.limits.max_batched_tokens = max_batched_tokens(options).awaited;
   parts.limits.prefill_tokens = max_batched_tokens(options).prefill;
   parts.limits.memory_bytes = cache_budget(options);
-  parts.limits.usage = usage_of(cache.footprint_terms());
+  parts.limits.usage = cache.footprint_terms();
   parts.limits.max_rollback_tokens = cache.max_rollback_tokens();
   parts.limits.max_dropped_drafts = cache.max_dropped_drafts();
   parts.limits.checkpoint_bytes = options.kv.checkpoint_bytes.value_or(machine_memory() / 16);
   parts.limits.checkpoint_usage = checkpoint_usage_of(parts.limits.usage, 2 + kept.max_recurrent_drafts);
   parts.limits.checkpoint_interval = options.kv.checkpoint_interval.value_or(
       checkpoint_interval(*model, parts.limits.checkpoint_usage(parts.limits.max_sequence_length)));
-  if (options.swap.format == swap_format::q8) parts.limits.swap_usage = usage_of(cache.compressed_terms());
+  if (options.swap.format == swap_format::q8) parts.limits.swap_usage = cache.compressed_terms();
   if (model->has_encoder())
     parts.encoder_inputs = {.start = *model->config().decoder_start, .longest = kept.max_encoder_length};
   parts.predicts_tokens = model->predicts_tokens();

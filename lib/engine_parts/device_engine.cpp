@@ -61,7 +61,7 @@ bool forgets(const cache::device_options& layout) { return layout.ring > 0 && !l
 
 /// The memory of a slot by its length. States, the encoder input, and with quantization the newest tokens in full
 /// precision, are a fixed part. With a window, memory stops growing at the size of the ring and the sinks.
-scheduler::footprint usage_of(const nn::device_network& network, const cache::device_options& layout) {
+slot_footprint usage_of(const nn::device_network& network, const cache::device_options& layout) {
   constexpr int block = cache::block_tokens;
   if (forgets(layout)) {
     const auto blocks = rounded_up(layout.ring + (layout.sinks ? layout.sinks->sinks : 0), block) / block;
@@ -89,7 +89,7 @@ std::optional<cache::block_size> blocks_of(const nn::device_model& model, const 
 }
 
 /// The memory of a slot by its length, in such blocks.
-scheduler::footprint usage_in(const cache::block_size& block) {
+slot_footprint usage_in(const cache::block_size& block) {
   return {.fixed = block.exact ? 0 : block.bytes, .per_block = block.bytes, .block = block.tokens};
 }
 
@@ -100,7 +100,7 @@ std::int64_t fixed_bytes(const nn::device_network& network, const cache::device_
 }
 
 /// The same of a slot that is swapped out with swap_format::q8.
-scheduler::footprint compressed(scheduler::footprint usage, const cache::device_options& layout, int head_dim) {
+slot_footprint compressed(slot_footprint usage, const cache::device_options& layout, int head_dim) {
   if (layout.quantization || head_dim == 0) return usage;
   const auto shrink = [&](std::int64_t& bytes) {
     const auto run = run_of(bytes, layout.type, head_dim);

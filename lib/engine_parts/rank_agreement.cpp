@@ -24,7 +24,7 @@ void pass_limits(Limits& limits, const Pass& pass) {
 }
 
 /// Slots take memory on each rank; the one where they take the most decides how many there are.
-void take_larger(scheduler::footprint& own, const scheduler::footprint& other, int length) {
+void take_larger(slot_footprint& own, const slot_footprint& other, int length) {
   if (other(length) > own(length)) own = other;
 }
 

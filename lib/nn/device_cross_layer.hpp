@@ -30,7 +30,7 @@ class device_cross_layer final : public cache::layer {
   void import_slot(int slot, int length, std::span<const std::byte> from,
                    std::vector<cache::byte_copy>& later) override;
 
-  cache::memory_terms footprint_terms() const override { return {}; }
+  slot_footprint footprint_terms() const override { return {}; }
   std::int64_t committed_bytes() const override { return 0; }
 
   // Both throw std::invalid_argument: only encode() and forward() of a model on this device write and read tokens.

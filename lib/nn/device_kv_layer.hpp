@@ -80,7 +80,7 @@ class device_kv_layer final : public cache::layer {
   void import_slot(int slot, int length, std::span<const std::byte> from,
                    std::vector<cache::byte_copy>& later) override;
 
-  cache::memory_terms footprint_terms() const override { return {.fixed = kv_->slot_bytes}; }
+  slot_footprint footprint_terms() const override { return {.fixed = kv_->slot_bytes}; }
   std::int64_t committed_bytes() const override { return slots().slots() * kv_->slot_bytes; }
 
   // Both throw std::invalid_argument: only forward() of a model on this device writes and reads tokens.

@@ -1,7 +1,5 @@
 #include "runner/caching_runner.hpp"
 
-#include "runner/slot_forks.hpp"
-
 #include <utility>
 
 namespace cogen::detail {
@@ -15,7 +13,7 @@ void caching_runner::prepare_slots(step& step) {
   for (const int slot : step.clears) slots_->clear(slot);
   for (const auto& each : step.truncations) slots_->truncate(each.slot, each.length);
   for (const auto& each : step.releases) slots_->release(each.slot, each.length);
-  for (const auto& each : forks_in(step)) slots_->fork(each.slot, each.origin);
+  for (const auto& each : step.forks) slots_->fork(each);
   for (const auto& each : step.dropped_checkpoints) slots_->drop_checkpoint(each.slot, each.length);
   for (auto& each : step.checkpoints) each.failed = !slots_->take_checkpoint(each.slot);
   for (const auto& each : step.swap_outs) swapped_.begin(each, step.swaps());

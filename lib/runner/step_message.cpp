@@ -10,7 +10,7 @@ namespace {
 template <class Step, class Pass>
 void pass_plain(Step& step, const Pass& pass) {
   pass(step.number), pass(step.drops), pass(step.clears), pass(step.truncations), pass(step.releases);
-  pass(step.prefix_shares), pass(step.copies), pass(step.dropped_checkpoints), pass(step.checkpoints);
+  pass(step.forks), pass(step.dropped_checkpoints), pass(step.checkpoints);
   pass(step.swap_outs), pass(step.swap_ins), pass(step.tokens);
 }
 

@@ -3,6 +3,7 @@
 #include <cogen/cache/compressed_snapshot.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/transfer.hpp>
+#include <cogen/slot_fork.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -24,7 +25,7 @@ class cache_slots {
   virtual void clear(int slot) = 0;
   virtual void truncate(int slot, int length) = 0;
   virtual void release(int slot, int length) = 0;
-  virtual void fork(int slot, const cache::fork_spec& origin) = 0;
+  virtual void fork(const slot_fork& fork) = 0;
 
   /// Lets the slot go back to its present length until it is cut below that, or the checkpoint is dropped. False, with
   /// nothing changed, if memory is refused. Default: nothing, for caches of which limits.checkpoint_bytes is 0.

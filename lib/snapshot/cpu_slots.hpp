@@ -18,7 +18,7 @@ class cpu_slots final : public cache_slots {
   void clear(int slot) override { kv.clear(slot); }
   void truncate(int slot, int length) override { length == 0 ? kv.clear(slot) : kv.truncate(slot, length); }
   void release(int slot, int length) override { kv.release(slot, length); }
-  void fork(int slot, const cache::fork_spec& origin) override { kv.fork(slot, origin); }
+  void fork(const slot_fork& fork) override { kv.fork(fork); }
 
   bool take_checkpoint(int slot) override try {
     kv.take_snapshot(slot);

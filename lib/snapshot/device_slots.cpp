@@ -42,14 +42,14 @@ cache::device_options device_slots::with_wait(cache::device_options options) con
   return options;
 }
 
-void device_slots::fork(int slot, const cache::fork_spec& origin) {
+void device_slots::fork(const slot_fork& fork) {
   if (kv.on_host()) work->wait();  // the host copies
   try {
-    kv.copy(origin.from, slot, origin.end);
+    kv.copy(fork.from, fork.slot, fork.end);
   } catch (const std::bad_alloc&) {
-    kv.lose(slot, origin.end);
+    kv.lose(fork.slot, fork.end);
   }
-  kv.copy_encoder_input(origin.from, slot);
+  kv.copy_encoder_input(fork.from, fork.slot);
 }
 
 /// Those of its tokens, and its encoder input.

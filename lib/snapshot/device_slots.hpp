@@ -27,7 +27,7 @@ class device_slots final : public cache_slots {
   void truncate(int slot, int length) override { length == 0 ? kv.clear(slot) : kv.truncate(slot, length); }
   void release(int slot, int length) override { truncate(slot, kv.can_truncate(slot, length) ? length : 0); }
   /// Where memory is refused, the slot has lost its tokens: see device_cache::held().
-  void fork(int slot, const cache::fork_spec& origin) override;
+  void fork(const slot_fork& fork) override;
 
   int encoder_input(int slot) const override { return kv.encoder_length(slot); }
   std::vector<cache::exported_run> runs(int slot, int length) const override;

@@ -87,7 +87,8 @@ BOOST_DATA_TEST_CASE(what_a_slot_cannot_return_to_is_named, data::make(kinds()),
   if (twin.tested().can_truncate(0, 100)) return;
   BOOST_CHECK_EXCEPTION(twin.tested().truncate(0, 100), std::logic_error,
                         says({"slot 0", "100 tokens", "590", "layer", "no snapshot"}));
-  BOOST_CHECK_EXCEPTION(twin.tested().fork(1, {.from = 0, .end = 100}), std::logic_error, says({"slot 0", "layer"}));
+  BOOST_CHECK_EXCEPTION(twin.tested().fork({.slot = 1, .from = 0, .end = 100}), std::logic_error,
+                        says({"slot 0", "layer"}));
   BOOST_CHECK_EXCEPTION(twin.tested().copy(0, 1, 0, 100), std::logic_error, says({"slot 0", "layer"}));
   twin.check();
 }
@@ -96,12 +97,12 @@ BOOST_DATA_TEST_CASE(what_cannot_be_forked_is_refused, data::make(kinds()), kind
   twin twin(kind, 3, longest);
   twin.append({{.slot = 0, .count = 70}, {.slot = 2, .count = 1}});
   cache& cache = twin.tested();
-  BOOST_CHECK_EXCEPTION(cache.fork(2, {.from = 0, .end = 70}), std::logic_error, says({"slot 2", "empty"}));
-  BOOST_CHECK_THROW(cache.fork(1, {.from = 0, .end = 71}), std::invalid_argument);
-  BOOST_CHECK_THROW(cache.fork(1, {.parent = 0, .shared = 63, .from = 0, .end = 70}), std::invalid_argument);
-  BOOST_CHECK_THROW(cache.fork(1, {.parent = 0, .shared = 64, .from = 0, .end = 60}), std::invalid_argument);
-  BOOST_CHECK_THROW(cache.fork(1, {.parent = 2, .shared = 64, .from = 0, .end = 70}), std::invalid_argument);
-  BOOST_CHECK_THROW(cache.fork(1, {.from = 3, .end = 1}), std::out_of_range);
+  BOOST_CHECK_EXCEPTION(cache.fork({.slot = 2, .from = 0, .end = 70}), std::logic_error, says({"slot 2", "empty"}));
+  BOOST_CHECK_THROW(cache.fork({.slot = 1, .from = 0, .end = 71}), std::invalid_argument);
+  BOOST_CHECK_THROW(cache.fork({.slot = 1, .parent = 0, .shared = 63, .from = 0, .end = 70}), std::invalid_argument);
+  BOOST_CHECK_THROW(cache.fork({.slot = 1, .parent = 0, .shared = 64, .from = 0, .end = 60}), std::invalid_argument);
+  BOOST_CHECK_THROW(cache.fork({.slot = 1, .parent = 2, .shared = 64, .from = 0, .end = 70}), std::invalid_argument);
+  BOOST_CHECK_THROW(cache.fork({.slot = 1, .from = 3, .end = 1}), std::out_of_range);
   twin.check();
 }
 

@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(runs_that_go_on_with_the_same_are_one) {
 
 BOOST_DATA_TEST_CASE(an_export_is_what_its_runs_say_and_compresses_within_its_bound, data::make(kinds()), kind) {
   const cache cache = kind.make(mixed_shapes(), 1, longest);
-  const memory_terms terms = cache.compressed_terms();
+  const slot_footprint terms = cache.compressed_terms();
   for (int length = 0; length <= longest; ++length) {
     const auto runs = cache.exported_runs(length);
     std::int64_t bytes = 0;

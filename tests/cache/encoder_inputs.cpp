@@ -139,8 +139,8 @@ BOOST_DATA_TEST_CASE(a_fork_takes_its_encoder_input_along, data::make(self_kinds
   cache cache = made(kind.how);
   read_encoder_input(cache, {{.slot = 0, .count = 130}}, 6);
   append(cache, {{.slot = 0, .count = 70}}, 1);
-  cache.fork(1, {.from = 0, .end = 70});
-  cache.fork(3, {.parent = 0, .shared = 64, .from = 0, .end = 70});
+  cache.fork({.slot = 1, .from = 0, .end = 70});
+  cache.fork({.slot = 3, .parent = 0, .shared = 64, .from = 0, .end = 70});
   check_encoder_input(cache, 3, 130, 6);
   cache.clear(3);
   cache.clear(0);
@@ -150,7 +150,7 @@ BOOST_DATA_TEST_CASE(a_fork_takes_its_encoder_input_along, data::make(self_kinds
 BOOST_DATA_TEST_CASE(a_fork_of_an_encoder_input_alone_takes_it_too, data::make(self_kinds()), kind) {
   cache cache = made(kind.how);
   read_encoder_input(cache, {{.slot = 0, .count = 70}}, 6);
-  cache.fork(1, {.from = 0, .end = 0});
+  cache.fork({.slot = 1, .from = 0, .end = 0});
   check_encoder_input(cache, 1, 70, 6);
 }
 
@@ -158,7 +158,8 @@ BOOST_AUTO_TEST_CASE(a_slot_with_an_encoder_input_of_its_own_is_not_empty_for_a_
   cache cache = made({.type = scalar::f32});
   read_encoder_input(cache, {{.slot = 0, .count = 70}, {.slot = 1, .count = 5}}, 6);
   append(cache, {{.slot = 0, .count = 3}}, 1);
-  BOOST_CHECK_EXCEPTION(cache.fork(1, {.from = 0, .end = 3}), std::logic_error, says({"slot 1", "encoder input of 5"}));
+  BOOST_CHECK_EXCEPTION(cache.fork({.slot = 1, .from = 0, .end = 3}), std::logic_error,
+                        says({"slot 1", "encoder input of 5"}));
   check_encoder_input(cache, 1, 5, 6);
   BOOST_TEST(cache.length(1) == 0);
 }
@@ -220,10 +221,10 @@ BOOST_AUTO_TEST_CASE(an_encoder_input_stays_while_others_read_the_slot) {
   cache cache = made({.type = scalar::f32});
   read_encoder_input(cache, {{.slot = 0, .count = 70}}, 4);
   append(cache, {{.slot = 0, .count = 130}}, 1);
-  cache.fork(1, {.parent = 0, .shared = 128, .from = 0, .end = 130});
+  cache.fork({.slot = 1, .parent = 0, .shared = 128, .from = 0, .end = 130});
   cache.release(0, 128);
   check_encoder_input(cache, 0, 70, 4);
-  cache.fork(2, {.parent = 0, .shared = 64, .from = 0, .end = 64});
+  cache.fork({.slot = 2, .parent = 0, .shared = 64, .from = 0, .end = 64});
   check_encoder_input(cache, 2, 70, 4);
   append(cache, {{.slot = 2, .count = 3}}, 2);
   check_encoder_input(cache, 1, 70, 4);

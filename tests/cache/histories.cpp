@@ -117,7 +117,7 @@ class history {
     const int most = (theirs.length > 0 ? std::min(theirs.length, end) : end) / 64;
     const int shared = 64 * below(most + 1);
     if (end < twin_.length(from) && !twin_.tested().can_truncate(from, end) && end >= pinned(from)) {
-      BOOST_CHECK_THROW(twin_.tested().fork(slot, {.parent = from, .shared = shared, .from = from, .end = end}),
+      BOOST_CHECK_THROW(twin_.tested().fork({.slot = slot, .parent = from, .shared = shared, .from = from, .end = end}),
                         std::logic_error);
       return;
     }

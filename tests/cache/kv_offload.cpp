@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(a_cache_ends_its_jobs_before_it_goes) {
 BOOST_AUTO_TEST_CASE(a_step_given_up_is_no_danger_to_what_comes_then) {
   const std::vector<std::function<void(cache&)>> changes{
       [](cache& cache) { cache.share_prefix(1, 0, 64); },
-      [](cache& cache) { cache.fork(1, {.parent = 0, .shared = 64, .from = 0, .end = 70}); },
+      [](cache& cache) { cache.fork({.slot = 1, .parent = 0, .shared = 64, .from = 0, .end = 70}); },
       [](cache& cache) { cache.copy(0, 1, 0, 70); },
       [](cache& cache) { cache.truncate(0, 65); },
       [](cache& cache) { cache.clear(0); },

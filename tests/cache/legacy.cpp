@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(one_kind_gives_to_another) {
 BOOST_AUTO_TEST_CASE(a_fork_gives_its_base_too) {
   cache cache = made({.type = scalar::f32});
   from_legacy(cache, first, tuple(1, 130));
-  cache.fork(1, {.parent = 0, .shared = 128, .from = 0, .end = 130});
+  cache.fork({.slot = 1, .parent = 0, .shared = 128, .from = 0, .end = 130});
   constexpr int forked[] = {1};
   check_equal(to_legacy(cache, forked), tuple(1, 130));
 }

@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_SUITE(memory)
 BOOST_DATA_TEST_CASE(footprint_counts_whole_pages, data::make(kinds_in_place()), kind) {
   for (const auto* shapes : {&whole_pages, &part_of_a_page}) {
     const cache cache = kind.make(*shapes, 2, 500);
-    const memory_terms terms = cache.footprint_terms();
+    const slot_footprint terms = cache.footprint_terms();
     BOOST_TEST(terms.block == 64);
     BOOST_TEST(terms.fixed == 0);
     BOOST_TEST(terms.per_block % page() == 0);

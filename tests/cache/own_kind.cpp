@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(what_was_half_copied_or_half_cut_is_never_taken_for_whole) 
   bool refuses = false;
   cache cache = with_a_ring_and_a_state(refuses);
   append_numbers(cache, 0, 60);
-  cache.fork(1, {.from = 0, .end = 60});
+  cache.fork({.slot = 1, .from = 0, .end = 60});
   append_numbers(cache, 0, 60);
   refuses = true;
   BOOST_CHECK_THROW(cache.copy(0, 1, 60, 120), std::bad_alloc);

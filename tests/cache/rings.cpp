@@ -200,8 +200,8 @@ BOOST_AUTO_TEST_CASE(a_released_slot_shares_no_rings_and_states) {
     twin.tested().release(0, 128);
     const auto named = says({"slot 0", "layer 1"});
     BOOST_CHECK_EXCEPTION(twin.tested().share_prefix(2, 0, 128), std::logic_error, named);
-    BOOST_CHECK_EXCEPTION(twin.tested().fork(2, {.parent = 0, .shared = 128, .from = 0, .end = 128}), std::logic_error,
-                          named);
+    BOOST_CHECK_EXCEPTION(twin.tested().fork({.slot = 2, .parent = 0, .shared = 128, .from = 0, .end = 128}),
+                          std::logic_error, named);
     BOOST_CHECK_EXCEPTION(twin.tested().copy(0, 2, 0, 128), std::logic_error, named);
     twin.fork(2, 1, 128, 128);
     twin.append({{.slot = 1, .count = 3}, {.slot = 2, .count = 9}});

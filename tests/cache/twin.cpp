@@ -203,7 +203,7 @@ void twin::share_prefix(int slot, int of, int length) {
 }
 
 void twin::fork(int slot, int from, int shared, int length) {
-  cache_.fork(slot, {.parent = shared > 0 ? from : -1, .shared = shared, .from = from, .end = length});
+  cache_.fork({.slot = slot, .parent = shared > 0 ? from : -1, .shared = shared, .from = from, .end = length});
   hold_first(slot, from, length);
 }
 

@@ -182,7 +182,7 @@ BOOST_DATA_TEST_CASE(a_loop_says_what_an_engine_says, data::make(memory_kinds), 
   loop.begin();
   std::vector<rows> said{loop.read(prompt, *options.batching.max_batched_tokens)};
   for (token next = 20; next < 26; ++next) said.push_back(loop.read(std::vector<token>{next}));
-  cache.fork(1, {.from = 0, .end = cache.length(0)});
+  cache.fork({.slot = 1, .from = 0, .end = cache.length(0)});
   said.push_back(fork.read(std::vector<token>{7, 8, 9}));
   said.push_back(loop.read(std::vector<token>{11}));
   BOOST_TEST(cache.can_truncate(0, 80) == !kind.recurrent);
@@ -228,7 +228,7 @@ BOOST_DATA_TEST_CASE(slots_return_to_their_snapshots, data::make(memory_kinds), 
   loop.read(some_tokens(*model, 40, 5));
   cache.take_snapshot(0);
   const auto first = loop.read(some_tokens(*model, 50, 6));
-  cache.fork(1, {.from = 0, .end = 40});
+  cache.fork({.slot = 1, .from = 0, .end = 40});
   BOOST_TEST((fork.read(some_tokens(*model, 50, 6)) == first));
   cache.truncate(0, 40);
   BOOST_TEST((loop.read(some_tokens(*model, 50, 6)) == first));
@@ -419,10 +419,10 @@ BOOST_DATA_TEST_CASE(a_failing_device_leaves_slots_as_they_were, data::make(memo
         if (!failed) return;
         BOOST_TEST(cache.length(0) == 50);
         fail_after(*where, 0);
-        BOOST_CHECK_THROW(cache.fork(1, {.from = 0, .end = 50}), std::runtime_error);
+        BOOST_CHECK_THROW(cache.fork({.slot = 1, .from = 0, .end = 50}), std::runtime_error);
         where->before = {};
         BOOST_TEST(cache.length(1) == 0);
-        cache.fork(1, {.from = 0, .end = 50});
+        cache.fork({.slot = 1, .from = 0, .end = 50});
         BOOST_TEST((fork.read(more) == expected));
         cache.clear(1);
         BOOST_TEST((loop.read(more) == expected));

@@ -132,13 +132,7 @@ class toy_runner final : public runner {
     for (const int each : step.clears) slot(each).clear();
     for (const auto& each : step.truncations) slot(each.slot).resize(static_cast<std::size_t>(each.length));
     for (const auto& each : step.releases) slot(each.slot).resize(static_cast<std::size_t>(each.length));
-    for (const auto& each : step.prefix_shares)
-      slot(each.slot) = {slot(each.of).begin(), slot(each.of).begin() + each.length};
-    for (const auto& each : step.copies) {
-      slot(each.to).resize(static_cast<std::size_t>(each.begin));
-      slot(each.to).insert(slot(each.to).end(), slot(each.from).begin() + each.begin,
-                           slot(each.from).begin() + each.end);
-    }
+    for (const auto& each : step.forks) slot(each.slot) = {slot(each.from).begin(), slot(each.from).begin() + each.end};
     const auto before = std::exchange(sampled_, {});
     for (std::size_t i = 0; i < step.rows.size(); ++i) run(step, i, before);
     if (!step.rows.empty()) control_->batches.push_back(static_cast<int>(step.rows.size()));
@@ -233,7 +227,7 @@ struct toy_setup {
   std::chrono::nanoseconds target_step_latency = std::chrono::nanoseconds::max();
   std::vector<token> end_tokens;
   std::string chat_error = {};
-  scheduler::footprint usage = {};
+  slot_footprint usage = {};
   std::int64_t memory_bytes = std::numeric_limits<std::int64_t>::max();
   std::chrono::nanoseconds idle_timeout = std::chrono::nanoseconds::max();
   int longest_encoder_input = 0;  // 0: no encoder; the toy model says the same whatever it has read

@@ -94,7 +94,7 @@ class search {
   int fork(int from) {
     const int slot = free_.back();
     free_.pop_back();
-    cache_.fork(slot, {.from = from, .end = cache_.length(from)});
+    cache_.fork({.slot = slot, .from = from, .end = cache_.length(from)});
     return slot;
   }
 

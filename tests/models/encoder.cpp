@@ -120,7 +120,7 @@ BOOST_DATA_TEST_CASE_F(reader, a_fork_reads_its_encoder_input_when_the_first_is_
   encode({{.slot = 0, .count = 9}}, random_tokens(*model, 9, 7));
   encode({{.slot = 2, .count = 4}}, random_tokens(*model, 4, 8));
   const auto first = first_logits(0), other = first_logits(2);
-  cache.fork(1, {.from = 0, .end = 0});
+  cache.fork({.slot = 1, .from = 0, .end = 0});
   cache.clear(0);
   BOOST_TEST(cache.encoder_length(1) == 9);
   BOOST_TEST((first_logits(1) == first));

@@ -72,7 +72,7 @@ BOOST_DATA_TEST_CASE(forks_go_their_own_ways, data::make(cached_models()), each)
     auto cache = each.make_cache(2);
     go_on(each, cache, stem);
     if (each.loaded()->has_encoder()) cache.clear(1);
-    cache.fork(1, {.parent = shared > 0 ? 0 : -1, .shared = shared, .from = 0, .end = 73});
+    cache.fork({.slot = 1, .parent = shared > 0 ? 0 : -1, .shared = shared, .from = 0, .end = 73});
     workspace workspace(2);
     const auto both = run(*each.loaded(), tails, cache, workspace, random_pieces(11, 7));
     for (std::size_t i = 0; i < tails.size(); ++i)

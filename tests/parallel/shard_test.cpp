@@ -180,8 +180,7 @@ scheduler::step some_step() {
   step.clears = {1, 2};
   step.truncations = {{4, 5}};
   step.releases = {{6, 7}};
-  step.prefix_shares = {{1, 2, 32}};
-  step.copies = {{1, 2, 3, 4}};
+  step.forks = {{.slot = 1, .parent = 2, .shared = 32, .from = 3, .end = 40}};
   step.dropped_checkpoints = {{1, 2, false}};
   step.checkpoints = {{3, 4, true}};
   step.swap_outs = {{scheduler::sequence_id{9}, 1, scheduler::swap_id{8}, 20, true}};

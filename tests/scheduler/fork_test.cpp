@@ -12,11 +12,9 @@ BOOST_AUTO_TEST_CASE(a_fork_shares_whole_blocks_and_copies_the_rest) {
   BOOST_CHECK(std::ranges::equal(s.sched.tokens(child), counting(10)));
   BOOST_CHECK_EQUAL(s.sched.memory_in_use(), 2 * memory - 8);
   const auto step = s.step();
-  BOOST_REQUIRE_EQUAL(step.prefix_shares.size(), 1);
-  BOOST_CHECK_EQUAL(step.prefix_shares[0].length, 8);
-  BOOST_REQUIRE_EQUAL(step.copies.size(), 1);
-  BOOST_CHECK_EQUAL(step.copies[0].begin, 8);
-  BOOST_CHECK_EQUAL(step.copies[0].end, 10);
+  BOOST_REQUIRE_EQUAL(step.forks.size(), 1);
+  BOOST_CHECK_EQUAL(step.forks[0].shared, 8);
+  BOOST_CHECK_EQUAL(step.forks[0].end, 10);
   BOOST_CHECK(step.rows.empty());
   check_continues(s, child, counting(10));
   check_continues(s, parent, counting(10));
@@ -29,9 +27,9 @@ BOOST_AUTO_TEST_CASE(the_last_token_is_not_shared_and_runs_again_in_the_same_pla
   s.sched.start(child, {{}, output::sample, 1, 1});
   s.sched.start(parent, {{}, output::sample, 1, 1});
   const auto step = s.step();
-  BOOST_REQUIRE_EQUAL(step.prefix_shares.size(), 1);
-  BOOST_CHECK_EQUAL(step.prefix_shares[0].length, 4);
-  BOOST_CHECK_EQUAL(step.copies[0].end, 7);
+  BOOST_REQUIRE_EQUAL(step.forks.size(), 1);
+  BOOST_CHECK_EQUAL(step.forks[0].shared, 4);
+  BOOST_CHECK_EQUAL(step.forks[0].end, 7);
   BOOST_CHECK(row_of(step, child));
   BOOST_CHECK(row_of(step, parent));
   BOOST_CHECK(s.sampled(child) == alone(counting(8), 1));
@@ -46,11 +44,10 @@ BOOST_AUTO_TEST_CASE(a_fork_of_a_fork_takes_the_same_base) {
   s.finish();
   const auto grandchild = s.sched.fork(child);
   const auto step = s.step();
-  BOOST_REQUIRE_EQUAL(step.prefix_shares.size(), 1);
-  BOOST_CHECK_EQUAL(step.prefix_shares[0].of, 0);
-  BOOST_CHECK_EQUAL(step.prefix_shares[0].length, 8);
-  BOOST_CHECK_EQUAL(step.copies[0].begin, 8);
-  BOOST_CHECK_EQUAL(step.copies[0].end, 19);
+  BOOST_REQUIRE_EQUAL(step.forks.size(), 1);
+  BOOST_CHECK_EQUAL(step.forks[0].parent, 0);
+  BOOST_CHECK_EQUAL(step.forks[0].shared, 8);
+  BOOST_CHECK_EQUAL(step.forks[0].end, 19);
   auto held = counting(10);
   for (const token each : counting(9, 50)) held.push_back(each);
   check_continues(s, grandchild, held);
@@ -63,8 +60,8 @@ BOOST_AUTO_TEST_CASE(forks_of_forks_before_any_step_do_not_depend_on_each_other)
   for (int i = 0; i < 4; ++i) ids.push_back(s.sched.fork(ids.back()));
   s.sched.cancel(ids[2]);
   const auto step = s.step();
-  BOOST_CHECK_EQUAL(step.prefix_shares.size(), 3);
-  for (const auto& each : step.copies) BOOST_CHECK_EQUAL(each.from, 0);
+  BOOST_CHECK_EQUAL(step.forks.size(), 3);
+  for (const auto& each : step.forks) BOOST_CHECK_EQUAL(each.from, 0);
   check_continues(s, ids[4], counting(10));
 }
 
@@ -119,8 +116,8 @@ BOOST_AUTO_TEST_CASE(a_parent_that_goes_on_below_what_is_shared_moves) {
   s.sched.start(parent, {{40, 41}, output::last_logits});
   const auto step = s.step();
   BOOST_CHECK(row_of(step, parent)->slot != 0);
-  BOOST_REQUIRE_EQUAL(step.prefix_shares.size(), 1);
-  BOOST_CHECK_EQUAL(step.prefix_shares[0].length, 4);
+  BOOST_REQUIRE_EQUAL(step.forks.size(), 1);
+  BOOST_CHECK_EQUAL(step.forks[0].shared, 4);
   auto held = counting(6);
   held.push_back(40);
   held.push_back(41);
@@ -204,7 +201,7 @@ BOOST_AUTO_TEST_CASE(those_that_can_be_scheduled_do_not_keep_a_fork_from_a_slot)
   s.sched.submit({}, {counting(5), output::last_logits});
   s.sched.fork(parent);
   BOOST_CHECK_EQUAL(s.sched.free_slots(), 5);
-  BOOST_CHECK_EQUAL(s.step().prefix_shares.size(), 1);
+  BOOST_CHECK_EQUAL(s.step().forks.size(), 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_fork_without_a_slot_computes_its_tokens_when_its_turn_comes) {

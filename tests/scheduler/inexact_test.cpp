@@ -21,7 +21,7 @@ limits swap_limits(bool how, int max_rollback_tokens = anywhere) {
   within.max_rollback_tokens = max_rollback_tokens;
   within.swap_bytes = 1'000'000;
   within.exact_swaps = how;
-  if (how == inexact) within.swap_usage = footprint{1, 2, 4};
+  if (how == inexact) within.swap_usage = slot_footprint{1, 2, 4};
   return within;
 }
 

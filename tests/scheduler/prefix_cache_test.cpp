@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_conversation_that_goes_on_takes_its_slot_over) {
     const auto second = joined(joined(first, answer), counting(7, 300));
     const auto id = ask(a.s, second);
     const auto made = a.s.step();
-    BOOST_CHECK(made.prefix_shares.empty() && made.copies.empty() && made.clears.empty());
+    BOOST_CHECK(made.forks.empty() && made.clears.empty());
     BOOST_CHECK_EQUAL(row_of(made, id)->count, 8);  // the last token of the answer has not been run
     a.s.finish();
     BOOST_CHECK(a.s.sampled(id) == alone(second, 2));
@@ -413,7 +413,7 @@ BOOST_AUTO_TEST_CASE(what_a_fork_copies_from_is_not_given_up_to_make_room_for_it
   s.sched.start(child, {{7}, output::sample, 2, 2});
   const auto made = s.step();
   BOOST_CHECK(made.releases.empty());
-  BOOST_CHECK_EQUAL(made.copies.size(), 1);
+  BOOST_CHECK_EQUAL(made.forks.size(), 1);
   BOOST_REQUIRE(row_of(made, child));
   BOOST_CHECK_EQUAL(row_of(made, child)->count, 1);
   s.finish();

@@ -115,8 +115,7 @@ BOOST_AUTO_TEST_CASE(a_fork_of_a_slot_that_cannot_return_begins_from_nothing) {
   s.sched.truncate(parent, 5);
   const auto child = s.sched.fork(parent);
   const auto step = go_on(s, child, {50});
-  BOOST_CHECK(step.prefix_shares.empty());
-  BOOST_CHECK(step.copies.empty());
+  BOOST_CHECK(step.forks.empty());
   BOOST_CHECK(tokens_of(step, child) == joined(counting(5), {50}));
   check_continues(s, child, joined(counting(5), {50}));
   check_continues(s, parent, counting(5));
@@ -128,10 +127,9 @@ BOOST_AUTO_TEST_CASE(a_fork_of_a_slot_that_can_return_begins_there) {
   s.sched.truncate(parent, 6);
   const auto child = s.sched.fork(parent);
   const auto step = go_on(s, child, {50});
-  BOOST_REQUIRE_EQUAL(step.prefix_shares.size(), 1);
-  BOOST_CHECK_EQUAL(step.prefix_shares[0].length, 4);
-  BOOST_REQUIRE_EQUAL(step.copies.size(), 1);
-  BOOST_CHECK_EQUAL(step.copies[0].end, 6);
+  BOOST_REQUIRE_EQUAL(step.forks.size(), 1);
+  BOOST_CHECK_EQUAL(step.forks[0].shared, 4);
+  BOOST_CHECK_EQUAL(step.forks[0].end, 6);
   BOOST_CHECK_EQUAL(row_of(step, child)->count, 1);
   check_continues(s, child, joined(counting(6), {50}));
   check_continues(s, parent, counting(6));
@@ -146,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_child_cut_beyond_the_rollback_limit_runs_again_and_its_pa
     s.sched.truncate(child, 6);
     const auto step = go_on(s, child, {50});
     BOOST_CHECK_EQUAL(row_of(step, child)->count, 7);
-    BOOST_CHECK(step.copies.empty());
+    BOOST_CHECK(step.forks.empty());
     check_continues(s, child, joined(counting(6), {50}));
     BOOST_CHECK_EQUAL(go_on(s, parent, {60}).rows[0].count, 1);
     check_continues(s, parent, joined(counting(14), {60}));
@@ -161,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_parent_that_cannot_move_its_tokens_runs_them_again_elsewh
   s.sched.truncate(parent, 6);
   const auto step = go_on(s, parent, {40});
   BOOST_CHECK(row_of(step, parent)->slot != 0);
-  BOOST_CHECK(step.prefix_shares.empty());
+  BOOST_CHECK(step.forks.empty());
   BOOST_CHECK(tokens_of(step, parent) == joined(counting(6), {40}));
   check_continues(s, parent, joined(counting(6), {40}));
   check_continues(s, child, counting(14));
@@ -177,7 +175,7 @@ BOOST_AUTO_TEST_CASE(an_orphan_is_not_released_before_another_slot_begins_with_i
   s.sched.cancel(parent);
   const auto step = go_on(s, grandchild, {50});
   BOOST_CHECK(step.releases.empty());
-  BOOST_CHECK_EQUAL(step.prefix_shares.size(), 1);
+  BOOST_CHECK_EQUAL(step.forks.size(), 1);
   BOOST_CHECK_EQUAL(row_of(step, grandchild)->count, 1);
   const auto next = go_on(s, grandchild, {51});
   BOOST_REQUIRE_EQUAL(next.releases.size(), 1);
@@ -269,8 +267,8 @@ BOOST_AUTO_TEST_CASE(what_was_restored_goes_back_any_way_where_the_slot_did) {
 }
 
 BOOST_AUTO_TEST_CASE(a_footprint_counts_capped_blocks_up_to_their_cap) {
-  const footprint usage{.fixed = 10, .per_block = 4, .block = 4, .capped = {{100, 2}, {1000, 1}}};
-  BOOST_CHECK_EQUAL(usage(0), 10);
+  const slot_footprint usage{.fixed = 10, .per_block = 4, .block = 4, .capped = {{100, 2}, {1000, 1}}};
+  BOOST_CHECK_EQUAL(usage(0), 0);
   BOOST_CHECK_EQUAL(usage(1), 10 + 4 + 100 + 1000);
   BOOST_CHECK_EQUAL(usage(4), 10 + 4 + 100 + 1000);
   BOOST_CHECK_EQUAL(usage(5), 10 + 8 + 200 + 1000);
@@ -279,10 +277,10 @@ BOOST_AUTO_TEST_CASE(a_footprint_counts_capped_blocks_up_to_their_cap) {
 }
 
 BOOST_AUTO_TEST_CASE(a_footprint_counts_nothing_that_is_not_said) {
-  const footprint usage{.per_block = 1, .capped = {{.per_block = 5}, {.blocks = 5}}};
+  const slot_footprint usage{.per_block = 1, .capped = {{.per_block = 5}, {.blocks = 5}}};
   BOOST_CHECK_EQUAL(usage(64), 1);
   BOOST_CHECK_EQUAL(usage(65), 2);
-  BOOST_CHECK_EQUAL(footprint{}(1000), 0);
+  BOOST_CHECK_EQUAL(slot_footprint{}(1000), 0);
 }
 
 BOOST_AUTO_TEST_CASE(forks_share_blocks_and_no_capped_ones) {

@@ -71,14 +71,7 @@ void cache::apply(const step& step) {
   for (const int slot : step.clears) clear(slot);
   for (const auto& each : step.truncations) truncate(each);
   for (const auto& each : step.releases) release(each);
-  for (const auto& each : step.prefix_shares) share_prefix(each);
-  for (const auto& each : step.copies) copy_tokens(each);
-  for (const auto& each : step.prefix_shares) {
-    if (!at(each.slot).unsettled) continue;
-    require_return(each.of, each.length);
-    go_on_from(at(each.slot), each.of, each.length);
-    at(each.slot).unsettled = false;
-  }
+  for (const auto& each : step.forks) fork(each);
   for (const auto& each : step.dropped_checkpoints) at(each.slot).checkpoints.erase(each.length);
   for (const auto& each : step.checkpoints)
     if (!each.failed) take(each);
@@ -199,7 +192,7 @@ void cache::require_return(int slot, int to) const {
 void cache::take(const checkpoint& taken) {
   require_still(taken.slot);
   require(taken.length > 0 && taken.length == length(taken.slot), "a checkpoint is not at its length", taken.slot);
-  require(!at(taken.slot).released && !at(taken.slot).unsettled, "a checkpoint of what cannot go on", taken.slot);
+  require(!at(taken.slot).released, "a checkpoint of what cannot go on", taken.slot);
   at(taken.slot).checkpoints[taken.length] = oldest_in_snapshot(taken.slot);
 }
 
@@ -251,34 +244,38 @@ void cache::truncate(const truncation& cut) {
   seq.encoder_input.clear();
 }
 
-void cache::share_prefix(const prefix_share& taken) {
-  require_still(taken.slot);
-  require_filled(taken.of);
-  require(length(taken.slot) == 0, "it takes a base and is not empty", taken.slot);
-  require(taken.slot != taken.of, "it is its own base", taken.slot);
-  require(at(taken.of).parent < 0, "it becomes a base and has one", taken.of);
-  require(taken.length > 0 && taken.length % within_.usage.block == 0, "it shares part of a block", taken.slot);
-  require(taken.length <= length(taken.of), "others shall read what it does not hold", taken.of);
-  at(taken.slot).parent = taken.of;
-  at(taken.slot).shared = taken.length;
-  at(taken.slot).encoder_input = at(taken.of).encoder_input;
-  at(taken.slot).altered = at(taken.of).altered;
-  at(taken.slot).unsettled = true;
+void cache::fork(const slot_fork& begun) {
+  require_still(begun.slot);
+  require_filled(begun.from);
+  require(length(begun.slot) == 0, "it begins as a fork and is not empty", begun.slot);
+  require(begun.slot != begun.from, "it begins with itself", begun.slot);
+  require(begun.end > 0 && begun.end <= length(begun.from), "a fork takes what there is not", begun.from);
+  require_return(begun.from, begun.end);
+  require((begun.parent >= 0) == (begun.shared > 0), "a fork shares nothing, and has a base", begun.slot);
+  if (begun.shared > 0) check_base(begun);
+  auto& filled = at(begun.slot);
+  filled.parent = begun.parent;
+  filled.shared = begun.shared;
+  filled.encoder_input = at(begun.from).encoder_input;
+  filled.altered = at(begun.from).altered;
+  const auto read = content(begun.from);
+  add(begun.slot,
+      std::span(read).subspan(0, static_cast<std::size_t>(begun.end)).subspan(static_cast<std::size_t>(begun.shared)));
+  go_on_from(filled, begun.from, begun.end);
 }
 
-void cache::copy_tokens(const copy& copied) {
-  require_filled(copied.from);
-  require_still(copied.to);
-  require(copied.from != copied.to && copied.begin < copied.end, "a copy makes no sense", copied.to);
-  require(length(copied.to) == copied.begin, "a copy does not begin where it ends", copied.to);
-  require(length(copied.from) >= copied.end, "more is copied than it holds", copied.from);
-  require_return(copied.from, copied.end);
-  at(copied.to).unsettled = false;
-  if (copied.begin == 0) at(copied.to).encoder_input = at(copied.from).encoder_input;
-  at(copied.to).altered |= at(copied.from).altered;
-  const auto read = content(copied.from);
-  add(copied.to, std::span(read.begin() + copied.begin, read.begin() + copied.end));
-  go_on_from(at(copied.to), copied.from, copied.end);
+void cache::check_base(const slot_fork& begun) const {
+  const auto& base = at(begun.parent);
+  require_filled(begun.parent);
+  require(begun.slot != begun.parent, "it is its own base", begun.slot);
+  require(base.parent < 0, "it becomes a base and has one", begun.parent);
+  require(begun.shared % within_.usage.block == 0, "it shares part of a block", begun.slot);
+  require(begun.shared <= begun.end, "it shares more than it holds", begun.slot);
+  require(begun.shared <= length(begun.parent), "others shall read what it does not hold", begun.parent);
+  const auto own = content(begun.from), shared = content(begun.parent);
+  require(std::equal(shared.begin(), shared.begin() + begun.shared, own.begin()),
+          "a base differs from its reader's source", begun.parent);
+  require(base.encoder_input == at(begun.from).encoder_input, "a base has another encoder input", begun.parent);
 }
 
 }  // namespace cogen::scheduler::toy

@@ -94,7 +94,6 @@ class cache {
     int drafts = 0;                  ///< its last tokens that can be dropped
     std::map<int, int> checkpoints;  ///< by length, the first position that the rings held then
     bool released = false;           ///< it can no longer go on, nor a fork from its end
-    bool unsettled = false;          ///< it has a base, and a copy may still follow
     bool moving = false;             ///< a transfer reads or fills it
     bool filling = false;            ///< a transfer fills it
     bool altered = false;
@@ -120,8 +119,8 @@ class cache {
   void release(const cogen::scheduler::release& rest);
   void take(const checkpoint& taken);
   void go_on_from(storage& seq, int slot, int length);
-  void share_prefix(const prefix_share& taken);
-  void copy_tokens(const copy& copied);
+  void fork(const slot_fork& begun);
+  void check_base(const slot_fork& begun) const;
   void require_still(int slot) const;
   void require_filled(int slot) const;
   void begin(const swapping_out& begun);

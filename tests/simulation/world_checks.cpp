@@ -404,8 +404,10 @@ void world::check_busy_slots() const {
     for (const auto& row : each.step.rows) busy.insert(row.slot);
     for (const auto& cut : each.step.truncations) busy.insert(cut.slot);
     for (const auto& cut : each.step.releases) busy.insert(cut.slot);
-    for (const auto& taken : each.step.prefix_shares) busy.insert({taken.slot, taken.of});
-    for (const auto& copied : each.step.copies) busy.insert({copied.from, copied.to});
+    for (const auto& fork : each.step.forks) {
+      busy.insert({fork.slot, fork.from});
+      if (fork.shared > 0) busy.insert(fork.parent);
+    }
     for (const auto& begun : each.step.swap_outs) busy.insert(begun.slot);
     for (const auto& begun : each.step.swap_ins) busy.insert(begun.slot);
   }
@@ -430,11 +432,13 @@ void world::count_features(const step& step) {
   };
   visit_all(feature::cleared, step.clears.size());
   visit_all(feature::truncated, step.truncations.size() + step.releases.size());
-  visit_all(feature::shared_prefixes, step.prefix_shares.size());
-  visit_all(feature::copied, step.copies.size());
+  for (const auto& each : step.forks) {
+    if (each.shared > 0) seen_.visit(feature::shared_prefixes);
+    if (each.copies()) seen_.visit(feature::copied);
+  }
   visit_all(feature::checkpoint_taken, step.checkpoints.size());
   visit_all(feature::checkpoint_dropped, step.dropped_checkpoints.size());
-  for (const auto& each : step.copies)
+  for (const auto& each : step.forks)
     if (runner_.cache().needs_checkpoint(each.from, each.end)) seen_.visit(feature::checkpoint_shared);
   for (const auto& each : step.truncations)
     if (runner_.cache().needs_checkpoint(each.slot, each.length)) seen_.visit(feature::checkpoint_returned);
@@ -454,12 +458,10 @@ void world::describe_plan(const step& step) const {
     line += " cut " + std::to_string(each.slot) + " to " + std::to_string(each.length) + ";";
   for (const auto& each : step.releases)
     line += " release " + std::to_string(each.slot) + " to " + std::to_string(each.length) + ";";
-  for (const auto& each : step.prefix_shares)
-    line += " " + std::to_string(each.slot) + " reads " + std::to_string(each.length) + " of " +
-            std::to_string(each.of) + ";";
-  for (const auto& each : step.copies)
-    line += " copy " + std::to_string(each.begin) + ".." + std::to_string(each.end) + " from " +
-            std::to_string(each.from) + " to " + std::to_string(each.to) + ";";
+  for (const auto& each : step.forks)
+    line += " " + std::to_string(each.slot) + " begins with " + std::to_string(each.end) + " of " +
+            std::to_string(each.from) + ", of which it reads " + std::to_string(each.shared) + " in " +
+            std::to_string(each.parent) + ";";
   for (const auto& each : step.dropped_checkpoints)
     line += " drop the checkpoint of " + std::to_string(each.slot) + " at " + std::to_string(each.length) + ";";
   for (const auto& each : step.checkpoints)

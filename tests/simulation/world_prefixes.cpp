@@ -13,8 +13,11 @@ void world::note_marks(const step& made) {
     return mark{options.prefix_caching && !options.encoder_input, options.cache_salt};
   };
   for (const int slot : made.clears) marks_.erase(slot);
-  for (const auto& each : made.prefix_shares) marks_[each.slot] = marks_.at(each.of);
-  for (const auto& each : made.copies) marks_[each.to] = marks_.at(each.from);
+  for (const auto& each : made.forks) {
+    marks_[each.slot] = marks_.at(each.from);
+    if (each.shared > 0)
+      require(marks_.at(each.parent) == marks_.at(each.from), "a slot reads what is not to be shared with its source");
+  }
   for (const auto& each : made.swap_ins) {
     if (live_.contains(each.sequence)) marks_[each.slot] = mark_of(each.sequence);
     if (const auto prefix = restored_.find(each.name); prefix != restored_.end()) marks_[each.slot] = prefix->second;

@@ -13,9 +13,10 @@ namespace {
 
 using names = std::set<std::string, std::less<>>;
 
-// What each part may include besides itself. "basics" are the public headers that nothing stands under, "libtorch" its
-// headers, "view" those headers of cache that name plain values only.
+// What each part may include besides itself and "values", which know of nothing. "basics" are the public headers that
+// nothing stands under, "libtorch" its headers, "view" those headers of cache that name plain values only.
 const std::map<std::string, names, std::less<>> may_include = {
+    {"values", {}},
     {"scheduler", {}},
     {"cache", {"view", "libtorch"}},
     {"view", {"view"}},
@@ -60,6 +61,7 @@ const names folders = {"parallel", "kernels",      "backend", "models",   "weigh
 const names basic_headers = {
     "token.hpp", "sampling_params.hpp", "loosened_keyword.hpp", "error.hpp",     "load_model.hpp", "net.hpp",
     "clock.hpp", "guide.hpp",           "response_format.hpp",  "tool_call.hpp", "byte_stream.hpp"};
+const names shared_values = {"slot_footprint.hpp", "slot_fork.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {{"model.hpp", "nn"},
                                                                {"extend/sampling_batch.hpp", "sampling"}};
 
@@ -79,6 +81,7 @@ bool is_plain_header_of_cache(std::string_view name) {
 
 std::string part_of_public_header(std::string_view name) {
   const auto first = first_part(name);
+  if (shared_values.contains(name)) return "values";
   if (is_plain_header_of_cache(name)) return "view";
   if (first == "cache" || first == "scheduler" || folders.contains(first)) return first;
   if (const auto face = faces.find(name); face != faces.end()) return face->second;
@@ -86,7 +89,8 @@ std::string part_of_public_header(std::string_view name) {
 }
 
 std::string part_of_file(std::string_view path) {
-  for (const std::string_view root : {"lib/include/cogen/", "cache/include/cogen/", "scheduler/include/cogen/"})
+  for (const std::string_view root :
+       {"lib/include/cogen/", "lib/values/include/cogen/", "cache/include/cogen/", "scheduler/include/cogen/"})
     if (path.starts_with(root)) return part_of_public_header(path.substr(root.size()));
   if (path.starts_with("lib/")) return first_part(path.substr(4));
   return first_part(path);
@@ -106,7 +110,7 @@ std::string part_of_include(std::string_view name) {
 }
 
 bool allowed(std::string_view from, std::string_view to) {
-  if (to.empty() || from == to) return true;
+  if (to.empty() || from == to || to == "values") return true;
   // What a folder of lib implements, it may include: the engine its face, above all.
   if (from == "engine" && to == "engine face") return true;
   const auto rule = may_include.find(from);

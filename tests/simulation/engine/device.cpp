@@ -277,10 +277,9 @@ void device::describe(const scheduler::step& step) const {
   for (const int slot : step.clears) line += fmt::format(" clear {};", slot);
   for (const auto& each : step.truncations) line += fmt::format(" cut {} to {};", each.slot, each.length);
   for (const auto& each : step.releases) line += fmt::format(" release {} to {};", each.slot, each.length);
-  for (const auto& each : step.prefix_shares)
-    line += fmt::format(" {} reads {} of {};", each.slot, each.length, each.of);
-  for (const auto& each : step.copies)
-    line += fmt::format(" copy {}..{} from {} to {};", each.begin, each.end, each.from, each.to);
+  for (const auto& each : step.forks)
+    line += fmt::format(" {} begins with {} of {}, of which it reads {} in {};", each.slot, each.end, each.from,
+                        each.shared, each.parent);
   for (const auto& each : step.swap_outs)
     line += fmt::format(" swap out {} as {};", each.slot, static_cast<std::uint64_t>(each.name));
   for (const auto& each : step.swap_ins)

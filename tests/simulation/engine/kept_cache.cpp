@@ -1,7 +1,5 @@
 #include "simulation/engine/kept_cache.hpp"
 
-#include "runner/slot_forks.hpp"
-
 #include <cogen/cache/codec.hpp>
 #include <cogen/cache/transfer.hpp>
 
@@ -82,7 +80,7 @@ void kept_cache::apply(const scheduler::step& step) {
   for (const auto& each : step.truncations)
     each.length == 0 ? cache_.clear(each.slot) : cache_.truncate(each.slot, each.length);
   for (const auto& each : step.releases) cache_.release(each.slot, each.length);
-  for (const auto& each : detail::forks_in(step)) cache_.fork(each.slot, each.origin);
+  for (const auto& each : step.forks) cache_.fork(each);
   for (const auto& each : step.dropped_checkpoints) cache_.drop_snapshot(each.slot, each.length);
   for (const auto& each : step.checkpoints) cache_.take_snapshot(each.slot);
   for (const auto& each : step.swap_outs) {

@@ -86,13 +86,6 @@ void add_real_cache(settings& sampled, random& from) {
   within.max_rollback_tokens = make_cache(sampled.kept, within).max_rollback_tokens();
 }
 
-/// What a cache of the model takes.
-scheduler::footprint usage_of(const cache::memory_terms& terms) {
-  scheduler::footprint usage{.fixed = terms.fixed, .per_block = terms.per_block, .block = terms.block};
-  for (const auto& term : terms.capped) usage.capped.push_back({term.per_block, term.blocks});
-  return usage;
-}
-
 cache::options draw_model_cache(const settings& sampled, random& from) {
   const auto& within = sampled.within;
   cache::options kept{.type = from.chance(50) ? cache::scalar::f32 : cache::scalar::bf16,
@@ -141,7 +134,7 @@ void put_over(settings& sampled, const std::shared_ptr<const model>& over, rando
     lengthen(sampled, static_cast<int>(std::min<std::int64_t>(over->config().max_positions, 200)), from);
   sampled.kept_by_model = draw_model_cache(sampled, from);
   const auto cache = over->make_cache(sampled.kept_by_model);
-  within.usage = usage_of(cache.footprint_terms());
+  within.usage = cache.footprint_terms();
   within.max_rollback_tokens = cache.max_rollback_tokens();
   const auto whole = static_cast<int>(within.usage(within.max_sequence_length));
   if (within.memory_bytes < scheduler::limits().memory_bytes)

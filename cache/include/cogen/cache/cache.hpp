@@ -5,12 +5,13 @@
 #include <cogen/cache/kv_cache_spec.hpp>
 #include <cogen/cache/layer.hpp>
 #include <cogen/cache/layer_factory.hpp>
-#include <cogen/cache/memory_terms.hpp>
 #include <cogen/cache/sink_window.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
 #include <cogen/cache/transfer.hpp>
 #include <cogen/cache/view.hpp>
+#include <cogen/slot_footprint.hpp>
+#include <cogen/slot_fork.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -165,10 +166,10 @@ class cache {
   /// Throws std::logic_error if `of` reads fewer, or `slot` is not empty; std::invalid_argument for a wrong length.
   void share_prefix(int slot, int of, int length);
 
-  /// The empty slot starts as `origin` says: its first `origin.shared` tokens are shared, those up to `origin.end` are
-  /// copied, with the rings and states needed to go on from there, and the encoder input; `slot` must not have one.
-  /// Throws like share_prefix and copy; then `slot` stays empty.
-  void fork(int slot, const fork_spec& origin);
+  /// The empty slot `fork.slot` begins as `fork` says, with the rings and states needed to go on from there. `shared`
+  /// is a multiple of 64; where `parent` itself reads that many tokens in a parent, the slot gets the same one. The
+  /// slot must not have an encoder input. Throws like share_prefix and copy; then the slot stays empty.
+  void fork(const slot_fork& fork);
 
   /// Copies tokens [begin, end) of slot `from` to the same positions of slot `to`, which then ends at `end`. Layers
   /// that do not keep single tokens assume that the first `begin` tokens of both are the same. Throws std::length_error
@@ -196,7 +197,7 @@ class cache {
   bool has_finite_numbers(std::span<const std::byte> exported, int length, int encoder_length = 0) const;
 
   /// The most bytes that compress() makes of an exported slot, by its length, with the encoder input at its longest.
-  memory_terms compressed_terms() const;
+  slot_footprint compressed_terms() const;
 
   /// Fills the empty slot with `length` exported tokens, bit for bit. Throws std::logic_error if it is not empty,
   /// std::invalid_argument for a wrong number of bytes, and like reserve(); then it stays empty.
@@ -210,7 +211,7 @@ class cache {
 
   /// Memory of a slot by the tokens it holds itself; those of a shared prefix do not count twice. An encoder input
   /// counts at its longest.
-  memory_terms footprint_terms() const;
+  slot_footprint footprint_terms() const;
 
   /// footprint_terms()(length).
   std::int64_t footprint(int length) const { return footprint_terms()(length); }
@@ -224,7 +225,7 @@ class cache {
   void check_not_shared(int slot, int from) const;
   void check_can_return(int slot, int length) const;
   void check_exported(int slot, int length, int encoder_length, std::size_t bytes) const;
-  void check_origin(int slot, const fork_spec& origin) const;
+  void check_fork(const slot_fork& fork) const;
   slot_parent parent_for(int of, int length) const;
   void drop(int slot, int length);
   void forget_snapshots(int slot, int beyond);

@@ -4,11 +4,12 @@
 #include <cogen/cache/compressed_snapshot.hpp>
 #include <cogen/cache/kv_cache_spec.hpp>
 #include <cogen/cache/mask.hpp>
-#include <cogen/cache/memory_terms.hpp>
 #include <cogen/cache/slot_table.hpp>
 #include <cogen/cache/step.hpp>
 #include <cogen/cache/transfer.hpp>
 #include <cogen/cache/view.hpp>
+#include <cogen/slot_footprint.hpp>
+#include <cogen/slot_fork.hpp>
 
 #include <ATen/core/Tensor.h>
 
@@ -153,8 +154,8 @@ class layer {
   /// The empty slot reads the first `length` tokens of slot `of` from now on. Default: copies them.
   virtual void share_prefix(int slot, int of, int length);
 
-  /// The empty slot starts as `origin` says. Default: copies all of it. Throws like `reserve`.
-  virtual void fork(int slot, const fork_spec& origin);
+  /// The empty slot `fork.slot` begins as `fork` says. Default: copies all of it. Throws like `reserve`.
+  virtual void fork(const slot_fork& fork);
 
   /// Copies tokens [begin, end) of slot `from` to slot `to`, which holds `begin` tokens; they equal those of `from` if
   /// a kind does not keep single tokens. `from` can be cut to `end`. Throws like `reserve`.
@@ -177,14 +178,14 @@ class layer {
   virtual bool has_finite_numbers(std::span<const std::byte> exported, int length) const;
 
   /// The most bytes that compress() makes of them, by the slot's length. Default: footprint_terms().
-  virtual memory_terms compressed_terms() const;
+  virtual slot_footprint compressed_terms() const;
 
   /// Fills the empty slot with `length` exported tokens. Throws like `reserve`. Copies added to `later` must be carried
   /// out before the slot is used.
   virtual void import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>& later);
 
   /// Memory of a slot by its length.
-  virtual memory_terms footprint_terms() const;
+  virtual slot_footprint footprint_terms() const;
 
   /// Bytes taken now by all slots.
   virtual std::int64_t committed_bytes() const;

@@ -15,15 +15,6 @@ struct slot_parent {
   int length = 0;
 };
 
-/// How a slot starts: its first `shared` tokens (a multiple of 64, may be 0) are read in slot `parent`; those from
-/// there to `end` are copied from slot `from`, which has the same first tokens.
-struct fork_spec {
-  int parent = -1;
-  int shared = 0;
-  int from = -1;
-  int end = 0;
-};
-
 /// How many tokens each slot holds, and in which slot it reads its first ones. Shared by all layers of one cache.
 ///
 /// Only bookkeeping: `cache` changes the table after its layers have changed.

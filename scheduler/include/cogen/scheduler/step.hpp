@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/scheduler/types.hpp>
+#include <cogen/slot_fork.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -23,24 +24,6 @@ struct truncation {
 struct release {
   int slot;
   int length;
-};
-
-/// Slot `slot`, which is empty, reads its first `length` tokens in slot `of` from now on and has the same encoder
-/// input. `length` is a multiple of the footprint's block. `of` holds at least that many tokens, and holds all of them
-/// itself.
-struct prefix_share {
-  int slot;
-  int of;
-  int length;
-};
-
-/// Copies tokens [begin, end) of slot `from` to the same positions of slot `to`, which holds `begin` tokens. If `begin`
-/// is 0, the encoder input is copied, too.
-struct copy {
-  int from;
-  int to;
-  int begin;
-  int end;
 };
 
 /// Slot `slot` can go back to its first `length` tokens, however many it has held since, until it is cut below that or
@@ -148,8 +131,8 @@ struct late_sample {
 
 /// One step: planned by scheduler::next(), executed, and absorbed by scheduler::absorb().
 ///
-/// To execute it, apply the lists from front to back in this order: drops, clears, truncations, releases, prefix
-/// shares, copies, dropped and new checkpoints. Then begin the swap-outs and swap-ins, run all rows in one forward, and
+/// To execute it, apply the lists from front to back in this order: drops, clears, truncations, releases, forks,
+/// dropped and new checkpoints. Then begin the swap-outs and swap-ins, run all rows in one forward, and
 /// set what the rows sampled. Steps are executed whole, in the order of their numbers. Swaps run asynchronously; report
 /// the end of each one to scheduler::transferred(). A step may have no rows.
 struct step {
@@ -158,8 +141,7 @@ struct step {
   std::vector<int> clears;     ///< slots to empty
   std::vector<truncation> truncations;
   std::vector<release> releases;
-  std::vector<prefix_share> prefix_shares;
-  std::vector<copy> copies;
+  std::vector<slot_fork> forks;
   std::vector<checkpoint> dropped_checkpoints;
   std::vector<checkpoint> checkpoints;  ///< to take, at the present lengths of their slots
   std::vector<swapping_out> swap_outs;
@@ -175,9 +157,8 @@ struct step {
 
   /// Whether there is nothing to do.
   bool empty() const {
-    return drops.empty() && clears.empty() && truncations.empty() && releases.empty() && prefix_shares.empty() &&
-           copies.empty() && dropped_checkpoints.empty() && checkpoints.empty() && swap_outs.empty() &&
-           swap_ins.empty() && rows.empty();
+    return drops.empty() && clears.empty() && truncations.empty() && releases.empty() && forks.empty() &&
+           dropped_checkpoints.empty() && checkpoints.empty() && swap_outs.empty() && swap_ins.empty() && rows.empty();
   }
 
   /// The tokens of one of `rows`: [count], or none if it is chained. Valid as long as `tokens` is.
@@ -204,7 +185,7 @@ struct step {
   /// Empties the step and keeps its memory.
   void clear() {
     number = 0;
-    drops.clear(), clears.clear(), truncations.clear(), releases.clear(), prefix_shares.clear(), copies.clear();
+    drops.clear(), clears.clear(), truncations.clear(), releases.clear(), forks.clear();
     dropped_checkpoints.clear(), checkpoints.clear();
     swap_outs.clear(), swap_ins.clear(), rows.clear(), tokens.clear(), events.clear(), sampled.clear();
   }

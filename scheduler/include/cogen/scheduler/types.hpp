@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cogen/slot_footprint.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -62,28 +64,6 @@ enum class output : std::uint8_t {
   sample,       ///< a token sampled from the logits after the row's last token
 };
 
-/// `per_block` bytes for each of the first `blocks` blocks, which no other slot ever shares: a ring's memory.
-struct capped_term {
-  std::int64_t per_block = 0;
-  std::int64_t blocks = 0;
-};
-
-/// Bytes used by a slot that holds `length` tokens: with b = ceil(length / block), `fixed + per_block * b` plus the sum
-/// of capped.per_block * min(b, capped.blocks). The cache's owner fills it in.
-struct footprint {
-  std::int64_t fixed = 0;
-  std::int64_t per_block = 0;
-  int block = 64;
-  std::vector<capped_term> capped = {};
-
-  std::int64_t operator()(std::int64_t length) const {
-    const std::int64_t blocks = (length + block - 1) / block;
-    std::int64_t bytes = fixed + per_block * blocks;
-    for (const capped_term& term : capped) bytes += term.per_block * std::min(blocks, term.blocks);
-    return bytes;
-  }
-};
-
 /// The limits within which the scheduler decides.
 struct limits {
   /// Sequences that can hold cache at the same time.
@@ -127,7 +107,7 @@ struct limits {
   std::int64_t memory_bytes = std::numeric_limits<std::int64_t>::max();
 
   /// Bytes of one slot by its length.
-  footprint usage;
+  slot_footprint usage;
 
   /// How far a slot can be cut back, counted from the most tokens that it, or the slot it was copied or restored from,
   /// has held. A sequence that goes back further, and not to its start, is recomputed from its tokens.
@@ -147,7 +127,7 @@ struct limits {
   int checkpoint_interval = 128;
 
   /// Bytes of a checkpoint by its length, beside what the slot itself takes.
-  footprint checkpoint_usage = {};
+  slot_footprint checkpoint_usage = {};
 
   /// How long an idle sequence, or one out of credits, may hold its slot while another one waits. After that it is
   /// preempted: its cache is swapped out and its slot freed.
@@ -158,7 +138,7 @@ struct limits {
   std::int64_t swap_bytes = 0;
 
   /// Bytes that a swap entry takes, by the tokens that the slot held. Empty: as `usage`.
-  std::optional<footprint> swap_usage;
+  std::optional<slot_footprint> swap_usage;
 
   /// Whether swapping in restores a slot bit for bit. If not, a sequence that was swapped in is no longer exact(), and
   /// no other sequence shares what it computes from then on.

@@ -1,26 +1,24 @@
 #pragma once
 
-#include <cogen/cache/view.hpp>
-
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-namespace cogen::cache {
+namespace cogen {
 
-/// `per_block` bytes for each of the first `blocks` blocks: a ring's memory.
+/// `per_block` bytes for each of the first `blocks` blocks, which no other slot ever shares: a ring's memory.
 struct capped_term {
   std::int64_t per_block = 0;
   std::int64_t blocks = 0;
 };
 
-/// An upper bound of the bytes of a slot that holds `length` tokens, in whole pages: with b = ceil(length / block),
-/// `fixed` (0 for an empty slot) + per_block * b + the sum of capped.per_block * min(b, capped.blocks). Plain numbers,
-/// so that a scheduler needs nothing else of the cache.
-struct memory_terms {
+/// An upper bound of the bytes of a KV-cache slot that holds `length` tokens, in whole pages: with
+/// b = ceil(length / block), `fixed + per_block * b` plus the sum of capped.per_block * min(b, capped.blocks). 0 for an
+/// empty slot. A cache states it, and a scheduler reserves by it.
+struct slot_footprint {
   std::int64_t fixed = 0;
   std::int64_t per_block = 0;
-  int block = block_tokens;
+  int block = 64;  ///< tokens
   std::vector<capped_term> capped = {};
 
   std::int64_t operator()(std::int64_t length) const {
@@ -31,7 +29,7 @@ struct memory_terms {
     return bytes;
   }
 
-  memory_terms& operator+=(const memory_terms& other) {
+  slot_footprint& operator+=(const slot_footprint& other) {
     fixed += other.fixed;
     per_block += other.per_block;
     capped.insert(capped.end(), other.capped.begin(), other.capped.end());
@@ -39,4 +37,4 @@ struct memory_terms {
   }
 };
 
-}  // namespace cogen::cache
+}  // namespace cogen
