@@ -27,12 +27,11 @@ bool are_long(const std::vector<encoder_input>& inputs) {
 }
 
 /// The engine's queue of texts, which the first request makes.
-text_queue& queue_of(detail::engine_loop& engine) {
-  auto& work = engine.beside_steps();
-  const auto& limits = engine.parts().limits;
+text_queue& queue_of(const engine_parts& parts, detail::loop_view& loop) {
+  auto& work = loop.beside_steps();
+  const auto& limits = parts.limits;
   if (!work)
-    work =
-        std::make_shared<text_queue>(engine.parts().texts, std::max(limits.max_batched_tokens, limits.prefill_tokens));
+    work = std::make_shared<text_queue>(parts.texts, std::max(limits.max_batched_tokens, limits.prefill_tokens));
   return static_cast<text_queue&>(*work);
 }
 
@@ -69,10 +68,11 @@ void text_state<Result>::read(const std::vector<encoder_input>& inputs) {
 }
 
 template <class Result>
-void text_state<Result>::process() {
+void text_state<Result>::process(detail::loop_view& loop) {
   this->post_again();
   if (!is_wanted()) return;
-  queue_of(*this->engine_).add(this->admission_.tenant, std::static_pointer_cast<text_state>(this->shared_from_this()));
+  queue_of(this->engine_->parts(), loop)
+      .add(this->admission_.tenant, std::static_pointer_cast<text_state>(this->shared_from_this()));
 }
 
 template <class Result>

@@ -30,7 +30,7 @@ class text_state final : public text_operation_state<Result>, public text_reques
   }
 
   void start(std::shared_ptr<text_operation> wait, std::vector<encoder_input> inputs) override;  // any thread
-  void process() override;
+  void process(detail::loop_view& loop) override;
 
   bool is_wanted() const noexcept override;
   const std::vector<encoder_text>& texts() const noexcept override { return texts_; }

@@ -15,7 +15,7 @@ class compile_state final : public lone_operation<compile_face, async::operation
 
   void start(std::shared_ptr<async::operation<compiled_format>> wait, response_format format) override;
   void cancel() noexcept override;
-  void process() override { post_again(); }
+  void process(loop_view&) override { post_again(); }
 
  private:
   void compile(const response_format& format, grammar::work_watch& watch) noexcept;

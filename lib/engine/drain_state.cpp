@@ -11,7 +11,7 @@ void drain_state::start(std::shared_ptr<async::operation<>> wait) {
   if (!engine_->enqueue(shared_from_this())) fail(engine_->error());
 }
 
-void drain_state::process() {
+void drain_state::process(loop_view&) {
   post_again();
   if (engine_->admissions().now().at_work == 0) complete_wait({});
 }

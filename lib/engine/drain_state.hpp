@@ -12,7 +12,7 @@ class drain_state final : public lone_operation<drain_face, async::operation<>> 
   using lone_operation::lone_operation;
 
   void start(std::shared_ptr<async::operation<>> wait) override;
-  void process() override;
+  void process(loop_view&) override;
 
  private:
   void leave_engine() noexcept override;

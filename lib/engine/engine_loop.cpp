@@ -114,17 +114,12 @@ void engine_loop::offload(std::function<void()> job) {
     net::post(async::process_executor(), std::move(job));
 }
 
-void engine_loop::join(scheduler::sequence_id id, std::shared_ptr<request_state> member) {
-  auto& joined = members_[id] = std::move(member);
-  metrics_.accepted(*joined, id, now());
-}
-
 template <class Call>
 void engine_loop::attempt(request_state& member, const Call& call) {
   try {
     call();
   } catch (...) {
-    member.end_with(diagnostics_of(std::current_exception()));
+    member.end_with(diagnostics_of(std::current_exception()), view_);
   }
   metrics_.take_report(member);
 }
@@ -166,7 +161,7 @@ void engine_loop::drain_inbox() noexcept try {
   scheduler_.advance_clock(parts_.clock->now().time_since_epoch());
   while (auto sender = inbox_.take()) {
     absorb_late(*sender);
-    attempt(*sender, [&] { sender->process(); });
+    attempt(*sender, [&] { sender->process(view_); });
   }
   metrics_.take_transitions(now());
   if (!ended_) publish();
@@ -178,7 +173,7 @@ void engine_loop::expire_timers() {
   const auto first = timers_.first();
   const auto now = first ? parts_.clock->now() : clock::time_point();
   if (!first || now < *first) return;
-  timers_.expire(now, [this](request_state& expired) { metrics_.take_report(expired); });
+  timers_.expire(now, view_, [this](request_state& expired) { metrics_.take_report(expired); });
   publish();
 }
 
@@ -238,7 +233,7 @@ void engine_loop::complete_swap(const swap_completions::completion& what) {
   if (!end.is_current || !swapped) return;
   attempt(*swapped, [&] {
     if (!scheduler_.exact(end.sequence)) swapped->lose_exactness();
-    swapped->swap_ended();
+    swapped->swap_ended(view_);
   });
 }
 
@@ -342,7 +337,7 @@ void engine_loop::deliver(step_in_flight& step) {
   for (const auto& event : step.events) {
     const auto row = static_cast<std::size_t>(event.row);
     auto* const to = step.request_of(row);
-    if (to) attempt(*to, [&] { to->deliver(event, step.output_of(row, event.after_drafts)); });
+    if (to) attempt(*to, [&] { to->deliver(event, step.output_of(row, event.after_drafts), view_); });
   }
   for (std::size_t row = 0; row < step.rows.size(); ++row) {
     auto* const to = step.rows[row].late ? step.request_of(row) : nullptr;
@@ -360,7 +355,7 @@ void engine_loop::absorb_late(request_state& from) {
   served_.push_back(what.sequence);
   const bool is_wanted = !from.is_unwanted();
   for (const auto& event : scheduler_.absorb(what))
-    if (is_wanted && from.is_joined_as(event.sequence)) attempt(from, [&] { from.deliver(event, outcome); });
+    if (is_wanted && from.is_joined_as(event.sequence)) attempt(from, [&] { from.deliver(event, outcome, view_); });
 }
 
 void engine_loop::recycle(std::list<step_in_flight> done) {

@@ -7,6 +7,7 @@
 #include "engine/engine_metrics.hpp"
 #include "engine/guide_allowance.hpp"
 #include "engine/inbox.hpp"
+#include "engine/loop_view.hpp"
 #include "engine/swap_completions.hpp"
 #include "engine/tenant_queue.hpp"
 #include "engine/timers.hpp"
@@ -98,19 +99,14 @@ class engine_loop {
   /// Ends the engine and fails all requests with error(). Only the first call has an effect.
   void end() noexcept;
 
-  // For request states, while the loop calls one of their virtual members.
-
-  scheduler::scheduler& plans() noexcept { return scheduler_; }
-  runner& device() noexcept { return *parts_.runner; }
-  stored_prefixes* prefixes() noexcept { return prefixes_.get(); }  // null: there is no directory for them
-  std::shared_ptr<async::side_work>& beside_steps() noexcept { return beside_steps_; }
   void log(std::string_view what, std::string_view why) noexcept;
-  void join(scheduler::sequence_id id, std::shared_ptr<request_state> member);
-  void leave(scheduler::sequence_id id) { members_.erase(id); }
-  void wake_at(clock::time_point time, const std::shared_ptr<request_state>& one) { timers_.set(time, one); }
-  void cancel_timer(request_state& one) noexcept { timers_.cancel(one); }
+
+  /// For what is called without one: the handlers of strategies.
+  loop_view& view() noexcept { return view_; }
 
  private:
+  friend class loop_view;
+
   void run_handlers();
   void drain_inbox() noexcept;
   void complete_swaps();
@@ -170,6 +166,7 @@ class engine_loop {
   engine_metrics metrics_;
   kv_block_events kv_events_;
   const std::function<void()> wake_ = [this] { wake(); };
+  loop_view view_{*this};
   std::list<step_in_flight> in_flight_;
   std::list<step_in_flight> recycled_;        // for the next steps, which reuse their memory
   clock::time_point last_end_{};              // of the last step

@@ -35,8 +35,8 @@ class lone_operation : public request_state, public Face {
     wait_.reset();
   }
 
-  void deliver(const scheduler::event&, row_output&) override {}
-  std::optional<clock::time_point> expire(clock::time_point) override { return std::nullopt; }
+  void deliver(const scheduler::event&, row_output&, loop_view&) override {}
+  std::optional<clock::time_point> expire(clock::time_point, loop_view&) override { return std::nullopt; }
   void fail(const diagnostics& why) noexcept override { complete_wait(why, Result()...); }
   diagnostics error() const override { return {}; }
   bool awaits_client() const override { return false; }

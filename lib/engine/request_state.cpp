@@ -1,6 +1,7 @@
 #include "engine/request_state.hpp"
 
 #include "engine/engine_loop.hpp"
+#include "engine/loop_view.hpp"
 #include "engine/sampling_state.hpp"
 #include "engine/stored_prefixes.hpp"
 
@@ -59,22 +60,23 @@ std::optional<std::pair<scheduler::late_sample, row_output>> request_state::take
   return std::pair(what, std::move(outcome));
 }
 
-void request_state::end_with(const diagnostics& why) {
+void request_state::end_with(const diagnostics& why, loop_view& loop) {
   fail(why);
-  leave();
+  leave(loop);
 }
 
-void request_state::leave() {
-  engine_->cancel_timer(*this);
+void request_state::leave(loop_view& loop) {
+  loop.cancel_timer(*this);
   if (const auto left = std::exchange(id_, std::nullopt)) {
-    engine_->plans().cancel(*left);
-    engine_->leave(*left);
+    loop.scheduler().cancel(*left);
+    loop.leave(*left);
   }
   leave_engine();
 }
 
-bool request_state::awaits_stored_prefix(std::span<const token> prompt, const scheduler::cache_salt& salt) {
-  auto* const stored = engine_->prefixes();
+bool request_state::awaits_stored_prefix(std::span<const token> prompt, const scheduler::cache_salt& salt,
+                                         loop_view& loop) {
+  auto* const stored = loop.prefixes();
   if (stored && std::exchange(has_looked_up_, true)) return stored->waits(*this);
   return stored && stored->restore(prompt, salt, shared_from_this());
 }

@@ -22,34 +22,36 @@
 namespace cogen::detail {
 
 class engine_loop;
+class loop_view;
 class sampling_state;
 
 /// The state of a request or sequence, shared by its handle and the engine.
 ///
 /// The handle records an operation under a lock and enqueues the state; the engine's loop then calls `process()`.
-/// Unless noted, virtual members are called on the engine thread, one at a time.
+/// Unless noted, virtual members are called on the engine thread, one at a time; those that act on the engine get a
+/// view of its loop.
 class request_state : public std::enable_shared_from_this<request_state> {
  public:
   explicit request_state(std::shared_ptr<engine_loop> engine);
   virtual ~request_state();
 
   /// Carries out the operations that the handle has recorded since the last call.
-  virtual void process() = 0;
+  virtual void process(loop_view& loop) = 0;
 
   /// The sampler of its rows; null if it never has rows. Any thread.
   virtual sampling_state* sampling() noexcept { return nullptr; }
 
   /// Delivers an event of the sequence, with the output of the row that caused it.
-  virtual void deliver(const scheduler::event& event, row_output& output) = 0;
+  virtual void deliver(const scheduler::event& event, row_output& output, loop_view& loop) = 0;
 
   /// A swap or a copy of its KV cache has ended.
-  virtual void swap_ended() {}
+  virtual void swap_ended(loop_view& /*loop*/) {}
 
   /// Its KV cache was restored from an inexact snapshot. May be called more than once.
   virtual void lose_exactness() noexcept {}
 
-  /// The timer set by `engine_loop::wake_at()` has expired. Returns the next time, after `now`, if there is one.
-  virtual std::optional<clock::time_point> expire(clock::time_point now) = 0;
+  /// The timer set by `loop_view::wake_at()` has expired. Returns the next time, after `now`, if there is one.
+  virtual std::optional<clock::time_point> expire(clock::time_point now, loop_view& loop) = 0;
 
   /// Ends the request with an error: the engine has ended, or the request could not be served. Any thread.
   virtual void fail(const diagnostics& why) noexcept = 0;
@@ -86,7 +88,7 @@ class request_state : public std::enable_shared_from_this<request_state> {
   const request_timeline& timeline() const noexcept { return timeline_; }
 
   /// Removes it from the batch, and fails it with `why`.
-  void end_with(const diagnostics& why);
+  void end_with(const diagnostics& why, loop_view& loop);
 
   /// Posts the handlers that could not be posted before because memory was short.
   void post_again() noexcept;
@@ -142,10 +144,10 @@ class request_state : public std::enable_shared_from_this<request_state> {
   virtual void leave_engine() noexcept;
 
   /// Removes it from the batch and from the engine's counts.
-  virtual void leave();
+  virtual void leave(loop_view& loop);
 
   /// True while what a prompt begins with is restored from the engine's directory. Only the first call begins that.
-  bool awaits_stored_prefix(std::span<const token> prompt, const scheduler::cache_salt& salt);
+  bool awaits_stored_prefix(std::span<const token> prompt, const scheduler::cache_salt& salt, loop_view& loop);
 
   /// What a guide constrains from now on, after the first `begin` tokens.
   constrained_text text_after(std::size_t begin) const;

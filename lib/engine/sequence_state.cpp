@@ -2,6 +2,7 @@
 
 #include "engine/checked_request.hpp"
 #include "engine/engine_loop.hpp"
+#include "engine/loop_view.hpp"
 #include "engine/salt.hpp"
 #include "runner/diagnostics_of.hpp"
 
@@ -260,19 +261,19 @@ void sequence_state::complete_waiter(const diagnostics& why) {
 
 // On the engine thread
 
-void sequence_state::process() {
+void sequence_state::process(loop_view& loop) {
   post_again();
   completion_lock lock(*this);
-  if (std::exchange(refused_, false) && !id_) timeline().refuse(engine_->now());
+  if (std::exchange(refused_, false) && !id_) timeline().refuse(loop.now());
   if (awaits_late() || awaits_fork_) return;  // all that follows needs the sampler
   const bool leaves = aborted_;
   if (std::exchange(ended_, ended_ || leaves)) {
     lock.unlock();
-    return leaves ? leave() : void();
+    return leaves ? leave(loop) : void();
   }
   const auto undone = std::exchange(undo_to_, std::nullopt);
   auto commands = std::exchange(commands_, {});
-  if (!leaves && awaits_stored_prefix(commands)) {
+  if (!leaves && awaits_stored_prefix(commands, loop)) {
     commands_.push_back(std::move(commands.back()));
     commands.pop_back();
   }
@@ -280,30 +281,30 @@ void sequence_state::process() {
   if (leaves) std::erase_if(commands, is_run);  // forks are still carried out
   if (std::any_of(commands.begin(), commands.end(), is_operation)) awaits_client_ = false;
   lock.unlock();
-  if (read && !leaves) restore(*read);
-  if (undone) undo(*undone);
-  for (auto& each : commands) std::visit([this](auto& what) { execute(what); }, each);
+  if (read && !leaves) restore(*read, loop);
+  if (undone) undo(*undone, loop);
+  for (auto& each : commands) std::visit([&](auto& what) { execute(what, loop); }, each);
   if (leaves) {
-    timeline().end(engine_->now(), request_timeline::ending::cancelled);
-    leave();
+    timeline().end(loop.now(), request_timeline::ending::cancelled);
+    leave(loop);
   }
 }
 
 /// Whether the last command is the first run, and has to wait.
-bool sequence_state::awaits_stored_prefix(const std::vector<command>& commands) {
+bool sequence_state::awaits_stored_prefix(const std::vector<command>& commands, loop_view& loop) {
   const bool shares = options_.prefix_caching && !encoder_input_ && !id_ && !commands.empty();
   const auto* const run = shares ? std::get_if<run_command>(&commands.back()) : nullptr;
   if (!run || run->wanted == scheduler::output::all_logits) return false;
-  return request_state::awaits_stored_prefix(run->fed, served_as().cache_salt);
+  return request_state::awaits_stored_prefix(run->fed, served_as().cache_salt, loop);
 }
 
-void sequence_state::undo(std::size_t length) {
+void sequence_state::undo(std::size_t length, loop_view& loop) {
   truncate_history(length);
   gathered_ = logits();
   sampled_.clear();
   if (!id_) return;
-  engine_->plans().abandon(*id_);
-  if (engine_->plans().tokens(*id_).size() > length) engine_->plans().truncate(*id_, static_cast<int>(length));
+  loop.scheduler().abandon(*id_);
+  if (loop.scheduler().tokens(*id_).size() > length) loop.scheduler().truncate(*id_, static_cast<int>(length));
 }
 
 void sequence_state::extend_history(const scheduler::token_list& all) {
@@ -327,53 +328,53 @@ scheduler::sequence_options sequence_state::served_as() const {
   return served;
 }
 
-void sequence_state::execute(run_command& what) try {
+void sequence_state::execute(run_command& what, loop_view& loop) try {
   if (!id_) {
-    id_ = engine_->plans().submit(served_as());
-    engine_->join(*id_, shared_from_this());
+    id_ = loop.scheduler().submit(served_as());
+    loop.join(*id_, shared_from_this());
   }
   const int length = static_cast<int>(sampling_.history.length());
   auto checkpoints = checkpoints_of(what.fed, engine_->parts(), length);
   const auto most = 1 + static_cast<int>(what.drafts.size());
-  engine_->plans().start(*id_, {what.fed, what.wanted, most, 1, std::move(checkpoints)});
-  if (!what.drafts.empty()) engine_->plans().propose(*id_, std::move(what.drafts));
-  extend_history(engine_->plans().tokens(*id_));
+  loop.scheduler().start(*id_, {what.fed, what.wanted, most, 1, std::move(checkpoints)});
+  if (!what.drafts.empty()) loop.scheduler().propose(*id_, std::move(what.drafts));
+  extend_history(loop.scheduler().tokens(*id_));
   if (what.sampled_by) sampling_.parameters = std::move(what.sampled_by);
 } catch (const std::length_error& e) {
-  end_run(diagnostics(error::does_not_fit, e.what()));
+  end_run(diagnostics(error::does_not_fit, e.what()), loop);
 }
 
-void sequence_state::execute(truncate_command& what) {
+void sequence_state::execute(truncate_command& what, loop_view& loop) {
   ++sampling_.truncations;
   truncate_history(static_cast<std::size_t>(what.length));
-  if (id_) engine_->plans().truncate(*id_, what.length);
+  if (id_) loop.scheduler().truncate(*id_, what.length);
 }
 
-void sequence_state::execute(constrain_command& what) {
+void sequence_state::execute(constrain_command& what, loop_view&) {
   sampling_.constraint.reset();
   if (!what.by) return;
   sampling_.constraint = std::make_unique<constraint>(std::move(what.by), text_after(sampling_.history.length()));
 }
 
 /// If the fork fails, the child ends with the error.
-void sequence_state::execute(fork_command& what) try {
+void sequence_state::execute(fork_command& what, loop_view& loop) try {
   auto& child = *what.child;
   child.awaits_fork_ = false;
   engine_->enqueue(what.child);
   child.sampling_.random = sampling_.random.fork();
   if (sampling_.constraint) child.sampling_.constraint = std::make_unique<constraint>(sampling_.constraint->clone());
   if (!id_) return;
-  child.id_ = engine_->plans().fork(*id_);
-  engine_->join(*child.id_, what.child);
-  if (!engine_->plans().exact(*child.id_)) child.lose_exactness();
+  child.id_ = loop.scheduler().fork(*id_);
+  loop.join(*child.id_, what.child);
+  if (!loop.scheduler().exact(*child.id_)) child.lose_exactness();
 } catch (...) {
-  what.child->end_with(diagnostics_of(std::current_exception()));
+  what.child->end_with(diagnostics_of(std::current_exception()), loop);
 }
 
-void sequence_state::deliver(const scheduler::event& event, row_output& output) {
+void sequence_state::deliver(const scheduler::event& event, row_output& output, loop_view& loop) {
   switch (event.what) {
     case scheduler::event::kind::finished:
-      if (event.reason == scheduler::finish::failed) end_run(output.error);
+      if (event.reason == scheduler::finish::failed) end_run(output.error, loop);
       return;
     case scheduler::event::kind::logits: {
       gathered_.append(output.scores);
@@ -402,14 +403,14 @@ void sequence_state::deliver(const scheduler::event& event, row_output& output) 
   }
 }
 
-void sequence_state::end_run(diagnostics why) {
+void sequence_state::end_run(diagnostics why, loop_view& loop) {
   std::size_t length;
   {
     std::lock_guard lock(mutex_);
     length = undo_to_.value_or(held_);
   }
-  undo(length);
-  if (!id_) timeline().refuse(engine_->now());
+  undo(length, loop);
+  if (!id_) timeline().refuse(loop.now());
   const completion_lock lock(*this);
   if (undo_to_) return;
   diagnostics_ = std::move(why);

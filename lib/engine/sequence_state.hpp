@@ -50,11 +50,11 @@ class sequence_state final : public request_state, public sequence_face {
   cogen::request_metrics request_metrics() const override;
   void abort() noexcept override;
 
-  void process() override;
-  void deliver(const scheduler::event& event, row_output& output) override;
-  void swap_ended() override;
+  void process(loop_view& loop) override;
+  void deliver(const scheduler::event& event, row_output& output, loop_view& loop) override;
+  void swap_ended(loop_view& loop) override;
   void lose_exactness() noexcept override;
-  std::optional<clock::time_point> expire(clock::time_point) override { return std::nullopt; }
+  std::optional<clock::time_point> expire(clock::time_point, loop_view&) override { return std::nullopt; }
   void fail(const diagnostics& why) noexcept override;
   bool awaits_client() const override;
   sampling_state* sampling() noexcept override { return &sampling_; }
@@ -124,27 +124,27 @@ class sequence_state final : public request_state, public sequence_face {
   void withdraw() noexcept;
   template <class Operation, class Result>
   void cancel_run(std::shared_ptr<Operation>& pending, const Operation& wait, Result none) noexcept;
-  bool awaits_stored_prefix(const std::vector<command>& commands);
+  bool awaits_stored_prefix(const std::vector<command>& commands, loop_view& loop);
   void notify_engine();
-  void undo(std::size_t length);
+  void undo(std::size_t length, loop_view& loop);
   void extend_history(const scheduler::token_list& all);
   void truncate_history(std::size_t length);
-  void execute(run_command& what);
-  void execute(truncate_command& what);
-  void execute(constrain_command& what);
-  void execute(fork_command& what);
-  void execute(suspend_command& what);
-  void execute(save_command& what);
-  void continue_suspending();
-  void continue_saving();
+  void execute(run_command& what, loop_view& loop);
+  void execute(truncate_command& what, loop_view& loop);
+  void execute(constrain_command& what, loop_view& loop);
+  void execute(fork_command& what, loop_view& loop);
+  void execute(suspend_command& what, loop_view& loop);
+  void execute(save_command& what, loop_view& loop);
+  void continue_suspending(loop_view& loop);
+  void continue_saving(loop_view& loop);
   void write(const std::shared_ptr<const kv_snapshot>& snapshot, const scheduler::snapshot& of);
   session saved_state() const;
   void read(const std::filesystem::path& path);
-  void restore(read_session& what);
+  void restore(read_session& what, loop_view& loop);
   bool awaits(const std::shared_ptr<plain_operation>& wait) const;
   void start_plain(std::shared_ptr<plain_operation> wait, command what);
   void complete_plain(const std::shared_ptr<plain_operation>& wait, const diagnostics& why = {});
-  void end_run(diagnostics why);
+  void end_run(diagnostics why, loop_view& loop);
   void complete_waiter(const diagnostics& why);
 
   const open_options options_;

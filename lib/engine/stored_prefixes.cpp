@@ -36,7 +36,7 @@ bool stored_prefixes::waits(const request_state& one) const {
 bool stored_prefixes::restore(std::span<const token> prompt, const scheduler::cache_salt& salt,
                               const std::shared_ptr<request_state>& waiter) {
   const auto& limits = loop_.parts().limits;
-  const int least = loop_.plans().cached_prefix_length(salt, prompt) + limits.prefix_block();
+  const int least = loop_.view().scheduler().cached_prefix_length(salt, prompt) + limits.prefix_block();
   const auto found = directory_.find(salt, prompt.first(prompt.size() - 1), least, limits.max_rollback_tokens);
   if (!found) return false;
   auto at = std::ranges::find(restoring_, found, &restoring::what);
@@ -64,9 +64,10 @@ void stored_prefixes::read(place at) {
 
 void stored_prefixes::fill(place at, read_session found) {
   if (!found.saved.snapshot) return lose(at, {});
-  at->name = loop_.plans().restore_prefix(at->what->what);
+  at->name = loop_.view().scheduler().restore_prefix(at->what->what);
   if (!at->name) return end(at);
-  loop_.device().keep(*at->name, loop_.device().make_snapshot(std::move(found.bytes), 0));
+  auto& runner = loop_.view().runner();
+  runner.keep(*at->name, runner.make_snapshot(std::move(found.bytes), 0));
 }
 
 void stored_prefixes::lose(place at, const diagnostics& why) {

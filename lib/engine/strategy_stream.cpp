@@ -16,7 +16,7 @@ strategy_stream::strategy_stream(std::shared_ptr<engine_loop> engine, std::share
 
 // From request to strategy
 
-void strategy_stream::submit() {
+void strategy_stream::submit(loop_view&) {
   engine_->admissions().schedule(admission_);
   skip_prompt_progress();
   engine_->wait_until_idle(shared_from_this());  // so that it fails if the engine ends
@@ -48,8 +48,8 @@ std::function<sequence(int)> strategy_stream::opener() const {
 void strategy_stream::write(sampled_token next) {
   if (ended()) return;
   timeline().set_result_time(engine_->now());
-  grant(-1);
-  take_token(std::move(next));
+  add_credits(-1);
+  take_token(std::move(next), engine_->view());
   if (ended()) engine_->enqueue(shared_from_this());
 }
 
@@ -59,7 +59,7 @@ void strategy_stream::close(finish_reason reason, std::optional<float> score) {
     if (stage_ == stage::ended) return;
     score_ = score;
   }
-  finish(reason);
+  finish(engine_->view(), reason);
   engine_->enqueue(shared_from_this());
 }
 
@@ -95,7 +95,9 @@ void strategy_stream::settle(async::pending_operation& called) noexcept {
   if (&called == ready_.get()) ready_.reset();
 }
 
-void strategy_stream::grant(int credits) {
+void strategy_stream::grant(int credits, loop_view&) { add_credits(credits); }
+
+void strategy_stream::add_credits(int credits) {
   const completion_lock lock(*this);
   credits_ += credits;
   if (credits_ > 0 && ready_) complete(ready_, error_code());
@@ -108,8 +110,8 @@ void strategy_stream::complete_ready() noexcept {
 
 // Its end
 
-void strategy_stream::leave() {
-  stream_state::leave();
+void strategy_stream::leave(loop_view& loop) {
+  stream_state::leave(loop);
   engine_->cancel_wait(*this);
   complete_ready();
   if (const auto run = std::exchange(run_, nullptr)) run->leave();

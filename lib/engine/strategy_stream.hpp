@@ -25,9 +25,10 @@ class strategy_stream final : public stream_state, public output_face {
   void close(const diagnostics& why) noexcept override;
 
  private:
-  void submit() override;
-  void grant(int credits) override;
-  void leave() override;
+  void submit(loop_view& loop) override;
+  void grant(int credits, loop_view& loop) override;
+  void leave(loop_view& loop) override;
+  void add_credits(int credits);
   strategy_input input();
   std::function<sequence(int)> opener() const;
   void complete_ready() noexcept;

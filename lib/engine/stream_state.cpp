@@ -1,6 +1,7 @@
 #include "engine/stream_state.hpp"
 
 #include "engine/engine_loop.hpp"
+#include "engine/loop_view.hpp"
 #include "runner/diagnostics_of.hpp"
 
 #include <fmt/format.h>
@@ -278,7 +279,7 @@ response_parts stream_state::parts_after(std::string_view prompt_ending) const {
                   .parallel_calls = request_->parallel_tool_calls}};
 }
 
-void stream_state::submit() {
+void stream_state::submit(loop_view& loop) {
   scheduler::sequence_options options;
   options.end_tokens = prepared_->end_tokens;
   options.max_new_tokens = prepared_->new_tokens;
@@ -291,16 +292,16 @@ void stream_state::submit() {
   if (shares_prompt_) options.least_shared = 1;
   if (deadlines_.finish) options.deadline = deadlines_.finish->time_since_epoch();
   options.release_at_end = true;
-  id_ = engine_->plans().submit(options, {.tokens = std::move(prompt_),
+  id_ = loop.scheduler().submit(options, {.tokens = std::move(prompt_),
                                           .credits = channel_.capacity(),
                                           .checkpoints = std::move(checkpoints_),
                                           .scores_prompt = scores_prompt_.has_value()});
-  sampling_.history.extend(engine_->plans().tokens(*id_));
+  sampling_.history.extend(loop.scheduler().tokens(*id_));
   if (speculates() || sampling_.constraint || sampling_.parameters->has_processor())
-    engine_->plans().run_ahead(*id_, false);
+    loop.scheduler().run_ahead(*id_, false);
   sampling_.predicts = speculates() && drafts_->read_predictions();
-  engine_->join(*id_, shared_from_this());
-  if (speculates()) propose_forced();
+  loop.join(*id_, shared_from_this());
+  if (speculates()) propose_forced(loop);
 }
 
 // On the engine thread
@@ -329,7 +330,7 @@ void stream_state::lose_exactness() noexcept {
   usage_.exact = false;
 }
 
-void stream_state::process() {
+void stream_state::process(loop_view& loop) {
   post_again();
   completion_lock lock(*this);
   const bool has_drafts = stage_ == stage::prepared || stage_ == stage::submitted;
@@ -337,54 +338,55 @@ void stream_state::process() {
   if (stage_ == stage::ended) {
     lock.unlock();
     if (has_drafts) drafts_->end();
-    timeline().end(engine_->now(), request_timeline::ending::cancelled);
-    return leave();
+    timeline().end(loop.now(), request_timeline::ending::cancelled);
+    return leave(loop);
   }
   const bool stop = wanted_end_ == wanted_end::stop;
   const int credits = stage_ == stage::preparing ? 0 : channel_.take_credits();
   const auto timer = next_timer();
   lock.unlock();
-  if (stop) return finish(finish_reason::aborted);
-  if (enforce_deadlines(engine_->now())) return;
-  submit_once();
-  if (credits > 0) grant(credits);
-  if (timer) engine_->wake_at(*timer, shared_from_this());
+  if (stop) return finish(loop, finish_reason::aborted);
+  if (enforce_deadlines(loop.now(), loop)) return;
+  submit_once(loop);
+  if (credits > 0) grant(credits, loop);
+  if (timer) loop.wake_at(*timer, shared_from_this());
 }
 
-void stream_state::submit_once() {
+void stream_state::submit_once(loop_view& loop) {
   const auto is_wanted = [&] {
     const std::lock_guard lock(mutex_);
     return wanted_end_ != wanted_end::abort && stage_ == stage::prepared;
   };
   if (!is_wanted()) return;
   const bool shares = request_->prefix_caching && !scores_prompt_ && !encoder_input_;
-  if (shares && awaits_stored_prefix(prompt_, salt())) return;
+  if (shares && awaits_stored_prefix(prompt_, salt(), loop)) return;
   {
     const std::lock_guard lock(mutex_);
     stage_ = stage::submitted;
   }
-  submit();
+  submit(loop);
 }
 
-void stream_state::deliver(const scheduler::event& event, row_output& output) {
-  if (deadlines_.any() && enforce_deadlines(engine_->now())) return;
+void stream_state::deliver(const scheduler::event& event, row_output& output, loop_view& loop) {
+  if (deadlines_.any() && enforce_deadlines(loop.now(), loop)) return;
   switch (event.what) {
     case scheduler::event::kind::token: {
       sampling_.append(output.chosen.id);
       if (reports_prompt_) report_prompt();
       if (event.drafts > 0) count_drafts(event);
       const bool is_end = std::ranges::binary_search(prepared_->end_tokens, output.chosen.id);
-      is_end ? take_end(std::move(output.chosen)) : take_token(std::move(output.chosen));
-      if (output.ends_text) return finish(finish_reason::eos);
-      if (!event.more && !is_end && id_ && speculates()) propose_drafts(event.after_drafts + 1, output.predicted);
+      is_end ? take_end(std::move(output.chosen)) : take_token(std::move(output.chosen), loop);
+      if (output.ends_text) return finish(loop, finish_reason::eos);
+      if (!event.more && !is_end && id_ && speculates()) propose_drafts(event.after_drafts + 1, output.predicted, loop);
       return;
     }
     case scheduler::event::kind::logits:
       return;
     case scheduler::event::kind::finished:
-      if (event.reason == scheduler::finish::failed) return finish(finish_reason::failed, reason_of(output.error));
+      if (event.reason == scheduler::finish::failed)
+        return finish(loop, finish_reason::failed, reason_of(output.error));
       if (reports_prompt_) report_prompt();  // no token was to be generated
-      return finish(event.reason == scheduler::finish::end_token ? finish_reason::eos : finish_reason::length);
+      return finish(loop, event.reason == scheduler::finish::end_token ? finish_reason::eos : finish_reason::length);
   }
 }
 
@@ -418,7 +420,7 @@ void stream_state::take_end(sampled_token&& chosen) {
   end_token_ = std::move(chosen);
 }
 
-void stream_state::take_token(sampled_token&& chosen) {
+void stream_state::take_token(sampled_token&& chosen, loop_view& loop) {
   using ending = response_text::ending;
   const auto end = text_->push(chosen.id, next_piece_);
   next_piece_.tokens.push_back(std::move(chosen));
@@ -429,7 +431,7 @@ void stream_state::take_token(sampled_token&& chosen) {
   if (makes_piece) push_piece();
   if (end != ending::none) {
     lock.unlock();
-    return finish(end == ending::stop_string ? finish_reason::stop_string : finish_reason::eos);
+    return finish(loop, end == ending::stop_string ? finish_reason::stop_string : finish_reason::eos);
   }
   const bool returns_credit = !makes_piece || gathers();
   if (makes_piece && gathers()) channel_.return_credit();
@@ -438,11 +440,11 @@ void stream_state::take_token(sampled_token&& chosen) {
     channel_.await_reader(!gathers());
   }
   lock.unlock();
-  if (returns_credit) grant(1);
+  if (returns_credit) grant(1, loop);
 }
 
-void stream_state::grant(int credits) {
-  if (id_) engine_->plans().grant(*id_, credits);
+void stream_state::grant(int credits, loop_view& loop) {
+  if (id_) loop.scheduler().grant(*id_, credits);
 }
 
 void stream_state::count_drafts(const scheduler::event& token) {
@@ -457,30 +459,30 @@ bool stream_state::speculates() const {
 }
 
 /// For the row after one that has sampled so many tokens, and after which the model predicted one, or -1.
-void stream_state::propose_drafts(int sampled, token predicted) try {
+void stream_state::propose_drafts(int sampled, token predicted, loop_view& loop) try {
   const auto history = sampling_.history.tokens();
   auto drafts = drafts_->after(history, sampled, predicted);
-  if (propose_forced()) return;
+  if (propose_forced(loop)) return;
   drafts.resize(sampling_.allowed_of(drafts));
-  if (!drafts.empty()) engine_->plans().propose(*id_, std::move(drafts), true);
+  if (!drafts.empty()) loop.scheduler().propose(*id_, std::move(drafts), true);
 } catch (const generation_error& wrong) {
-  finish(finish_reason::failed, wrong.why());
+  finish(loop, finish_reason::failed, wrong.why());
 }
 
 /// What a guide forces is nearly always sampled, and saves a row of its own.
-bool stream_state::propose_forced() {
+bool stream_state::propose_forced(loop_view& loop) {
   auto forced = sampling_.forced();
   const bool any = !forced.empty();
-  if (any) engine_->plans().propose(*id_, std::move(forced));
+  if (any) loop.scheduler().propose(*id_, std::move(forced));
   return any;
 }
 
-void stream_state::finish(finish_reason reason, diagnostics why) {
+void stream_state::finish(loop_view& loop, finish_reason reason, diagnostics why) {
   if (is_prepared()) {
     text_->finish(next_piece_);
     drafts_->end();
   }
-  leave();
+  leave(loop);
   const completion_lock lock(*this);
   if (stage_ == stage::ended) return;
   if (!is_empty(next_piece_) || !next_piece_.tokens.empty()) push_piece();
@@ -488,7 +490,7 @@ void stream_state::finish(finish_reason reason, diagnostics why) {
   is_unwanted_ = true;
   reason_ = reason;
   diagnostics_ = std::move(why);
-  usage_.total_time = timeline().end(engine_->now(), request_timeline::ending::finished);
+  usage_.total_time = timeline().end(loop.now(), request_timeline::ending::finished);
   serve_waiters();
   serve_progress();
 }
@@ -510,8 +512,8 @@ void stream_state::fail(const diagnostics& why) noexcept {
 
 // Deadlines
 
-std::optional<clock::time_point> stream_state::expire(clock::time_point now) {
-  if (enforce_deadlines(now)) return std::nullopt;
+std::optional<clock::time_point> stream_state::expire(clock::time_point now, loop_view& loop) {
+  if (enforce_deadlines(now, loop)) return std::nullopt;
   const completion_lock lock(*this);
   if (waits_for_time() && *next_limit_ <= now)
     complete(std::exchange(next_, nullptr), error::timed_out, std::optional<piece>());
@@ -523,26 +525,27 @@ std::optional<clock::time_point> stream_state::next_timer() const {
   return earlier(deadlines_.next(usage_.generated_tokens > 0), waits_for_time() ? next_limit_ : std::nullopt);
 }
 
-bool stream_state::enforce_deadlines(clock::time_point now) {
+bool stream_state::enforce_deadlines(clock::time_point now, loop_view& loop) {
   deadlines::which passed;
   {
     std::lock_guard lock(mutex_);
     passed = stage_ == stage::ended ? deadlines::which::none : deadlines_.passed(now, usage_.generated_tokens > 0);
   }
-  if (passed == deadlines::which::start) end_with({error::deadline_exceeded, deadline_message(now)});
-  if (passed == deadlines::which::finish) finish(finish_reason::deadline_exceeded);
+  if (passed == deadlines::which::start) end_with({error::deadline_exceeded, deadline_message(now, loop)}, loop);
+  if (passed == deadlines::which::finish) finish(loop, finish_reason::deadline_exceeded);
   return passed != deadlines::which::none;
 }
 
-std::string stream_state::deadline_message(clock::time_point now) const {
+std::string stream_state::deadline_message(clock::time_point now, loop_view& loop) const {
   return fmt::format("no token came within start_within, which is {}: for {} it waited {}",
-                     seconds(*request_->start_within), seconds(now - timeline().times(now).opened), waiting_reason());
+                     seconds(*request_->start_within), seconds(now - timeline().times(now).opened),
+                     waiting_reason(loop));
 }
 
-std::string stream_state::waiting_reason() const {
+std::string stream_state::waiting_reason(loop_view& loop) const {
   if (!is_prepared()) return "for its prompt to be tokenized";
   if (!id_) return "for the engine to take it up between two steps";
-  if (engine_->plans().phase_of(*id_) == scheduler::phase::waiting)
+  if (loop.scheduler().phase_of(*id_) == scheduler::phase::waiting)
     return fmt::format("for one of {} slots", engine_->parts().limits.slots);
   std::lock_guard lock(mutex_);
   if (channel_.capacity() == 0 && !channel_.is_requested())

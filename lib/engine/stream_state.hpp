@@ -59,12 +59,12 @@ class stream_state : public request_state, public stream_face {
   std::optional<sampled_token> end_token() const override;
   std::vector<loosened_keyword> loosened() const override;
 
-  void process() override;
+  void process(loop_view& loop) override;
   void lose_exactness() noexcept override;
   void set_cached_tokens(int prefix_hit_tokens) noexcept override;
   void prefilled(int tokens, clock::time_point at) noexcept override;
-  void deliver(const scheduler::event& event, row_output& output) override;
-  std::optional<clock::time_point> expire(clock::time_point now) override;
+  void deliver(const scheduler::event& event, row_output& output, loop_view& loop) override;
+  std::optional<clock::time_point> expire(clock::time_point now, loop_view& loop) override;
   void fail(const diagnostics& why) noexcept override;
   bool awaits_client() const override;
   sampling_state* sampling() noexcept override { return &sampling_; }
@@ -74,12 +74,12 @@ class stream_state : public request_state, public stream_face {
   /// How far it has come.
   enum class stage : std::uint8_t { preparing, prepared, submitted, ended };
 
-  virtual void submit();
-  virtual void grant(int credits);
+  virtual void submit(loop_view& loop);
+  virtual void grant(int credits, loop_view& loop);
   void skip_prompt_progress();
-  void take_token(sampled_token&& chosen);
+  void take_token(sampled_token&& chosen, loop_view& loop);
   void take_end(sampled_token&& chosen);
-  void finish(finish_reason reason, diagnostics why = {});
+  void finish(loop_view& loop, finish_reason reason, diagnostics why = {});
   scheduler::cache_salt salt() const { return salt_of(request_->tenant, request_->cache_salt); }
 
   const std::shared_ptr<const request> request_;  // of all siblings; prompt and encoder input are for prepare() alone
@@ -100,18 +100,19 @@ class stream_state : public request_state, public stream_face {
   void become_prepared() noexcept;
   void refuse(const diagnostics& why, siblings others) noexcept;
   bool is_prepared() const;
-  void submit_once();
-  bool enforce_deadlines(clock::time_point now);  // true: a deadline has passed, and ended the generation
+  void submit_once(loop_view& loop);
+  bool enforce_deadlines(clock::time_point now,
+                         loop_view& loop);  // true: a deadline has passed, and ended the generation
   std::optional<clock::time_point> next_timer() const;
-  std::string deadline_message(clock::time_point now) const;
-  std::string waiting_reason() const;
+  std::string deadline_message(clock::time_point now, loop_view& loop) const;
+  std::string waiting_reason(loop_view& loop) const;
   diagnostics reason_of(const diagnostics& failure) const;
   void report_prompt();
   response_parts parts_after(std::string_view prompt_ending) const;
   void push_piece();
   void count_drafts(const scheduler::event& token);
-  void propose_drafts(int sampled, token predicted);
-  bool propose_forced();
+  void propose_drafts(int sampled, token predicted, loop_view& loop);
+  bool propose_forced(loop_view& loop);
   bool speculates() const;
   completion gather_completion();
   void settle_piece();

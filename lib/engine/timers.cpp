@@ -6,10 +6,10 @@
 namespace cogen::detail {
 namespace {
 
-std::optional<clock::time_point> expired(request_state& one, clock::time_point now) noexcept try {
-  return one.expire(now);
+std::optional<clock::time_point> expired(request_state& one, clock::time_point now, loop_view& loop) noexcept try {
+  return one.expire(now, loop);
 } catch (...) {
-  one.end_with(diagnostics_of(std::current_exception()));
+  one.end_with(diagnostics_of(std::current_exception()), loop);
   return std::nullopt;
 }
 
@@ -27,13 +27,14 @@ void timers::cancel(request_state& one) noexcept {
   one.timer_.reset();
 }
 
-void timers::expire(clock::time_point now, const std::function<void(request_state&)>& notify) noexcept {
+void timers::expire(clock::time_point now, loop_view& loop,
+                    const std::function<void(request_state&)>& notify) noexcept {
   while (!due_.empty() && due_.begin()->first.first <= now) {
     auto timer = due_.extract(due_.begin());
     const auto one = timer.mapped().lock();
     if (!one) continue;
     one->timer_.reset();
-    const auto next = expired(*one, now);
+    const auto next = expired(*one, now, loop);
     notify(*one);
     if (!next) continue;
     one->timer_ = next;

@@ -10,6 +10,7 @@
 
 namespace cogen::detail {
 
+class loop_view;
 class request_state;
 
 /// Timers of request states, at most one for each: the earliest time that was set. When it expires, `expire()` returns
@@ -22,7 +23,7 @@ class timers {
   void cancel(request_state& one) noexcept;
 
   /// Calls `expire()` of each request state whose time has come, and then `notify` with it, which must not throw.
-  void expire(clock::time_point now, const std::function<void(request_state&)>& notify) noexcept;
+  void expire(clock::time_point now, loop_view& loop, const std::function<void(request_state&)>& notify) noexcept;
 
   std::optional<clock::time_point> first() const;
 

@@ -43,16 +43,16 @@ bool sequence_state::awaits(const std::shared_ptr<plain_operation>& wait) const 
   return plain_ == wait && !wait->dropped();
 }
 
-void sequence_state::execute(suspend_command& what) {
+void sequence_state::execute(suspend_command& what, loop_view& loop) {
   suspending_ = std::move(what.wait);
-  continue_suspending();
+  continue_suspending(loop);
 }
 
 /// Suspends the sequence. While its KV cache is being swapped or copied, waits for swap_ended(), which calls this
 /// again.
-void sequence_state::continue_suspending() {
-  if (id_) engine_->plans().suspend(*id_);
-  if (id_ && engine_->plans().moving(*id_)) return;
+void sequence_state::continue_suspending(loop_view& loop) {
+  if (id_) loop.scheduler().suspend(*id_);
+  if (id_ && loop.scheduler().moving(*id_)) return;
   complete_plain(std::exchange(suspending_, nullptr));
 }
 
@@ -63,26 +63,26 @@ void sequence_state::complete_plain(const std::shared_ptr<plain_operation>& wait
   complete(std::exchange(plain_, nullptr), why);
 }
 
-void sequence_state::swap_ended() {
-  if (suspending_) continue_suspending();
-  if (saving_) continue_saving();
+void sequence_state::swap_ended(loop_view& loop) {
+  if (suspending_) continue_suspending(loop);
+  if (saving_) continue_saving(loop);
 }
 
-void sequence_state::execute(save_command& what) {
+void sequence_state::execute(save_command& what, loop_view& loop) {
   saving_ = std::move(what);
-  continue_saving();
+  continue_saving(loop);
 }
 
 /// Saves the sequence. While its KV cache is being swapped or copied, waits for swap_ended(), which calls this again.
-void sequence_state::continue_saving() {
-  auto& plans = engine_->plans();
+void sequence_state::continue_saving(loop_view& loop) {
+  auto& scheduler = loop.scheduler();
   if (!awaits(saving_->wait)) return saving_.reset();
   if (!id_) return write(nullptr, {});
-  if (plans.moving(*id_)) return;
-  auto at_hand = plans.stored(*id_);
+  if (scheduler.moving(*id_)) return;
+  auto at_hand = scheduler.stored(*id_);
   if (!at_hand) at_hand = saving_->copy;
-  if (at_hand) return write(engine_->device().snapshot(at_hand->name), at_hand->snapshot);
-  if (!engine_->snapshot_format().empty()) saving_->copy = plans.copy_out(*id_);
+  if (at_hand) return write(loop.runner().snapshot(at_hand->name), at_hand->snapshot);
+  if (!engine_->snapshot_format().empty()) saving_->copy = scheduler.copy_out(*id_);
   if (!saving_->copy) write(nullptr, {});
 }
 
@@ -202,19 +202,19 @@ void sequence_state::finish_open(read_session found) {
   notify_engine();
 }
 
-void sequence_state::restore(read_session& what) try {
+void sequence_state::restore(read_session& what, loop_view& loop) try {
   auto& saved = what.saved;
   sampling_.random = random_stream(saved.seed, saved.branch, saved.forks);
   sampling_.truncations = saved.truncations;
   if (!saved.encoder_input.empty())
     encoder_input_ = std::make_shared<const std::vector<token>>(std::move(saved.encoder_input));
   const auto sampled = static_cast<int>(std::ssize(saved.generated) - std::ranges::count(saved.generated, 0));
-  id_ = engine_->plans().resume(served_as(), {std::move(saved.tokens), sampled, saved.snapshot, saved.exact});
-  if (const auto kept = engine_->plans().stored(*id_))
-    engine_->device().keep(kept->name, engine_->device().make_snapshot(std::move(what.bytes), what.snapshot_source));
-  engine_->join(*id_, shared_from_this());
+  id_ = loop.scheduler().resume(served_as(), {std::move(saved.tokens), sampled, saved.snapshot, saved.exact});
+  if (const auto kept = loop.scheduler().stored(*id_))
+    loop.runner().keep(kept->name, loop.runner().make_snapshot(std::move(what.bytes), what.snapshot_source));
+  loop.join(*id_, shared_from_this());
   const completion_lock lock(*this);
-  sampling_.history = token_history(engine_->plans().tokens(*id_), saved.generated);
+  sampling_.history = token_history(loop.scheduler().tokens(*id_), saved.generated);
   held_ = sampling_.history.length();
   exact_ = saved.exact;
   if (opening_) complete(opening_);
