@@ -1,12 +1,12 @@
 // Speed of the CUDA kernels at an 8-billion-parameter Llama's shapes, beside what a copy within device memory reaches.
 // cuda_kernels [splits: decode attention with every number of splits]
 
-#include "kernels/activation_cuda.hpp"
-#include "kernels/attention_cuda.hpp"
-#include "kernels/embed_cuda.hpp"
-#include "kernels/linear_cuda.hpp"
-#include "kernels/rms_norm_cuda.hpp"
-#include "kernels/rope_cuda.hpp"
+#include "network/kernels/activation_cuda.hpp"
+#include "network/kernels/attention_cuda.hpp"
+#include "network/kernels/embed_cuda.hpp"
+#include "network/kernels/linear_cuda.hpp"
+#include "network/kernels/rms_norm_cuda.hpp"
+#include "network/kernels/rope_cuda.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -2,12 +2,12 @@
 // kernels [set] [threads] [repetitions] [kv: only attention by the kind of the cache | linear: only products |
 //   formats: products of each format of weights at one shape]
 
-#include "kernels/attention.hpp"
-#include "kernels/causal_convolution.hpp"
-#include "kernels/execution.hpp"
-#include "kernels/linear.hpp"
-#include "kernels/selective_scan.hpp"
-#include "kernels/tiled_matrix.hpp"
+#include "network/kernels/attention.hpp"
+#include "network/kernels/causal_convolution.hpp"
+#include "network/kernels/execution.hpp"
+#include "network/kernels/linear.hpp"
+#include "network/kernels/selective_scan.hpp"
+#include "network/kernels/tiled_matrix.hpp"
 #include "timing.hpp"
 
 #include <cogen/cache/cache.hpp>

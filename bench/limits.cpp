@@ -1,10 +1,10 @@
 // What this machine can do at best with the threads and instructions that the engine uses: bytes read, from memory and
 // from wherever those of a model's step are found again, and products of bytes, of float32 and of bf16, a second. Also
 // how many bits the engine reads for a weight of each format.
-#include "kernels/instruction_set.hpp"
-#include "kernels/tile_layout.hpp"
-#include "kernels/weight_arena.hpp"
-#include "kernels/worker_pool.hpp"
+#include "network/kernels/instruction_set.hpp"
+#include "network/kernels/tile_layout.hpp"
+#include "network/kernels/weight_arena.hpp"
+#include "network/kernels/worker_pool.hpp"
 
 #include <boost/program_options.hpp>
 #include <fmt/format.h>

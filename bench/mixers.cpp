@@ -2,12 +2,12 @@
 // and of latent attention's products, all heads together and each alone.
 // mixers [set] [threads] [repetitions] [tokens]...
 
-#include "kernels/causal_convolution.hpp"
-#include "kernels/execution.hpp"
-#include "kernels/linear.hpp"
-#include "kernels/linear_attention.hpp"
-#include "kernels/selective_scan.hpp"
-#include "kernels/tiled_matrix.hpp"
+#include "network/kernels/causal_convolution.hpp"
+#include "network/kernels/execution.hpp"
+#include "network/kernels/linear.hpp"
+#include "network/kernels/linear_attention.hpp"
+#include "network/kernels/selective_scan.hpp"
+#include "network/kernels/tiled_matrix.hpp"
 #include "timing.hpp"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // mpirun -n N ranks: what ranks that split layers wait for each other, by size: a step of ROWS rows adds up two sums of
 // [ROWS, HIDDEN] float32 a layer.
 #include "command_line.hpp"
-#include "parallel/rank_group.hpp"
-#include "parallel/world.hpp"
+#include "network/parallel/rank_group.hpp"
+#include "network/parallel/world.hpp"
 
 #include <boost/program_options.hpp>
 #include <fmt/core.h>

@@ -1,5 +1,5 @@
 # XGrammar, compiled from the sources that scripts/bootstrap unpacked: its own build turns warnings into errors and asks for
-# link-time optimization. Where it is left out or not found, lib/grammar says so of what a request asks for.
+# link-time optimization. Where it is left out or not found, lib/answers/grammar says so of what a request asks for.
 set(COGEN_XGRAMMAR_ROOT "${COGEN_DEPS}/xgrammar" CACHE PATH "Folder with the sources of XGrammar")
 
 set(found OFF)
@@ -33,10 +33,10 @@ target_include_directories(cogen_xgrammar SYSTEM PUBLIC
 target_include_directories(cogen_xgrammar SYSTEM PRIVATE
   ${COGEN_XGRAMMAR_ROOT}/3rdparty/picojson ${COGEN_XGRAMMAR_ROOT}/cpp)
 target_include_directories(cogen_xgrammar PRIVATE ${PROJECT_SOURCE_DIR}/lib)
-# Its messages go to what lib/grammar defines, instead of the standard error stream.
+# Its messages go to what lib/answers/grammar defines, instead of the standard error stream.
 target_compile_definitions(cogen_xgrammar PRIVATE
   XGRAMMAR_ENABLE_CPPTRACE=0 XGRAMMAR_ENABLE_INTERNAL_CHECK=0 XGRAMMAR_LOG_CUSTOMIZE=1)
-target_compile_options(cogen_xgrammar PRIVATE -w "SHELL:-include grammar/xgrammar_steps.hpp")
+target_compile_options(cogen_xgrammar PRIVATE -w "SHELL:-include answers/grammar/xgrammar_steps.hpp")
 if(COGEN_SANITIZE MATCHES "undefined")
   target_compile_options(cogen_xgrammar PRIVATE -fno-sanitize=undefined)
 endif()

@@ -2,8 +2,8 @@
 
 #include "engine_on_device.hpp"
 #include "extra_request.hpp"
-#include "nn/device_layout.hpp"
-#include "nn/network_on_device.hpp"
+#include "network/nn/device/device_layout.hpp"
+#include "network/nn/device/network_on_device.hpp"
 #include "statistics.hpp"
 #include "throughput/job.hpp"
 

@@ -1,6 +1,6 @@
 #include "device_limits.hpp"
 
-#include "backend/stream.hpp"
+#include "network/backend/stream.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>

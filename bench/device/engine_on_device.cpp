@@ -1,6 +1,6 @@
 #include "engine_on_device.hpp"
 
-#include "engine_parts/make_parts.hpp"
+#include "engine/parts/make_parts.hpp"
 
 #include <cogen/extend/runner.hpp>
 

@@ -1,6 +1,6 @@
 #include "library_backend.hpp"
 
-#include "backend/tensor/tensor_operators.hpp"
+#include "network/backend/tensor/tensor_operators.hpp"
 
 #include <ATen/TensorIndexing.h>
 #include <ATen/TensorOperators.h>

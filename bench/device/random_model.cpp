@@ -1,9 +1,9 @@
 #include "random_model.hpp"
 
-#include "models/families.hpp"
-#include "nn/device_decoder.hpp"
-#include "nn/model_text.hpp"
-#include "nn/network_on_device.hpp"
+#include "network/model/model_text.hpp"
+#include "network/models/families.hpp"
+#include "network/nn/device/device_decoder.hpp"
+#include "network/nn/device/network_on_device.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,7 +1,7 @@
 // bench_grammar FILE.jsonl...: how long schemas take to compile, and masks to be computed.
-#include "grammar/compiler.hpp"
+#include "answers/grammar/compiler.hpp"
+#include "formats/json/parse.hpp"
 #include "grammar/json_texts.hpp"
-#include "json/parse.hpp"
 #include "text/tokenizer_of_model.hpp"
 
 #include <boost/json/serialize.hpp>

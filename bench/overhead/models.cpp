@@ -1,6 +1,6 @@
 #include "models.hpp"
 
-#include "runner/model_runner.hpp"
+#include "engine/runner/model_runner.hpp"
 
 #include <cmath>
 #include <random>

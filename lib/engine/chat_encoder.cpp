@@ -1,6 +1,6 @@
 #include "engine/chat_encoder.hpp"
 
-#include "response/history_ids.hpp"
+#include "answers/response/history_ids.hpp"
 
 #include <fmt/format.h>
 

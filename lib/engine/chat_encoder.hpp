@@ -1,7 +1,7 @@
 #pragma once
 
-#include "response/response_syntax.hpp"
-#include "text/chat_prompt.hpp"
+#include "answers/response/response_syntax.hpp"
+#include "formats/text/chat_prompt.hpp"
 
 #include <cogen/request.hpp>
 

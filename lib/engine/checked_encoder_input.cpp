@@ -1,6 +1,6 @@
 #include "engine/checked_encoder_input.hpp"
 
-#include "nn/text_encoder.hpp"
+#include "network/model/text_encoder.hpp"
 
 #include <fmt/format.h>
 

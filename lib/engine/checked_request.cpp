@@ -3,7 +3,7 @@
 #include "engine/chat_encoder.hpp"
 #include "engine/checked_encoder_input.hpp"
 #include "engine/salt.hpp"
-#include "text/prompt_checkpoints.hpp"
+#include "formats/text/prompt_checkpoints.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "grammar/compiler.hpp"
-#include "grammar/model_responses.hpp"
+#include "answers/grammar/compiler.hpp"
+#include "answers/grammar/model_responses.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/extend/runner.hpp>

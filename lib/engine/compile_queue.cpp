@@ -1,6 +1,6 @@
 #include "engine/compile_queue.hpp"
 
-#include "async/joined_threads.hpp"
+#include "engine/async/joined_threads.hpp"
 
 #include <cogen/error.hpp>
 #include <cogen/net.hpp>

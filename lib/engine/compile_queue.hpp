@@ -1,8 +1,8 @@
 #pragma once
 
-#include "async/forkable_mutex.hpp"
+#include "answers/grammar/bounded_work.hpp"
+#include "engine/async/forkable_mutex.hpp"
 #include "engine/compile_turns.hpp"
-#include "grammar/bounded_work.hpp"
 
 #include <atomic>
 #include <condition_variable>

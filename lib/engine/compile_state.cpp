@@ -1,6 +1,6 @@
 #include "engine/compile_state.hpp"
 
-#include "runner/diagnostics_of.hpp"
+#include "engine/runner/diagnostics_of.hpp"
 
 #include <utility>
 

@@ -2,11 +2,11 @@
 #include "engine/compile_state.hpp"
 #include "engine/drain_state.hpp"
 #include "engine/engine_loop.hpp"
+#include "engine/parts/checked_options.hpp"
 #include "engine/prompt_bytes.hpp"
 #include "engine/sequence_state.hpp"
 #include "engine/strategy_stream.hpp"
 #include "engine/stream_state.hpp"
-#include "engine_parts/checked_options.hpp"
 
 #include <cogen/engine.hpp>
 

@@ -1,8 +1,8 @@
 #include "engine/engine_loop.hpp"
 
-#include "async/process_executor.hpp"
+#include "engine/async/process_executor.hpp"
+#include "engine/runner/diagnostics_of.hpp"
 #include "engine/stored_prefixes.hpp"
-#include "runner/diagnostics_of.hpp"
 
 #include <fmt/format.h>
 

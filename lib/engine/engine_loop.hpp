@@ -1,19 +1,19 @@
 #pragma once
 
-#include "async/forkable_mutex.hpp"
-#include "async/side_work.hpp"
+#include "answers/grammar/compiler.hpp"
+#include "answers/grammar/model_responses.hpp"
 #include "engine/admission.hpp"
+#include "engine/async/forkable_mutex.hpp"
+#include "engine/async/side_work.hpp"
 #include "engine/compile_queue.hpp"
 #include "engine/engine_metrics.hpp"
 #include "engine/guide_allowance.hpp"
 #include "engine/inbox.hpp"
 #include "engine/loop_view.hpp"
+#include "engine/metrics/kv_block_events.hpp"
 #include "engine/swap_completions.hpp"
 #include "engine/tenant_queue.hpp"
 #include "engine/timers.hpp"
-#include "grammar/compiler.hpp"
-#include "grammar/model_responses.hpp"
-#include "metrics/kv_block_events.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/extend/runner.hpp>

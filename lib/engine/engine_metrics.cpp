@@ -1,6 +1,6 @@
 #include "engine/engine_metrics.hpp"
 
-#include "runner/diagnostics_of.hpp"
+#include "engine/runner/diagnostics_of.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "grammar/bounded_work.hpp"
+#include "answers/grammar/bounded_work.hpp"
 
 #include <atomic>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "async/forkable_mutex.hpp"
+#include "engine/async/forkable_mutex.hpp"
 #include "engine/request_state.hpp"
 
 #include <memory>

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "formats/text/stop_matcher.hpp"
 #include "sampling/sampler.hpp"
-#include "text/stop_matcher.hpp"
 
 #include <cogen/extend/runner.hpp>
 #include <cogen/request.hpp>

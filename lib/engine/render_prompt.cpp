@@ -1,6 +1,6 @@
+#include "answers/response/response_template.hpp"
 #include "engine/chat_encoder.hpp"
-#include "response/response_template.hpp"
-#include "runner/diagnostics_of.hpp"
+#include "engine/runner/diagnostics_of.hpp"
 
 #include <cogen/model.hpp>
 #include <cogen/render_prompt.hpp>

@@ -1,8 +1,8 @@
 #include "engine/checked_request.hpp"
 #include "engine/engine_loop.hpp"
-#include "runner/diagnostics_of.hpp"
+#include "engine/runner/diagnostics_of.hpp"
+#include "formats/text/stop_matcher.hpp"
 #include "sampling/sampler.hpp"
-#include "text/stop_matcher.hpp"
 
 #include <cogen/engine.hpp>
 

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "async/forkable_mutex.hpp"
 #include "engine/admission.hpp"
-#include "metrics/request_timeline.hpp"
-#include "stream/constraint.hpp"
+#include "engine/async/forkable_mutex.hpp"
+#include "engine/metrics/request_timeline.hpp"
+#include "engine/stream/constraint.hpp"
 
 #include <cogen/async/operation.hpp>
 #include <cogen/clock.hpp>

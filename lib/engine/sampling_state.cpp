@@ -1,7 +1,7 @@
 #include "engine/sampling_state.hpp"
 
-#include "runner/diagnostics_of.hpp"
-#include "runner/row_outputs.hpp"
+#include "engine/runner/diagnostics_of.hpp"
+#include "engine/runner/row_outputs.hpp"
 
 #include <exception>
 #include <utility>

@@ -1,9 +1,9 @@
 #pragma once
 
 #include "engine/guide_allowance.hpp"
+#include "engine/stream/constraint.hpp"
 #include "sampling/random_stream.hpp"
 #include "sampling/sampler.hpp"
-#include "stream/constraint.hpp"
 
 #include <cogen/extend/runner.hpp>
 

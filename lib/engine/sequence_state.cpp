@@ -3,8 +3,8 @@
 #include "engine/checked_request.hpp"
 #include "engine/engine_loop.hpp"
 #include "engine/loop_view.hpp"
+#include "engine/runner/diagnostics_of.hpp"
 #include "engine/salt.hpp"
-#include "runner/diagnostics_of.hpp"
 
 #include <fmt/format.h>
 

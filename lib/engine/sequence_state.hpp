@@ -2,7 +2,7 @@
 
 #include "engine/request_state.hpp"
 #include "engine/sampling_state.hpp"
-#include "snapshot/session_format.hpp"
+#include "engine/snapshot/session_format.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/scheduler/scheduler.hpp>

@@ -1,7 +1,7 @@
 #include "engine/stored_prefixes.hpp"
 
 #include "engine/engine_loop.hpp"
-#include "runner/diagnostics_of.hpp"
+#include "engine/runner/diagnostics_of.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "engine/request_state.hpp"
-#include "snapshot/prefix_directory.hpp"
+#include "engine/snapshot/prefix_directory.hpp"
 
 #include <list>
 #include <memory>

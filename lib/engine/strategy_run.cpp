@@ -1,6 +1,6 @@
 #include "engine/strategy_run.hpp"
 
-#include "runner/diagnostics_of.hpp"
+#include "engine/runner/diagnostics_of.hpp"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/this_coro.hpp>

@@ -2,7 +2,7 @@
 
 #include "engine/engine_loop.hpp"
 #include "engine/loop_view.hpp"
-#include "runner/diagnostics_of.hpp"
+#include "engine/runner/diagnostics_of.hpp"
 
 #include <fmt/format.h>
 

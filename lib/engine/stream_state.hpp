@@ -5,11 +5,11 @@
 #include "engine/request_state.hpp"
 #include "engine/salt.hpp"
 #include "engine/sampling_state.hpp"
-#include "stream/deadlines.hpp"
-#include "stream/draft_proposals.hpp"
-#include "stream/prompt_reading.hpp"
-#include "stream/response_text.hpp"
-#include "stream/token_channel.hpp"
+#include "engine/stream/deadlines.hpp"
+#include "engine/stream/draft_proposals.hpp"
+#include "engine/stream/prompt_reading.hpp"
+#include "engine/stream/response_text.hpp"
+#include "engine/stream/token_channel.hpp"
 
 #include <cogen/request.hpp>
 #include <cogen/token_stream.hpp>

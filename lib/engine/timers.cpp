@@ -1,7 +1,7 @@
 #include "engine/timers.hpp"
 
 #include "engine/request_state.hpp"
-#include "runner/diagnostics_of.hpp"
+#include "engine/runner/diagnostics_of.hpp"
 
 namespace cogen::detail {
 namespace {

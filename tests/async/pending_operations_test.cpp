@@ -1,6 +1,6 @@
 // Each completed operation is called in a job of its own, posted with no lock held; without memory it can be posted
 // again.
-#include "async/pending_operations.hpp"
+#include "engine/async/pending_operations.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/test/unit_test.hpp>

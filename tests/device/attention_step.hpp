@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backend/operators.hpp"
+#include "network/backend/operators.hpp"
 
 #include <cogen/cache/device_cache.hpp>
 

@@ -1,9 +1,9 @@
 // What models a batch-invariant engine on a GPU runs, and what it refuses.
-#include "backend/cuda/batch_invariant_parts.hpp"
+#include "network/backend/cuda/batch_invariant_parts.hpp"
 
 #include "../engine/model_engines.hpp"
-#include "backend/reference/reference_operators.hpp"
 #include "device_models.hpp"
+#include "network/backend/reference/reference_operators.hpp"
 #include "plain_backend.hpp"
 
 #include <boost/test/data/monomorphic.hpp>

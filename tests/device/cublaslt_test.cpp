@@ -1,6 +1,6 @@
 // Products by cuBLASLt beside LibTorch's.
 #include "a_device.hpp"
-#include "backend/cuda/cublaslt_products.hpp"
+#include "network/backend/cuda/cublaslt_products.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/cuda/CUDAGraph.h>

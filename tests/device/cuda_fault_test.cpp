@@ -2,7 +2,7 @@
 #include "a_device.hpp"
 #include "device_models.hpp"
 #include "engine/model_engines.hpp"
-#include "engine_parts/device_engine.hpp"
+#include "engine/parts/device_engine.hpp"
 #include "trap.hpp"
 
 #include <ATen/cuda/CUDAContext.h>

@@ -1,9 +1,9 @@
 // Streams and graphs of a GPU.
 #include "a_device.hpp"
-#include "backend/backend.hpp"
-#include "backend/cuda/cuda_stream_handle.hpp"
 #include "device_models.hpp"
 #include "engine/model_engines.hpp"
+#include "network/backend/backend.hpp"
+#include "network/backend/cuda/cuda_stream_handle.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>

@@ -1,11 +1,11 @@
 // A GPU says what the processor says: operators against plain ones, engines against engines.
 #include "a_device.hpp"
 #include "attention_step.hpp"
-#include "backend/quantized_rows.hpp"
-#include "backend/reference/reference_operators.hpp"
 #include "company.hpp"
 #include "device_models.hpp"
 #include "engine/model_engines.hpp"
+#include "network/backend/quantized_rows.hpp"
+#include "network/backend/reference/reference_operators.hpp"
 #include "plain_backend.hpp"
 
 #include <cogen/cache/device_cache.hpp>

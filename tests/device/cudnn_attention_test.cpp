@@ -1,8 +1,8 @@
 // Attention of prompts by cuDNN, against FlashAttention-2 and plain tensors.
 #include "a_device.hpp"
 #include "attention_step.hpp"
-#include "backend/backend.hpp"
-#include "backend/reference/reference_operators.hpp"
+#include "network/backend/backend.hpp"
+#include "network/backend/reference/reference_operators.hpp"
 
 #include <ATen/cuda/CUDAContext.h>
 #include <ATen/ops/empty_like.h>

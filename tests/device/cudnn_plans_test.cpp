@@ -1,5 +1,5 @@
 // What cuDNN says of the graphs for prompts on a device that is not there. It looks for plans, and makes none.
-#include "backend/cuda/cudnn_graph.hpp"
+#include "network/backend/cuda/cudnn_graph.hpp"
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>

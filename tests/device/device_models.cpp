@@ -1,12 +1,12 @@
 #include "device_models.hpp"
 
 #include "../test_data.hpp"
-#include "models/families.hpp"
-#include "models/pooling.hpp"
-#include "nn/device_decoder.hpp"
-#include "nn/model_text.hpp"
-#include "nn/network_on_device.hpp"
-#include "nn/wanted_spec.hpp"
+#include "network/model/model_text.hpp"
+#include "network/model/wanted_spec.hpp"
+#include "network/models/families.hpp"
+#include "network/models/pooling.hpp"
+#include "network/nn/device/device_decoder.hpp"
+#include "network/nn/device/network_on_device.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "backend/backend.hpp"
-#include "nn/device_network.hpp"
+#include "network/backend/backend.hpp"
+#include "network/nn/device/device_network.hpp"
 
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>

@@ -4,8 +4,8 @@
 #include "../engine/session_files.hpp"
 #include "../test_data.hpp"
 #include "device_models.hpp"
+#include "engine/snapshot/device_slots.hpp"
 #include "plain_backend.hpp"
-#include "snapshot/device_slots.hpp"
 
 #include <cogen/cache/transfer.hpp>
 

@@ -1,7 +1,7 @@
 // Products of weights in 8-bit floats, whose rows are rounded to such numbers where there are many.
-#include "backend/fp8_product.hpp"
+#include "network/backend/fp8_product.hpp"
 
-#include "backend/reference/reference_operators.hpp"
+#include "network/backend/reference/reference_operators.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>

@@ -1,5 +1,5 @@
 // Host memory of snapshots is used again, stays within its limit, and is freed where a device allows it.
-#include "snapshot/host_memory_pool.hpp"
+#include "engine/snapshot/host_memory_pool.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,8 +1,8 @@
 #include "kept_slots.hpp"
 
 #include "device_models.hpp"
-#include "nn/kv_prefetcher.hpp"
-#include "nn/step_block.hpp"
+#include "network/nn/device/kv_prefetcher.hpp"
+#include "network/nn/device/step_block.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>

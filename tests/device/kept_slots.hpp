@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backend/backend.hpp"
+#include "network/backend/backend.hpp"
 
 #include <cogen/cache/codec.hpp>
 #include <cogen/cache/device_cache.hpp>

@@ -1,7 +1,7 @@
 // What the host needs of a step besides its sampled tokens: the steps of others overlap meanwhile.
 #include "../engine/model_engines.hpp"
-#include "backend/reference/reference_operators.hpp"
 #include "device_models.hpp"
+#include "network/backend/reference/reference_operators.hpp"
 #include "plain_backend.hpp"
 
 #include <cogen/extend/sampling_batch.hpp>

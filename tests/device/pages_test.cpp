@@ -1,9 +1,9 @@
 // Engines whose caches get memory as tokens come.
 #include "../engine/manual_clock.hpp"
 #include "../engine/model_engines.hpp"
-#include "backend/reference/shared_pages.hpp"
 #include "device_models.hpp"
-#include "engine_parts/make_parts.hpp"
+#include "engine/parts/make_parts.hpp"
+#include "network/backend/reference/shared_pages.hpp"
 #include "plain_backend.hpp"
 
 #include <ATen/TensorOperators.h>

@@ -1,5 +1,5 @@
 // A stream waits until its callbacks have been called, whatever else has failed.
-#include "backend/pending_callbacks.hpp"
+#include "network/backend/pending_callbacks.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,9 +1,9 @@
 #include "plain_backend.hpp"
 
-#include "backend/pending_callbacks.hpp"
-#include "backend/reference/one_row_operators.hpp"
-#include "backend/reference/reference_operators.hpp"
-#include "backend/reference/shared_pages.hpp"
+#include "network/backend/pending_callbacks.hpp"
+#include "network/backend/reference/one_row_operators.hpp"
+#include "network/backend/reference/reference_operators.hpp"
+#include "network/backend/reference/shared_pages.hpp"
 
 #include <ATen/ops/empty.h>
 

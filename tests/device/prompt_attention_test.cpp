@@ -1,5 +1,5 @@
 // When flash attention is to split the keys of prompts.
-#include "backend/cuda/prompt_attention.hpp"
+#include "network/backend/cuda/prompt_attention.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,5 +1,5 @@
 // Where the pages of a cache are, and for which numbers of prompts there are plans.
-#include "backend/cuda/prompt_pages.hpp"
+#include "network/backend/cuda/prompt_pages.hpp"
 
 #include <cogen/cache/device_cache.hpp>
 

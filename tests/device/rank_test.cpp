@@ -2,8 +2,8 @@
 #include "../engine/model_engines.hpp"
 #include "../test_data.hpp"
 #include "device_models.hpp"
-#include "nn/model_text.hpp"
-#include "nn/network_on_device.hpp"
+#include "network/model/model_text.hpp"
+#include "network/nn/device/network_on_device.hpp"
 #include "plain_backend.hpp"
 
 #include <cogen/load/checkpoint.hpp>

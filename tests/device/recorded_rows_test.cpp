@@ -2,7 +2,7 @@
 #include "../engine/even_clock.hpp"
 #include "../engine/model_engines.hpp"
 #include "device_models.hpp"
-#include "engine_parts/make_parts.hpp"
+#include "engine/parts/make_parts.hpp"
 #include "plain_backend.hpp"
 
 #include <cogen/drafter.hpp>

@@ -1,10 +1,10 @@
 // What a graph replays reads no number on the host, and makes every tensor where the model is: it runs on tensors that
 // have no numbers.
 #include "../test_data.hpp"
-#include "backend/tensor/tensor_operators.hpp"
 #include "device_models.hpp"
-#include "nn/device_layout.hpp"
-#include "nn/step_block.hpp"
+#include "network/backend/tensor/tensor_operators.hpp"
+#include "network/nn/device/device_layout.hpp"
+#include "network/nn/device/step_block.hpp"
 
 #include <cogen/load/checkpoint.hpp>
 

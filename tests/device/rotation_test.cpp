@@ -1,5 +1,5 @@
-#include "backend/cpu/rope.hpp"
-#include "backend/rotation_tables.hpp"
+#include "network/backend/cpu/rope.hpp"
+#include "network/backend/rotation_tables.hpp"
 
 #include <boost/test/unit_test.hpp>
 

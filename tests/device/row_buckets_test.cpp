@@ -1,5 +1,5 @@
 // For which numbers of rows products run the same algorithm.
-#include "backend/cuda/row_buckets.hpp"
+#include "network/backend/cuda/row_buckets.hpp"
 
 #include <boost/test/unit_test.hpp>
 

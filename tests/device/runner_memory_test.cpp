@@ -1,5 +1,5 @@
 // What steps take beside the caches, in numbers.
-#include "runner/runner_memory.hpp"
+#include "engine/runner/runner_memory.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,5 +1,5 @@
 // What a step samples on a device, and the tokens whose log-probabilities it returns, against the processor.
-#include "runner/sampling_block.hpp"
+#include "engine/runner/sampling_block.hpp"
 #include "sampling/sampler.hpp"
 #include "tested_backend.hpp"
 

@@ -3,11 +3,11 @@
 #include "../load/temporary_folder.hpp"
 #include "../load/tiny_model.hpp"
 #include "../test_data.hpp"
-#include "backend/backend.hpp"
-#include "backend/tensor_weights.hpp"
-#include "kernels/worker_pool.hpp"
-#include "models/families.hpp"
-#include "nn/part_reader.hpp"
+#include "network/backend/backend.hpp"
+#include "network/backend/tensor_weights.hpp"
+#include "network/kernels/worker_pool.hpp"
+#include "network/models/families.hpp"
+#include "network/nn/part_reader.hpp"
 
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "backend/backend.hpp"
+#include "network/backend/backend.hpp"
 
 #include <boost/test/unit_test.hpp>
 

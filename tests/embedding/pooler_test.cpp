@@ -1,5 +1,5 @@
 // Hidden states of a text become one vector.
-#include "nn/pooler.hpp"
+#include "network/nn/pooler.hpp"
 
 #include <boost/test/unit_test.hpp>
 

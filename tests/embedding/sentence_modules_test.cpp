@@ -1,5 +1,5 @@
 // What modules.json of Sentence Transformers lists.
-#include "load/sentence_modules.hpp"
+#include "formats/checkpoint/sentence_modules.hpp"
 
 #include "../load/temporary_folder.hpp"
 

@@ -1,9 +1,9 @@
 // How texts are cut and changed where Sentence Transformers' files say so. Numbers are those of Sentence Transformers.
-#include "load/sentence_text.hpp"
+#include "formats/checkpoint/sentence_text.hpp"
 
 #include "../load/temporary_folder.hpp"
 #include "engine/model_engines.hpp"
-#include "nn/text_cut.hpp"
+#include "network/model/text_cut.hpp"
 
 #include <cogen/model.hpp>
 

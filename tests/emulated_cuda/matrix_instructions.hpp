@@ -1,7 +1,7 @@
 #pragma once
 
 #include "block.hpp"
-#include "kernels/device_numbers.cuh"
+#include "network/kernels/device_numbers.cuh"
 
 #include <bit>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Chats on their way from a request to the model: tools, further variables, and what a template refuses.
-#include "text/byte_alphabet.hpp"
-#include "text/tokenizer_spec.hpp"
+#include "formats/text/byte_alphabet.hpp"
+#include "formats/text/tokenizer_spec.hpp"
 #include "toy_runner.hpp"
 
 #include <boost/asio/bind_executor.hpp>

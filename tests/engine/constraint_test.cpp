@@ -1,5 +1,5 @@
 // A guide beside a sequence is where the sequence's tokens, and those that it may get next, have led.
-#include "stream/constraint.hpp"
+#include "engine/stream/constraint.hpp"
 
 #include <cogen/guide.hpp>
 

@@ -1,5 +1,5 @@
 // How much hybrids find again of what they have read: their states go back only to where they were kept.
-#include "engine_parts/make_parts.hpp"
+#include "engine/parts/make_parts.hpp"
 #include "kept_engines.hpp"
 #include "session_files.hpp"
 

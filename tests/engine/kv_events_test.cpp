@@ -1,6 +1,6 @@
 // What events say of the prefix cache is what it holds: named blocks by hand, and random histories against a naive
 // model.
-#include "metrics/kv_block_events.hpp"
+#include "engine/metrics/kv_block_events.hpp"
 #include "repetitions.hpp"
 #include "scheduler/served.hpp"
 #include "simulation/random.hpp"

@@ -1,7 +1,7 @@
 // Requests that draft with the model's own layer for multi-token prediction: the same tokens, from fewer steps where it
 // is right, and what it predicts does not depend on how its sequence was run.
 #include "../test_data.hpp"
-#include "engine_parts/make_parts.hpp"
+#include "engine/parts/make_parts.hpp"
 #include "even_clock.hpp"
 #include "kept_engines.hpp"
 

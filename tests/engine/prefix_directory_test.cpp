@@ -1,5 +1,5 @@
 // Prefixes that one engine stores when it ends are found by the next one, which says the same bits.
-#include "snapshot/prefix_directory.hpp"
+#include "engine/snapshot/prefix_directory.hpp"
 
 #include "../test_data.hpp"
 #include "kept_engines.hpp"

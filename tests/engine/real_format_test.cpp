@@ -1,7 +1,7 @@
 // Response formats on the default model: each is kept, and says the same alone and beside others.
-#include "engine_parts/make_parts.hpp"
-#include "grammar/schema_document.hpp"
-#include "grammar/schema_validity.hpp"
+#include "answers/grammar/schema_document.hpp"
+#include "answers/grammar/schema_validity.hpp"
+#include "engine/parts/make_parts.hpp"
 
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>

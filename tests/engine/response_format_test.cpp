@@ -1,7 +1,7 @@
 // Response formats on tiny models, whose random weights say anything that they may.
-#include "engine_parts/make_parts.hpp"
-#include "grammar/schema_document.hpp"
-#include "grammar/schema_validity.hpp"
+#include "answers/grammar/schema_document.hpp"
+#include "answers/grammar/schema_validity.hpp"
+#include "engine/parts/make_parts.hpp"
 #include "model_engines.hpp"
 #include "text/small_tokenizer.hpp"
 

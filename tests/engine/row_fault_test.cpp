@@ -1,7 +1,7 @@
 // What one row of a step fails for is that row's failure: the step goes on.
+#include "engine/runner/model_runner.hpp"
 #include "failing_memory.hpp"
 #include "model_engines.hpp"
-#include "runner/model_runner.hpp"
 
 #include <boost/test/unit_test.hpp>
 

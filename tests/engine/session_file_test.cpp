@@ -1,10 +1,10 @@
 // What is refused as a session, and files that cannot be written.
 #include "../models/golden_copy.hpp"
-#include "load/checksum.hpp"
+#include "engine/snapshot/session_format.hpp"
+#include "formats/checkpoint/checksum.hpp"
 #include "model_engines.hpp"
 #include "session_files.hpp"
 #include "session_streams.hpp"
-#include "snapshot/session_format.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/this_coro.hpp>

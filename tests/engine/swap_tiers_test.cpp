@@ -1,8 +1,8 @@
 // What is swapped out has room in memory, and then in a file.
-#include "load/checksum.hpp"
+#include "engine/snapshot/swap_file.hpp"
+#include "formats/checkpoint/checksum.hpp"
 #include "model_engines.hpp"
 #include "session_files.hpp"
-#include "snapshot/swap_file.hpp"
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>

@@ -1,5 +1,5 @@
 // Calls of tools and reasoning on a tiny model, whose random weights say anything that they may.
-#include "engine_parts/make_parts.hpp"
+#include "engine/parts/make_parts.hpp"
 #include "model_engines.hpp"
 #include "text/small_tokenizer.hpp"
 

@@ -1,8 +1,8 @@
 #pragma once
 
+#include "engine/runner/row_outputs.hpp"
 #include "external_stepping.hpp"
 #include "manual_clock.hpp"
-#include "runner/row_outputs.hpp"
 #include "sampling/described_sampling.hpp"
 
 #include <cogen/engine.hpp>

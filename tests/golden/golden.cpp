@@ -1,6 +1,6 @@
 #include "golden.hpp"
 
-#include "load/safetensors.hpp"
+#include "formats/checkpoint/safetensors.hpp"
 
 #include <boost/json.hpp>
 #include <fmt/format.h>

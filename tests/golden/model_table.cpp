@@ -1,9 +1,9 @@
 // model_table README.md: checks that the page has the table of models that the code makes, and prints it if not.
 #include "../test_data.hpp"
-#include "load/config_fields.hpp"
-#include "load/family_fields.hpp"
-#include "load/read_model_config.hpp"
-#include "models/families.hpp"
+#include "formats/checkpoint/config_fields.hpp"
+#include "formats/checkpoint/family_fields.hpp"
+#include "formats/checkpoint/read_model_config.hpp"
+#include "network/models/families.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 #include "stored_copy.hpp"
 
-#include "load/dequantize.hpp"
-#include "load/half.hpp"
+#include "formats/checkpoint/dequantize.hpp"
+#include "formats/checkpoint/half.hpp"
 #include "load/shards.hpp"
 
 #include <boost/json.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "load/element_type.hpp"
+#include "formats/checkpoint/element_type.hpp"
 #include "load/temporary_folder.hpp"
 #include "load/weights_file.hpp"
 

@@ -1,6 +1,6 @@
 #include "vectors.hpp"
 
-#include "load/safetensors.hpp"
+#include "formats/checkpoint/safetensors.hpp"
 
 #include <ATen/core/Tensor.h>
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // Formats that would take all memory or time: a bound ends each of them while it is worked on.
-#include "grammar/bounded_work.hpp"
-#include "grammar/ebnf_check.hpp"
-#include "grammar/grammar_error.hpp"
-#include "grammar/steps.hpp"
+#include "answers/grammar/bounded_work.hpp"
+#include "answers/grammar/ebnf_check.hpp"
+#include "answers/grammar/grammar_error.hpp"
+#include "answers/grammar/steps.hpp"
 #include "grammar_testing.hpp"
 
 #include <boost/test/unit_test.hpp>

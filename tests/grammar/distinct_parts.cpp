@@ -1,9 +1,9 @@
 // Items and names that have to differ: what no grammar says, and the guides see to.
-#include "grammar/json_equality.hpp"
-#include "grammar/schema_document.hpp"
-#include "grammar/schema_validity.hpp"
+#include "answers/grammar/json_equality.hpp"
+#include "answers/grammar/schema_document.hpp"
+#include "answers/grammar/schema_validity.hpp"
+#include "formats/json/parse.hpp"
 #include "grammar_testing.hpp"
-#include "json/parse.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,7 +1,7 @@
 // Whatever a format says, it is compiled or refused in a sentence, and what was compiled is followed token by token.
-#include "grammar/bounded_work.hpp"
-#include "grammar/compiled_grammar.hpp"
-#include "grammar/compiler.hpp"
+#include "answers/grammar/bounded_work.hpp"
+#include "answers/grammar/compiled_grammar.hpp"
+#include "answers/grammar/compiler.hpp"
 #include "text/small_tokenizer.hpp"
 
 #include <chrono>

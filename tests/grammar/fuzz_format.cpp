@@ -1,7 +1,7 @@
 // Whatever a format says, it becomes a grammar that is well-formed, or one sentence.
-#include "grammar/ebnf_check.hpp"
-#include "grammar/json_schema.hpp"
-#include "grammar/regex_ebnf.hpp"
+#include "answers/grammar/ebnf_check.hpp"
+#include "answers/grammar/json_schema.hpp"
+#include "answers/grammar/regex_ebnf.hpp"
 
 #include <cstdint>
 #include <cstdlib>

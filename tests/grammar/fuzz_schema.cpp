@@ -1,8 +1,8 @@
 // Schemas that bytes put together from keywords: each becomes a grammar that is well-formed, or one sentence, also
 // where keywords may be loosened.
-#include "grammar/bounded_work.hpp"
-#include "grammar/ebnf_check.hpp"
-#include "grammar/json_schema.hpp"
+#include "answers/grammar/bounded_work.hpp"
+#include "answers/grammar/ebnf_check.hpp"
+#include "answers/grammar/json_schema.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>

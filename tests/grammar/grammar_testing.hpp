@@ -1,6 +1,6 @@
 #pragma once
 
-#include "grammar/compiler.hpp"
+#include "answers/grammar/compiler.hpp"
 
 #include <cstdint>
 #include <initializer_list>

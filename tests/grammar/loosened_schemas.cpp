@@ -1,4 +1,4 @@
-#include "grammar/grammar_error.hpp"
+#include "answers/grammar/grammar_error.hpp"
 #include "grammar_testing.hpp"
 
 #include <boost/test/unit_test.hpp>

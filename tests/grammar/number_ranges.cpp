@@ -1,4 +1,4 @@
-#include "grammar/number_range.hpp"
+#include "answers/grammar/number_range.hpp"
 #include "grammar_testing.hpp"
 
 #include <boost/test/unit_test.hpp>

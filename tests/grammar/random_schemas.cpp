@@ -1,6 +1,6 @@
-#include "grammar/json_schema.hpp"
-#include "grammar/schema_document.hpp"
-#include "grammar/schema_validity.hpp"
+#include "answers/grammar/json_schema.hpp"
+#include "answers/grammar/schema_document.hpp"
+#include "answers/grammar/schema_validity.hpp"
 #include "grammar_testing.hpp"
 
 #include <boost/json/parse.hpp>

@@ -1,5 +1,5 @@
-#include "grammar/regex_intersection.hpp"
-#include "grammar/regex_syntax.hpp"
+#include "answers/grammar/regex_intersection.hpp"
+#include "answers/grammar/regex_syntax.hpp"
 #include "grammar_testing.hpp"
 
 #include <boost/json/serialize.hpp>

@@ -1,4 +1,4 @@
-#include "grammar/counted_repetition.hpp"
+#include "answers/grammar/counted_repetition.hpp"
 #include "grammar_testing.hpp"
 
 #include <boost/test/data/test_case.hpp>

@@ -1,12 +1,12 @@
 // What guides of responses allow is what readers of the same syntax understand.
-#include "grammar/call_grammar.hpp"
-#include "grammar/compiler.hpp"
-#include "grammar/grammar_error.hpp"
-#include "grammar/response_guide.hpp"
+#include "answers/grammar/call_grammar.hpp"
+#include "answers/grammar/compiler.hpp"
+#include "answers/grammar/grammar_error.hpp"
+#include "answers/grammar/response_guide.hpp"
+#include "answers/response/control_tokens.hpp"
+#include "answers/response/families.hpp"
+#include "answers/response/reader.hpp"
 #include "grammar_testing.hpp"
-#include "response/control_tokens.hpp"
-#include "response/families.hpp"
-#include "response/reader.hpp"
 #include "text/small_tokenizer.hpp"
 
 #include <boost/json/parse.hpp>

@@ -1,6 +1,6 @@
 // schema_check PATH...: walks the instances of JSON schemas through their guides, token by token.
-#include "grammar/compiler.hpp"
-#include "json/parse.hpp"
+#include "answers/grammar/compiler.hpp"
+#include "formats/json/parse.hpp"
 #include "json_texts.hpp"
 #include "text/tokenizer_of_model.hpp"
 

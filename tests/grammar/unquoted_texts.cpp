@@ -1,5 +1,5 @@
-#include "grammar/grammar_error.hpp"
-#include "grammar/unquoted_text.hpp"
+#include "answers/grammar/grammar_error.hpp"
+#include "answers/grammar/unquoted_text.hpp"
 #include "grammar_testing.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,5 +1,5 @@
 // What a build with COGEN_XGRAMMAR=OFF says of formats.
-#include "grammar/backend.hpp"
+#include "answers/grammar/backend.hpp"
 #include "grammar_testing.hpp"
 
 #include <boost/test/unit_test.hpp>

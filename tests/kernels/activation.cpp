@@ -1,4 +1,4 @@
-#include "kernels/activation.hpp"
+#include "network/kernels/activation.hpp"
 
 #include "oracle.hpp"
 #include "variants.hpp"

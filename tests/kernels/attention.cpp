@@ -1,4 +1,4 @@
-#include "kernels/attention.hpp"
+#include "network/kernels/attention.hpp"
 
 #include "attention_oracle.hpp"
 #include "kv_storage.hpp"

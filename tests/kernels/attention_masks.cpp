@@ -1,7 +1,7 @@
 // The ranges that attention reads, held against the masks that the same rules make.
 #include "attention_oracle.hpp"
-#include "kernels/attention.hpp"
 #include "kv_storage.hpp"
+#include "network/kernels/attention.hpp"
 
 #include <cogen/cache/mask.hpp>
 

@@ -1,8 +1,8 @@
 // Attention over quantized caches: against an oracle over the dequantized numbers, and where attention dequantizes
 // them bit by bit against attention over those numbers in full precision.
 #include "attention_oracle.hpp"
-#include "kernels/attention.hpp"
 #include "kv_storage.hpp"
+#include "network/kernels/attention.hpp"
 
 #include <cogen/cache/cache.hpp>
 #include <cogen/cache/mask.hpp>

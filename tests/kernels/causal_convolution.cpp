@@ -1,4 +1,4 @@
-#include "kernels/causal_convolution.hpp"
+#include "network/kernels/causal_convolution.hpp"
 
 #include "recurrent_sequence.hpp"
 #include "variants.hpp"

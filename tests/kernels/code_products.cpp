@@ -1,7 +1,7 @@
 // Products with quantized keys and values: against sums in double over the dequantized numbers, within what rounding to
 // 8 or 15 bits may cost.
 #include "attention_oracle.hpp"
-#include "kernels/kernel_choice.hpp"
+#include "network/kernels/kernel_choice.hpp"
 #include "variants.hpp"
 
 #include <cogen/cache/cache.hpp>

@@ -1,4 +1,4 @@
-#include "kernels/convert.hpp"
+#include "network/kernels/convert.hpp"
 
 #include <ATen/core/Tensor.h>
 #include <boost/test/unit_test.hpp>

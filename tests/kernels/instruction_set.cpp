@@ -1,4 +1,4 @@
-#include "kernels/instruction_set.hpp"
+#include "network/kernels/instruction_set.hpp"
 
 #include <boost/test/unit_test.hpp>
 

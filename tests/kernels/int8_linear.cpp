@@ -1,5 +1,5 @@
-#include "kernels/kernel_choice.hpp"
 #include "linear_problem.hpp"
+#include "network/kernels/kernel_choice.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/convert.hpp"
+#include "network/kernels/convert.hpp"
 
 #include <cogen/cache/view.hpp>
 

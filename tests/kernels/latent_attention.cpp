@@ -1,7 +1,7 @@
 // Latent attention: values are the first numbers of keys. Against the expanded form in double, in which each head has
 // keys and values of its own, and bit by bit against a cache that stores the values again.
 #include "attention_oracle.hpp"
-#include "kernels/attention.hpp"
+#include "network/kernels/attention.hpp"
 
 #include <cogen/cache/cache.hpp>
 #include <cogen/cache/mask.hpp>

@@ -1,4 +1,4 @@
-#include "kernels/layer_norm.hpp"
+#include "network/kernels/layer_norm.hpp"
 
 #include "oracle.hpp"
 #include "variants.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/linear_attention.hpp"
+#include "network/kernels/linear_attention.hpp"
 
 #include "recurrent_sequence.hpp"
 #include "variants.hpp"

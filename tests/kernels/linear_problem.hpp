@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/linear.hpp"
+#include "network/kernels/linear.hpp"
 #include "oracle.hpp"
 #include "quantized_rows.hpp"
 #include "variants.hpp"

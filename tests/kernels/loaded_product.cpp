@@ -1,7 +1,7 @@
 #include "../load/temporary_folder.hpp"
 #include "../load/tiny_model.hpp"
-#include "kernels/tile_layout.hpp"
 #include "linear_problem.hpp"
+#include "network/kernels/tile_layout.hpp"
 
 #include <cogen/load/checkpoint.hpp>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/tile_layout.hpp"
+#include "network/kernels/tile_layout.hpp"
 #include "quantized_rows.hpp"
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-#include "kernels/activation.hpp"
-#include "kernels/rms_norm.hpp"
 #include "linear_problem.hpp"
+#include "network/kernels/activation.hpp"
+#include "network/kernels/rms_norm.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "kernels/convert.hpp"
-#include "kernels/tiled_matrix.hpp"
-#include "load/element_type.hpp"
+#include "formats/checkpoint/element_type.hpp"
+#include "network/kernels/convert.hpp"
+#include "network/kernels/tiled_matrix.hpp"
 
 #include <cmath>
 #include <cstddef>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/token_rows.hpp"
+#include "network/kernels/token_rows.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "kernels/rms_norm.hpp"
+#include "network/kernels/rms_norm.hpp"
 
 #include "oracle.hpp"
 #include "variants.hpp"

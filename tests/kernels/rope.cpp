@@ -1,4 +1,4 @@
-#include "kernels/rope.hpp"
+#include "network/kernels/rope.hpp"
 
 #include "kv_storage.hpp"
 #include "variants.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/selective_scan.hpp"
+#include "network/kernels/selective_scan.hpp"
 
 #include "recurrent_sequence.hpp"
 #include "variants.hpp"

@@ -1,6 +1,6 @@
-#include "kernels/tiled_matrix.hpp"
+#include "network/kernels/tiled_matrix.hpp"
 
-#include "kernels/embed.hpp"
+#include "network/kernels/embed.hpp"
 #include "plain_tiles.hpp"
 #include "quantized_rows.hpp"
 #include "variants.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/time_mix.hpp"
+#include "network/kernels/time_mix.hpp"
 
 #include "recurrent_sequence.hpp"
 #include "variants.hpp"

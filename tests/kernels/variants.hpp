@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/execution.hpp"
+#include "network/kernels/execution.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "kernels/worker_pool.hpp"
+#include "network/kernels/worker_pool.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
-#include "load/config_fields.hpp"
+#include "formats/checkpoint/config_fields.hpp"
 
+#include "formats/checkpoint/gguf.hpp"
 #include "gguf_draft.hpp"
-#include "load/gguf.hpp"
 #include "memory_file.hpp"
 #include "refusal.hpp"
 

@@ -1,5 +1,5 @@
-#include "load/gguf.hpp"
-#include "load/safetensors.hpp"
+#include "formats/checkpoint/gguf.hpp"
+#include "formats/checkpoint/safetensors.hpp"
 
 #include <cogen/load/checkpoint.hpp>
 

@@ -1,8 +1,8 @@
-#include "load/bart_fields.hpp"
-#include "load/gemma3_fields.hpp"
-#include "load/mamba_fields.hpp"
-#include "load/read_model_config.hpp"
-#include "load/t5_fields.hpp"
+#include "formats/checkpoint/bart_fields.hpp"
+#include "formats/checkpoint/gemma3_fields.hpp"
+#include "formats/checkpoint/mamba_fields.hpp"
+#include "formats/checkpoint/read_model_config.hpp"
+#include "formats/checkpoint/t5_fields.hpp"
 #include "refusal.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,4 @@
-#include "load/gguf.hpp"
+#include "formats/checkpoint/gguf.hpp"
 
 #include "gguf_draft.hpp"
 #include "memory_file.hpp"

@@ -1,6 +1,6 @@
-#include "load/gguf_parts.hpp"
+#include "formats/checkpoint/gguf_parts.hpp"
 
-#include "load/gguf.hpp"
+#include "formats/checkpoint/gguf.hpp"
 #include "refusal.hpp"
 #include "split_model.hpp"
 #include "tiny_model.hpp"

@@ -1,6 +1,6 @@
 // What a GGUF file says about vocabularies that are not byte-level.
-#include "load/gguf.hpp"
-#include "load/tokenizer_source.hpp"
+#include "formats/checkpoint/gguf.hpp"
+#include "formats/checkpoint/tokenizer_source.hpp"
 #include "memory_file.hpp"
 #include "refusal.hpp"
 #include "tiny_model.hpp"

@@ -1,7 +1,7 @@
+#include "formats/checkpoint/gguf.hpp"
+#include "formats/checkpoint/read_model_config.hpp"
+#include "formats/checkpoint/rope_config.hpp"
 #include "gguf_draft.hpp"
-#include "load/gguf.hpp"
-#include "load/read_model_config.hpp"
-#include "load/rope_config.hpp"
 #include "memory_file.hpp"
 #include "refusal.hpp"
 

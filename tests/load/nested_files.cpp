@@ -1,6 +1,6 @@
 // Files of models by depth and by breadth, on little stack: each is read, or refused in a sentence.
 #include "../small_stack.hpp"
-#include "load/config_fields.hpp"
+#include "formats/checkpoint/config_fields.hpp"
 #include "readers.hpp"
 
 #include <boost/test/unit_test.hpp>

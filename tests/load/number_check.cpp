@@ -1,7 +1,7 @@
-#include "load/number_check.hpp"
+#include "formats/checkpoint/number_check.hpp"
 
+#include "formats/checkpoint/half.hpp"
 #include "gguf_draft.hpp"
-#include "load/half.hpp"
 #include "memory_file.hpp"
 #include "refusal.hpp"
 #include "safetensors_draft.hpp"

@@ -1,7 +1,7 @@
 
-#include "load/dequantize.hpp"
-#include "load/half.hpp"
-#include "load/safetensors.hpp"
+#include "formats/checkpoint/dequantize.hpp"
+#include "formats/checkpoint/half.hpp"
+#include "formats/checkpoint/safetensors.hpp"
 
 #include <boost/test/unit_test.hpp>
 

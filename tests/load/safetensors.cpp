@@ -1,4 +1,4 @@
-#include "load/safetensors.hpp"
+#include "formats/checkpoint/safetensors.hpp"
 
 #include "memory_file.hpp"
 #include "refusal.hpp"

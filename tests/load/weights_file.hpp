@@ -1,7 +1,7 @@
 #pragma once
 
-#include "load/element_type.hpp"
-#include "load/safetensors.hpp"
+#include "formats/checkpoint/element_type.hpp"
+#include "formats/checkpoint/safetensors.hpp"
 #include "safetensors_draft.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // Products of low rank that are added to columns of another product.
-#include "backend/cpu/operators.hpp"
-#include "kernels/instruction_set.hpp"
+#include "network/backend/cpu/operators.hpp"
+#include "network/kernels/instruction_set.hpp"
 
 #include <boost/test/unit_test.hpp>
 

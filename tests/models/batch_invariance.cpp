@@ -1,6 +1,6 @@
 // A sequence's logits are the same bits in any batch, in any chunks, on any number of threads.
 #include "histories.hpp"
-#include "kernels/instruction_set.hpp"
+#include "network/kernels/instruction_set.hpp"
 #include "some_models.hpp"
 
 #include <boost/test/unit_test.hpp>

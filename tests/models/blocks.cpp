@@ -1,5 +1,5 @@
 // The order in which blocks run, with operators that only write down what they are asked for.
-#include "nn/blocks.hpp"
+#include "network/nn/blocks.hpp"
 
 #include <boost/test/unit_test.hpp>
 

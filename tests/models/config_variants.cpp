@@ -1,7 +1,7 @@
 // Configurations with keys left out, with nulls and in older spellings are read as what Transformers writes of them.
 #include "../test_data.hpp"
-#include "load/read_model_config.hpp"
-#include "models/families.hpp"
+#include "formats/checkpoint/read_model_config.hpp"
+#include "network/models/families.hpp"
 
 #include <boost/json.hpp>
 #include <boost/pfr.hpp>

@@ -1,6 +1,6 @@
 // The default model's kernels against plain LibTorch operators on dequantized weights.
 #include "histories.hpp"
-#include "kernels/instruction_set.hpp"
+#include "network/kernels/instruction_set.hpp"
 #include "reference_llama.hpp"
 #include "some_models.hpp"
 

@@ -1,7 +1,7 @@
 // Any config.json is described as a model, or refused.
-#include "load/config_fields.hpp"
-#include "load/read_model_config.hpp"
-#include "models/families.hpp"
+#include "formats/checkpoint/config_fields.hpp"
+#include "formats/checkpoint/read_model_config.hpp"
+#include "network/models/families.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,10 +1,10 @@
 #include "../load/memory_file.hpp"
 #include "../load/refusal.hpp"
 #include "../load/tiny_model.hpp"
-#include "load/gguf.hpp"
-#include "load/read_model_config.hpp"
-#include "models/families.hpp"
-#include "models/pooling.hpp"
+#include "formats/checkpoint/gguf.hpp"
+#include "formats/checkpoint/read_model_config.hpp"
+#include "network/models/families.hpp"
+#include "network/models/pooling.hpp"
 
 #include <boost/test/unit_test.hpp>
 

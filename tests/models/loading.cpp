@@ -2,11 +2,11 @@
 #include "../load/memory_file.hpp"
 #include "../load/refusal.hpp"
 #include "../load/tiny_model.hpp"
-#include "backend/tensor_weights.hpp"
 #include "golden_copy.hpp"
-#include "models/families.hpp"
-#include "models/model_spec.hpp"
-#include "nn/device_decoder.hpp"
+#include "network/backend/tensor_weights.hpp"
+#include "network/models/families.hpp"
+#include "network/models/model_spec.hpp"
+#include "network/nn/device/device_decoder.hpp"
 #include "some_models.hpp"
 
 #include <cogen/load/checkpoint.hpp>

@@ -1,5 +1,5 @@
 // Where the rows of recurrent mixers stand in their tensors.
-#include "weights/mixer_rows.hpp"
+#include "network/weights/mixer_rows.hpp"
 
 #include <boost/test/unit_test.hpp>
 

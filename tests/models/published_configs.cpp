@@ -1,8 +1,8 @@
 // Configurations of published checkpoints describe models with as many parameters as Transformers builds from them.
 #include "../test_data.hpp"
-#include "load/config_fields.hpp"
-#include "load/read_model_config.hpp"
-#include "models/families.hpp"
+#include "formats/checkpoint/config_fields.hpp"
+#include "formats/checkpoint/read_model_config.hpp"
+#include "network/models/families.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,5 +1,5 @@
 // Where the rows of queries, keys and values lie in a checkpoint's matrices.
-#include "weights/qkv_rows.hpp"
+#include "network/weights/qkv_rows.hpp"
 
 #include <boost/test/unit_test.hpp>
 

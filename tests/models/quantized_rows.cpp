@@ -1,8 +1,8 @@
 #include "../kernels/quantized_rows.hpp"
 
-#include "backend/quantized_rows.hpp"
-#include "backend/stored_rows.hpp"
-#include "load/dequantize.hpp"
+#include "formats/checkpoint/dequantize.hpp"
+#include "network/backend/quantized_rows.hpp"
+#include "network/backend/stored_rows.hpp"
 
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/empty.h>

@@ -1,10 +1,10 @@
 // Any rows that a part may name, of tensors of every stored type, against the numbers of the whole tensor.
 #include "../load/memory_file.hpp"
 #include "../load/tiny_model.hpp"
-#include "load/dequantize.hpp"
-#include "load/element_type.hpp"
-#include "load/half.hpp"
-#include "weights/matrix_rows.hpp"
+#include "formats/checkpoint/dequantize.hpp"
+#include "formats/checkpoint/element_type.hpp"
+#include "formats/checkpoint/half.hpp"
+#include "network/weights/matrix_rows.hpp"
 
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>

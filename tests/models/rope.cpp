@@ -1,8 +1,8 @@
 // Rotary frequencies where the golden models do not reach: listed factors, and tables that grow.
-#include "backend/cpu/rope.hpp"
+#include "network/backend/cpu/rope.hpp"
 
-#include "load/config_fields.hpp"
-#include "load/rope_config.hpp"
+#include "formats/checkpoint/config_fields.hpp"
+#include "formats/checkpoint/rope_config.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,9 +1,9 @@
 // Rounding moves numbers and not choices: routers read activations that no product rounds.
-#include "backend/cpu/operators.hpp"
-#include "backend/cpu/weight_reader.hpp"
-#include "kernels/kernel_choice.hpp"
-#include "nn/blocks.hpp"
-#include "nn/part_reader.hpp"
+#include "network/backend/cpu/operators.hpp"
+#include "network/backend/cpu/weight_reader.hpp"
+#include "network/kernels/kernel_choice.hpp"
+#include "network/nn/blocks.hpp"
+#include "network/nn/part_reader.hpp"
 #include "some_models.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,7 +1,7 @@
 // Matrices that lie in one tensor, and rows that are stored as vectors.
 #include "../load/memory_file.hpp"
 #include "../load/tiny_model.hpp"
-#include "weights/matrix_rows.hpp"
+#include "network/weights/matrix_rows.hpp"
 
 #include <boost/test/unit_test.hpp>
 

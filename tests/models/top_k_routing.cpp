@@ -1,5 +1,5 @@
 // Which experts a row is sent to, and how much each counts.
-#include "backend/cpu/top_k_routing.hpp"
+#include "network/backend/cpu/top_k_routing.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -3,9 +3,9 @@
 #include "../load/weights_file.hpp"
 #include "golden_copy.hpp"
 #include "histories.hpp"
-#include "models/families.hpp"
+#include "network/models/families.hpp"
+#include "network/weights/named_tensors.hpp"
 #include "some_models.hpp"
-#include "weights/named_tensors.hpp"
 
 #include <cogen/load/checkpoint.hpp>
 

@@ -1,10 +1,10 @@
 // Models that are split over devices: what ranks read of quantized weights, and what their caches hold.
-#include "backend/backend.hpp"
-#include "backend/tensor_weights.hpp"
 #include "engine/model_engines.hpp"
-#include "engine_parts/rank_agreement.hpp"
-#include "nn/load_rank.hpp"
-#include "parallel/rank_group.hpp"
+#include "engine/parts/rank_agreement.hpp"
+#include "network/backend/backend.hpp"
+#include "network/backend/tensor_weights.hpp"
+#include "network/model/load_rank.hpp"
+#include "network/parallel/rank_group.hpp"
 #include "test_data.hpp"
 #include "thread_transport.hpp"
 

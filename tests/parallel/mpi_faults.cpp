@@ -1,9 +1,9 @@
 // mpirun -n 2 mpi_faults [kill|exit|stop|throw|lie|none] [pipeline]: rank 1 fails in the middle of a generation. Rank 0
 // prints what its clients get to know, and when. With watch_kill, watch_throw and watch_soon it fails while rank 0
 // exchanges nothing.
-#include "nn/load_rank.hpp"
-#include "parallel/rank_group.hpp"
-#include "parallel/world.hpp"
+#include "network/model/load_rank.hpp"
+#include "network/parallel/rank_group.hpp"
+#include "network/parallel/world.hpp"
 #include "test_data.hpp"
 
 #include <cogen/engine.hpp>

@@ -1,4 +1,4 @@
-#include "parallel/rank_group.hpp"
+#include "network/parallel/rank_group.hpp"
 
 #include "thread_transport.hpp"
 

@@ -1,13 +1,13 @@
 // What ranks have of a model, and what they tell each other.
-#include "load/dequantize.hpp"
-#include "load/element_type.hpp"
-#include "models/pipeline_stage.hpp"
-#include "models/tensor_shards.hpp"
-#include "runner/leading_runner.hpp"
-#include "runner/rank_snapshot.hpp"
-#include "runner/step_message.hpp"
+#include "engine/runner/leading_runner.hpp"
+#include "engine/runner/rank_snapshot.hpp"
+#include "engine/runner/step_message.hpp"
+#include "formats/checkpoint/dequantize.hpp"
+#include "formats/checkpoint/element_type.hpp"
+#include "network/models/pipeline_stage.hpp"
+#include "network/models/tensor_shards.hpp"
+#include "network/weights/matrix_rows.hpp"
 #include "test_data.hpp"
-#include "weights/matrix_rows.hpp"
 
 #include <cogen/load/checkpoint.hpp>
 

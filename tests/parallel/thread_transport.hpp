@@ -1,7 +1,7 @@
 #pragma once
 
-#include "parallel/transport.hpp"
-#include "parallel/watchers.hpp"
+#include "network/parallel/transport.hpp"
+#include "network/parallel/watchers.hpp"
 
 #include <condition_variable>
 #include <cstddef>

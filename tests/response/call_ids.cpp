@@ -1,4 +1,4 @@
-#include "response/call_ids.hpp"
+#include "answers/response/call_ids.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,5 +1,5 @@
-#include "response/delimited_text.hpp"
-#include "response/delimiter_pattern.hpp"
+#include "answers/response/delimited_text.hpp"
+#include "answers/response/delimiter_pattern.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "response/families.hpp"
+#include "answers/response/families.hpp"
 
 #include "reading.hpp"
 

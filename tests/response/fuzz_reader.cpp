@@ -1,6 +1,6 @@
 // A response is read the same however it is cut, whatever it holds and whichever family wrote it.
-#include "response/families.hpp"
-#include "response/reader.hpp"
+#include "answers/response/families.hpp"
+#include "answers/response/reader.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // What a response_template describes is refused, or reads any text the same however it is cut.
-#include "json/json_error.hpp"
-#include "json/parse.hpp"
-#include "response/reader.hpp"
-#include "response/response_template.hpp"
+#include "answers/response/reader.hpp"
+#include "answers/response/response_template.hpp"
+#include "formats/json/json_error.hpp"
+#include "formats/json/parse.hpp"
 
 #include <algorithm>
 #include <cstddef>

@@ -1,6 +1,6 @@
-#include "response/history_ids.hpp"
+#include "answers/response/history_ids.hpp"
 
-#include "response/call_ids.hpp"
+#include "answers/response/call_ids.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>

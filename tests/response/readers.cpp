@@ -1,5 +1,5 @@
+#include "answers/response/families.hpp"
 #include "reading.hpp"
-#include "response/families.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "response/reader.hpp"
+#include "answers/response/reader.hpp"
 
 #include <iosfwd>
 #include <string>

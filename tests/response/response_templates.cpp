@@ -1,7 +1,7 @@
 // Responses, compared with what Transformers' parse_response makes of them.
+#include "answers/response/families.hpp"
+#include "answers/response/response_template.hpp"
 #include "reading.hpp"
-#include "response/families.hpp"
-#include "response/response_template.hpp"
 #include "text/small_tokenizer.hpp"
 
 #include <boost/json/parse.hpp>

@@ -1,6 +1,6 @@
 // A session from bytes: as they are, and with the sizes and checksums that they need to be read to the end.
-#include "load/checksum.hpp"
-#include "snapshot/session_format.hpp"
+#include "engine/snapshot/session_format.hpp"
+#include "formats/checkpoint/checksum.hpp"
 
 #include <cogen/error.hpp>
 

@@ -35,22 +35,22 @@ BOOST_AUTO_TEST_CASE(public_headers_keep_libtorch_out) {
 }
 
 BOOST_AUTO_TEST_CASE(folders_of_lib_do_not_look_up) {
-  BOOST_TEST(wrong("lib/kernels/a.cpp", "backend/cpu/linear.hpp").size() == 1u);
-  BOOST_TEST(wrong("lib/backend/a.cpp", "nn/network.hpp").size() == 1u);
-  BOOST_TEST(wrong("lib/models/a.cpp", "backend/cpu/projection.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/network/kernels/a.cpp", "network/backend/cpu/linear.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/network/backend/a.cpp", "network/nn/network.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/network/models/a.cpp", "network/backend/cpu/projection.hpp").size() == 1u);
   BOOST_TEST(wrong("lib/include/cogen/text/tokenizer.hpp", "cogen/engine.hpp").size() == 1u);
   BOOST_TEST(wrong("lib/engine/a.cpp", "decoding/beam_search.hpp").size() == 1u);
-  BOOST_TEST(wrong("lib/nn/a.cpp", "backend/cpu/projection.hpp").empty());
+  BOOST_TEST(wrong("lib/network/nn/a.cpp", "network/backend/cpu/projection.hpp").empty());
 }
 
 BOOST_AUTO_TEST_CASE(independent_folders_stay_independent) {
-  BOOST_TEST(wrong("lib/text/a.cpp", "load/gguf_header.hpp").size() == 1u);
-  BOOST_TEST(wrong("lib/load/a.cpp", "cogen/text/tokenizer.hpp").size() == 1u);
-  BOOST_TEST(wrong("lib/sampling/a.cpp", "kernels/worker_pool.hpp").size() == 1u);
-  BOOST_TEST(wrong("lib/async/a.cpp", "cogen/scheduler/step.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/formats/text/a.cpp", "formats/checkpoint/gguf_header.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/formats/checkpoint/a.cpp", "cogen/text/tokenizer.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/sampling/a.cpp", "network/kernels/worker_pool.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/engine/async/a.cpp", "cogen/scheduler/step.hpp").size() == 1u);
   BOOST_TEST(wrong("lib/engine/a.cpp", "xxhash.h").size() == 1u);
   BOOST_TEST(wrong("lib/engine/a.cpp", "xgrammar/matcher.h").size() == 1u);
-  BOOST_TEST(wrong("lib/text/a.cpp", "grammar/compiler.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/formats/text/a.cpp", "answers/grammar/compiler.hpp").size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(decoding_stands_on_the_public_face) {
@@ -68,10 +68,10 @@ BOOST_AUTO_TEST_CASE(cache_and_scheduler_include_no_other_room) {
 }
 
 BOOST_AUTO_TEST_CASE(libtorch_stays_where_tensors_are) {
-  BOOST_TEST(wrong("lib/kernels/a.cpp", "ATen/core/Tensor.h").size() == 1u);
-  BOOST_TEST(wrong("lib/text/a.cpp", "c10/util/Exception.h").size() == 1u);
-  BOOST_TEST(wrong("lib/backend/cpu/a.cpp", "ATen/core/Tensor.h").empty());
-  BOOST_TEST(wrong("lib/backend/cpu/a.cpp", "torch/torch.h").size() == 1u);
+  BOOST_TEST(wrong("lib/network/kernels/a.cpp", "ATen/core/Tensor.h").size() == 1u);
+  BOOST_TEST(wrong("lib/formats/text/a.cpp", "c10/util/Exception.h").size() == 1u);
+  BOOST_TEST(wrong("lib/network/backend/cpu/a.cpp", "ATen/core/Tensor.h").empty());
+  BOOST_TEST(wrong("lib/network/backend/cpu/a.cpp", "torch/torch.h").size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(libtorch_is_found_through_a_chain) {

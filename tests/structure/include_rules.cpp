@@ -21,49 +21,86 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"cache", {"view", "libtorch"}},
     {"view", {"view"}},
     {"basics", {"boost"}},
-    {"kernels", {"view", "basics"}},
-    {"parallel", {"mpi"}},
-    {"models", {"parallel", "kernels", "load", "json", "view", "basics", "boost"}},
-    {"weights", {"models", "kernels", "load", "view", "basics"}},
-    {"backend",
-     {"parallel", "weights", "models", "kernels", "sampling", "load", "cache", "view", "basics", "libtorch"}},
-    {"nn",
-     {"parallel", "backend", "weights", "models", "kernels", "text", "load", "view", "cache", "basics", "libtorch",
-      "boost"}},
-    {"json", {"boost"}},
-    {"text", {"json", "basics", "boost", "pcre2", "utf8proc"}},
-    {"response", {"json", "text", "basics", "boost"}},
-    {"grammar", {"response", "json", "text", "basics", "boost", "xgrammar"}},
-    {"load", {"json", "basics", "boost", "xxhash"}},
+    {"network/kernels", {"view", "basics"}},
+    {"network/parallel", {"mpi"}},
+    {"network/models",
+     {"network/parallel", "network/kernels", "formats/checkpoint", "formats/json", "view", "basics", "boost"}},
+    {"network/weights", {"network/models", "network/kernels", "formats/checkpoint", "view", "basics"}},
+    {"network/backend",
+     {"network/parallel", "network/weights", "network/models", "network/kernels", "sampling", "formats/checkpoint",
+      "cache", "view", "basics", "libtorch"}},
+    {"network/nn",
+     {"network/parallel", "network/backend", "network/weights", "network/models", "network/kernels", "formats/text",
+      "formats/checkpoint", "view", "cache", "basics", "libtorch", "boost"}},
+    {"network/model",
+     {"network/parallel", "network/nn", "network/backend", "network/weights", "network/models", "network/kernels",
+      "formats/text", "formats/checkpoint", "view", "cache", "basics", "libtorch", "boost"}},
+    {"formats/json", {"boost"}},
+    {"formats/text", {"formats/json", "basics", "boost", "pcre2", "utf8proc"}},
+    {"answers/response", {"formats/json", "formats/text", "basics", "boost"}},
+    {"answers/grammar", {"answers/response", "formats/json", "formats/text", "basics", "boost", "xgrammar"}},
+    {"formats/checkpoint", {"formats/json", "basics", "boost", "xxhash"}},
     {"sampling", {"scheduler", "basics"}},
-    {"async", {"basics", "boost"}},
-    {"stream", {"response", "text", "sampling", "engine face", "basics", "boost"}},
-    {"metrics", {"engine face", "text", "load", "scheduler", "basics", "boost"}},
-    {"snapshot", {"engine face", "backend", "load", "view", "cache", "scheduler", "basics", "libtorch"}},
-    {"runner",
-     {"parallel", "snapshot", "nn", "backend", "kernels", "sampling", "engine face", "view", "cache", "scheduler",
-      "basics", "libtorch", "boost"}},
-    {"engine_parts",
-     {"runner", "parallel", "snapshot", "nn", "backend", "load", "engine face", "view", "cache", "scheduler", "basics",
-      "libtorch", "boost"}},
-    {"engine", {"engine_parts", "runner",  "snapshot",  "metrics", "stream",   "grammar",  "nn",
-                "backend",      "kernels", "response",  "text",    "load",     "sampling", "async",
-                "view",         "cache",   "scheduler", "basics",  "libtorch", "boost"}},
-    {"session", {"runner", "snapshot", "engine", "async", "scheduler", "engine face", "basics", "boost"}},
-    {"embedding", {"runner", "engine", "nn", "async", "scheduler", "engine face", "basics", "boost"}},
-    {"decoding", {"engine face", "async", "sampling", "text", "basics", "boost"}},
-    {"engine face", {"text", "load", "nn", "sampling", "async", "scheduler", "view", "basics", "boost"}},
+    {"engine/async", {"basics", "boost"}},
+    {"engine/stream", {"answers/response", "formats/text", "sampling", "engine face", "basics", "boost"}},
+    {"engine/metrics", {"engine face", "formats/text", "formats/checkpoint", "scheduler", "basics", "boost"}},
+    {"engine/snapshot",
+     {"engine face", "network/backend", "formats/checkpoint", "view", "cache", "scheduler", "basics", "libtorch"}},
+    {"engine/runner",
+     {"network/parallel", "engine/snapshot", "network/model", "network/nn", "network/backend", "network/kernels",
+      "sampling", "engine face", "view", "cache", "scheduler", "basics", "libtorch", "boost"}},
+    {"engine/parts",
+     {"engine/runner", "network/parallel", "engine/snapshot", "network/model", "network/nn", "network/backend",
+      "formats/checkpoint", "engine face", "view", "cache", "scheduler", "basics", "libtorch", "boost"}},
+    {"engine",
+     {"engine/parts",
+      "engine/runner",
+      "engine/snapshot",
+      "engine/metrics",
+      "engine/stream",
+      "answers/grammar",
+      "network/model",
+      "network/nn",
+      "network/backend",
+      "network/kernels",
+      "answers/response",
+      "formats/text",
+      "formats/checkpoint",
+      "sampling",
+      "engine/async",
+      "view",
+      "cache",
+      "scheduler",
+      "basics",
+      "libtorch",
+      "boost"}},
+    {"engine/session",
+     {"engine/runner", "engine/snapshot", "engine", "engine/async", "scheduler", "engine face", "basics", "boost"}},
+    {"engine/embedding",
+     {"engine/runner", "engine", "network/model", "network/nn", "engine/async", "scheduler", "engine face", "basics",
+      "boost"}},
+    {"decoding", {"engine face", "engine/async", "sampling", "formats/text", "basics", "boost"}},
+    {"engine face",
+     {"formats/text", "formats/checkpoint", "network/nn", "sampling", "engine/async", "scheduler", "view", "basics",
+      "boost"}},
 };
 
-const names folders = {"parallel", "kernels",      "backend", "models",   "weights",   "nn",      "json",    "text",
-                       "response", "grammar",      "load",    "sampling", "async",     "stream",  "metrics", "snapshot",
-                       "runner",   "engine_parts", "engine",  "session",  "embedding", "decoding"};
+const names folders = {"network/parallel", "network/kernels",  "network/backend", "network/models",
+                       "network/weights",  "network/nn",       "network/model",   "formats/json",
+                       "formats/text",     "answers/response", "answers/grammar", "formats/checkpoint",
+                       "sampling",         "engine/async",     "engine/stream",   "engine/metrics",
+                       "engine/snapshot",  "engine/runner",    "engine/parts",    "engine",
+                       "engine/session",   "engine/embedding", "decoding"};
 const names basic_headers = {
     "token.hpp", "sampling_params.hpp", "loosened_keyword.hpp", "error.hpp",     "load_model.hpp", "net.hpp",
     "clock.hpp", "guide.hpp",           "response_format.hpp",  "tool_call.hpp", "byte_stream.hpp"};
 const names shared_values = {"slot_footprint.hpp", "slot_fork.hpp"};
-const std::map<std::string, std::string, std::less<>> faces = {{"model.hpp", "nn"},
+const std::map<std::string, std::string, std::less<>> faces = {{"model.hpp", "network/nn"},
                                                                {"extend/sampling_batch.hpp", "sampling"}};
+
+// Folders of public headers, and the part that each belongs to.
+const std::map<std::string, std::string, std::less<>> public_folders = {
+    {"async", "engine/async"}, {"text", "formats/text"}, {"load", "formats/checkpoint"}, {"decoding", "decoding"}};
 
 std::string first_part(std::string_view path) { return std::string(path.substr(0, path.find('/'))); }
 
@@ -83,16 +120,24 @@ std::string part_of_public_header(std::string_view name) {
   const auto first = first_part(name);
   if (shared_values.contains(name)) return "values";
   if (is_plain_header_of_cache(name)) return "view";
-  if (first == "cache" || first == "scheduler" || folders.contains(first)) return first;
+  if (first == "cache" || first == "scheduler") return first;
+  if (const auto folder = public_folders.find(first); folder != public_folders.end()) return folder->second;
   if (const auto face = faces.find(name); face != faces.end()) return face->second;
   return basic_headers.contains(name) ? "basics" : "engine face";
+}
+
+// Of a path in lib: its room, with the folder in it that has rules of its own.
+std::string folder_of(std::string_view path) {
+  const auto room = first_part(path);
+  const auto folder = room + "/" + first_part(path.substr(std::min(path.size(), room.size() + 1)));
+  return folders.contains(folder) ? folder : room;
 }
 
 std::string part_of_file(std::string_view path) {
   for (const std::string_view root :
        {"lib/include/cogen/", "lib/values/include/cogen/", "cache/include/cogen/", "scheduler/include/cogen/"})
     if (path.starts_with(root)) return part_of_public_header(path.substr(root.size()));
-  if (path.starts_with("lib/")) return first_part(path.substr(4));
+  if (path.starts_with("lib/")) return folder_of(path.substr(4));
   return first_part(path);
 }
 
@@ -105,8 +150,8 @@ std::string part_of_include(std::string_view name) {
   if (name == "pcre2.h") return "pcre2";
   if (name == "utf8proc.h") return "utf8proc";
   if (name == "xxhash.h") return "xxhash";
-  const auto first = first_part(name);
-  return folders.contains(first) && first != name ? first : "";
+  const auto folder = folder_of(name);
+  return folders.contains(folder) && folder != name ? folder : "";
 }
 
 bool allowed(std::string_view from, std::string_view to) {

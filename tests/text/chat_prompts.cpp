@@ -1,9 +1,9 @@
 // Chats with tools as tokens: what templates get of a request, and where such prompts divide.
 #include "chats.hpp"
+#include "formats/text/chat_prompt.hpp"
+#include "formats/text/prompt_checkpoints.hpp"
 #include "mentions.hpp"
 #include "small_tokenizer.hpp"
-#include "text/chat_prompt.hpp"
-#include "text/prompt_checkpoints.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>

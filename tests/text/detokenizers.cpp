@@ -1,7 +1,7 @@
 #include "cogen/text/tokenizer.hpp"
+#include "formats/text/tokenizer_spec.hpp"
+#include "formats/text/utf8.hpp"
 #include "small_tokenizer.hpp"
-#include "text/tokenizer_spec.hpp"
-#include "text/utf8.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,10 +1,10 @@
 // What Hugging Face `tokenizers` and sentencepiece make of 2,000 texts, by hash.
 #include "cogen/text/tokenizer.hpp"
+#include "formats/text/base64.hpp"
+#include "formats/text/gguf_pre_tokenizers.hpp"
+#include "formats/text/normalizer.hpp"
+#include "formats/text/pre_tokenizer.hpp"
 #include "hashed_texts.hpp"
-#include "text/base64.hpp"
-#include "text/gguf_pre_tokenizers.hpp"
-#include "text/normalizer.hpp"
-#include "text/pre_tokenizer.hpp"
 #include "tokenizer_of_model.hpp"
 
 #include <boost/json/parse.hpp>

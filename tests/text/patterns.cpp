@@ -1,6 +1,6 @@
-#include "text/pattern.hpp"
-#include "text/replacing.hpp"
-#include "text/splitting.hpp"
+#include "formats/text/pattern.hpp"
+#include "formats/text/replacing.hpp"
+#include "formats/text/splitting.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,4 +1,4 @@
-#include "text/prompt_checkpoints.hpp"
+#include "formats/text/prompt_checkpoints.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
 #include "small_tokenizer.hpp"
 
-#include "text/byte_alphabet.hpp"
+#include "formats/text/byte_alphabet.hpp"
 
 using namespace cogen;
 using namespace cogen::text;

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cogen/text/tokenizer.hpp"
-#include "text/tokenizer_spec.hpp"
+#include "formats/text/tokenizer_spec.hpp"
 
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "text/stop_matcher.hpp"
+#include "formats/text/stop_matcher.hpp"
 
 #include <boost/test/unit_test.hpp>
 

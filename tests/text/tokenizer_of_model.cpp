@@ -1,8 +1,8 @@
 #include "tokenizer_of_model.hpp"
 
-#include "load/gguf.hpp"
-#include "load/tokenizer_source.hpp"
-#include "nn/model_text.hpp"
+#include "formats/checkpoint/gguf.hpp"
+#include "formats/checkpoint/tokenizer_source.hpp"
+#include "network/model/model_text.hpp"
 
 #include <fstream>
 #include <sstream>

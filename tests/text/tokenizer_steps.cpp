@@ -1,14 +1,14 @@
 // Single steps of tokenizers, and the tables behind them.
-#include "text/base64.hpp"
-#include "text/byte_trie.hpp"
-#include "text/character_filters.hpp"
-#include "text/charsmap.hpp"
-#include "text/digit_groups.hpp"
-#include "text/graphemes.hpp"
-#include "text/pattern.hpp"
-#include "text/scripts.hpp"
-#include "text/text_budget.hpp"
-#include "text/token_decoder.hpp"
+#include "formats/text/base64.hpp"
+#include "formats/text/byte_trie.hpp"
+#include "formats/text/character_filters.hpp"
+#include "formats/text/charsmap.hpp"
+#include "formats/text/digit_groups.hpp"
+#include "formats/text/graphemes.hpp"
+#include "formats/text/pattern.hpp"
+#include "formats/text/scripts.hpp"
+#include "formats/text/text_budget.hpp"
+#include "formats/text/token_decoder.hpp"
 
 #include <boost/test/unit_test.hpp>
 

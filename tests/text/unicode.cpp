@@ -1,5 +1,5 @@
-#include "text/unicode_forms.hpp"
-#include "text/utf8.hpp"
+#include "formats/text/unicode_forms.hpp"
+#include "formats/text/utf8.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -2,11 +2,11 @@
 
 #include "cogen/text/chat_template.hpp"
 #include "cogen/text/tokenizer.hpp"
+#include "formats/text/charsmap.hpp"
+#include "formats/text/pattern.hpp"
+#include "formats/text/stop_matcher.hpp"
+#include "formats/text/utf8.hpp"
 #include "small_tokenizer.hpp"
-#include "text/charsmap.hpp"
-#include "text/pattern.hpp"
-#include "text/stop_matcher.hpp"
-#include "text/utf8.hpp"
 
 #include <boost/json/parse.hpp>
 

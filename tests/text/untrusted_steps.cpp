@@ -1,8 +1,8 @@
 // Tokenizers whose steps and vocabularies are chosen by bytes from anywhere.
 #include "cogen/text/tokenizer.hpp"
+#include "formats/text/text_budget.hpp"
+#include "formats/text/utf8.hpp"
 #include "small_tokenizer.hpp"
-#include "text/text_budget.hpp"
-#include "text/utf8.hpp"
 #include "untrusted.hpp"
 
 #include <algorithm>

@@ -108,7 +108,7 @@ def main():
     elif arguments.command == "beams":
         beam_searches.make(FAMILIES, arguments.names or list(FAMILIES), arguments.into, DECODING / "beam_searches.json")
     elif arguments.command == "variants":
-        config_variants.make(arguments.into, HERE.parent.parent / "lib/models/families.def")
+        config_variants.make(arguments.into, HERE.parent.parent / "lib/network/models/families.def")
     elif arguments.command == "sizes":
         into = arguments.into if arguments.into != HERE else HERE.parent.parent / "build" / "variant-goldens"
         sizes.make(FAMILIES, arguments.names or [*FAMILIES, *embedder.MODELS], into, arguments.kind, arguments.processes,

@@ -1,4 +1,4 @@
-#include "kernels/activation_cuda.hpp"
+#include "network/kernels/activation_cuda.hpp"
 #include "numbers.hpp"
 
 #include <boost/test/unit_test.hpp>

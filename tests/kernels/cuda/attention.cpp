@@ -1,5 +1,5 @@
 #include "attention_case.hpp"
-#include "kernels/attention_cuda.hpp"
+#include "network/kernels/attention_cuda.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cache_model.hpp"
-#include "kernels/attention_cuda.hpp"
+#include "network/kernels/attention_cuda.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
-#include "kernels/dequantize_cuda.hpp"
-#include "kernels/embed_cuda.hpp"
+#include "network/kernels/dequantize_cuda.hpp"
+#include "network/kernels/embed_cuda.hpp"
 #include "numbers.hpp"
 
 #include <boost/test/unit_test.hpp>

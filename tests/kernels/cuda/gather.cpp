@@ -1,5 +1,5 @@
 #include "cache_model.hpp"
-#include "kernels/gather_cuda.hpp"
+#include "network/kernels/gather_cuda.hpp"
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
-#include "kernels/dequantize_cuda.hpp"
-#include "kernels/linear_cuda.hpp"
-#include "kernels/rms_norm_cuda.hpp"
+#include "network/kernels/dequantize_cuda.hpp"
+#include "network/kernels/linear_cuda.hpp"
+#include "network/kernels/rms_norm_cuda.hpp"
 #include "numbers.hpp"
 
 #include <boost/test/unit_test.hpp>

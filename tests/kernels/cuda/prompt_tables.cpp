@@ -1,4 +1,4 @@
-#include "kernels/prompt_tables_cuda.hpp"
+#include "network/kernels/prompt_tables_cuda.hpp"
 #include "numbers.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,4 @@
-#include "kernels/quantize_rows_cuda.hpp"
+#include "network/kernels/quantize_rows_cuda.hpp"
 #include "numbers.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,4 @@
-#include "kernels/quantize_cuda.hpp"
+#include "network/kernels/quantize_cuda.hpp"
 #include "quantized_case.hpp"
 
 #include <boost/test/unit_test.hpp>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "kernels/attention_cuda.hpp"
-#include "kernels/gather_cuda.hpp"
-#include "kernels/rope_cuda.hpp"
+#include "network/kernels/attention_cuda.hpp"
+#include "network/kernels/gather_cuda.hpp"
+#include "network/kernels/rope_cuda.hpp"
 #include "numbers.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-#include "kernels/quantize_rows_cuda.hpp"
-#include "kernels/rms_norm_cuda.hpp"
+#include "network/kernels/quantize_rows_cuda.hpp"
+#include "network/kernels/rms_norm_cuda.hpp"
 #include "numbers.hpp"
 
 #include <boost/test/unit_test.hpp>

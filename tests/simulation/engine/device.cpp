@@ -1,6 +1,6 @@
 #include "simulation/engine/device.hpp"
 
-#include "runner/row_outputs.hpp"
+#include "engine/runner/row_outputs.hpp"
 #include "sampling/described_sampling.hpp"
 
 #include <fmt/format.h>

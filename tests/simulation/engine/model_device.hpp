@@ -1,6 +1,6 @@
 #pragma once
 
-#include "runner/model_runner.hpp"
+#include "engine/runner/model_runner.hpp"
 #include "simulation/engine/settings.hpp"
 #include "simulation/toy_cache.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "grammar/bounded_work.hpp"
+#include "answers/grammar/bounded_work.hpp"
 #include "simulation/engine/coverage.hpp"
 #include "simulation/random.hpp"
 

@@ -1,0 +1,175 @@
+#include "engine/session/stream_operations.hpp"
+
+#include "engine/engine_loop.hpp"
+#include "engine/runner/diagnostics_of.hpp"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/post.hpp>
+
+#include <exception>
+#include <thread>
+#include <utility>
+
+namespace cogen {
+namespace detail {
+namespace {
+
+const std::string stream_name = "the session";
+
+/// Posts the handler; if memory is short, tries again for a while.
+void post(async::pending_operation& completed) noexcept {
+  constexpr int tries = 1000;
+  for (int i = 0; i < tries && !completed.post_again(); ++i) std::this_thread::yield();
+}
+
+}  // namespace
+
+// What both have in common
+
+/// Not a bound slot: co_spawn() would dispatch the cancellation, which might then find the task gone (Boost 1.81).
+struct stream_task::ended {
+  using cancellation_slot_type = net::cancellation_slot;
+  cancellation_slot_type get_cancellation_slot() const noexcept { return self->signal_.slot(); }
+
+  void operator()(const std::exception_ptr& thrown) const {
+    self->running_ = false;
+    self->end(thrown ? diagnostics_of(thrown) : diagnostics());
+  }
+
+  std::shared_ptr<stream_task> self;
+};
+
+void stream_task::spawn(const net::any_io_executor& on) {
+  strand_.emplace(on);
+  net::co_spawn(*strand_, run_marked(), ended{shared_from_this()});
+}
+
+net::awaitable<void> stream_task::run_marked() {
+  running_ = true;
+  throw_if_cancelled();
+  co_await run();
+}
+
+/// Without memory to reach the strand, the coroutine notices it before it uses the stream next.
+void stream_task::cancel_task() noexcept try {
+  if (!strand_) return;  // it was refused
+  cancelled_ = true;
+  net::post(*strand_, [self = shared_from_this()] {
+    self->running_ ? self->signal_.emit(net::cancellation_type::terminal) : self->cancel_after_end();
+  });
+} catch (const std::bad_alloc&) {
+  return;
+}
+
+void stream_task::throw_if_cancelled() const {
+  if (cancelled_) throw boost::system::system_error(net::error::operation_aborted);
+}
+
+// Saving
+
+stream_save::stream_save(std::shared_ptr<sequence_state> of, std::shared_ptr<byte_sink> to)
+    : of_(std::move(of)), to_(std::move(to)) {}
+
+void stream_save::start(std::shared_ptr<async::operation<>> wait) {
+  wait_ = std::move(wait);
+  spawn(wait_->executor());
+}
+
+net::awaitable<void> stream_save::run() {
+  co_await copy();
+  co_await make_piece();
+  while (!piece_.empty()) {
+    throw_if_cancelled();
+    co_await to_->write(piece_);
+    co_await make_piece();
+  }
+}
+
+net::awaitable<void> stream_save::copy() {
+  // Of its own: once this is cancelled, it may still be filled on the other thread.
+  const auto made = std::make_shared<std::optional<session_writer>>();
+  const sequence_state::session_target into = [made](const session& what,
+                                                     const std::shared_ptr<const kv_snapshot>& snapshot, const auto&) {
+    made->emplace(stream_name, what, snapshot);
+    return diagnostics();
+  };
+  auto token = async::throwing;
+  co_await async::initiate<async::throwing_t>(token, of_, &sequence_state::start_copy, &sequence_state::cancel_plain,
+                                              into);
+  writer_ = std::move(*made);
+}
+
+net::awaitable<void> stream_save::make_piece() {
+  auto token = async::throwing;
+  co_await async::initiate<async::throwing_t>(token, std::static_pointer_cast<stream_save>(shared_from_this()),
+                                              &stream_save::start_piece, &stream_save::cancel_piece);
+}
+
+void stream_save::start_piece(std::shared_ptr<async::operation<>> wait) {
+  const auto self = std::static_pointer_cast<stream_save>(shared_from_this());
+  of_->engine()->offload([self, wait] {
+    diagnostics why;
+    try {
+      self->piece_ = self->writer_->next();
+    } catch (...) {
+      why = diagnostics_of(std::current_exception());
+    }
+    wait->set_result(std::move(why));
+    post(*wait);
+  });
+}
+
+void stream_save::end(const diagnostics& why) {
+  writer_.reset();
+  if (why) of_->report(why);
+  auto wait = std::move(wait_);
+  if (wait->dropped()) return;
+  wait->set_result(why);
+  auto& ended = *wait;
+  ended.call(std::move(wait));
+}
+
+std::shared_ptr<plain_face> new_saving(const std::shared_ptr<sequence_face>& of, std::shared_ptr<byte_sink> to) {
+  return std::make_shared<stream_save>(std::static_pointer_cast<sequence_state>(of), std::move(to));
+}
+
+// Opening
+
+stream_open::stream_open(std::shared_ptr<sequence_state> made, std::shared_ptr<byte_source> from)
+    : made_(std::move(made)), from_(std::move(from)) {}
+
+void stream_open::start(std::shared_ptr<async::operation<sequence>> wait) {
+  wait_ = wait;
+  const auto executor = wait->executor();
+  if (made_->begin_open(std::move(wait))) spawn(executor);
+}
+
+net::awaitable<void> stream_open::run() {
+  session_reader reader(stream_name, made_->limits());
+  for (auto into = reader.prepare(); !into.empty(); into = reader.prepare()) {
+    throw_if_cancelled();
+    const std::size_t read = co_await from_->read_some(into);
+    if (auto ended = made_->engine()->error()) throw generation_error(std::move(ended));
+    if (read == 0) reader.refuse_end();
+    reader.commit(read);
+  }
+  made_->engine()->offload([made = made_, found = std::make_shared<read_session>(reader.release())] {
+    made->check_and_finish_open(stream_name, std::move(*found));
+  });
+}
+
+void stream_open::end(const diagnostics& why) {
+  if (why) made_->fail_opening(why);
+}
+
+void stream_open::cancel_after_end() noexcept { made_->cancel_open(*wait_); }
+
+}  // namespace detail
+
+std::shared_ptr<detail::open_face> engine::new_opening(const open_options& options,
+                                                       std::shared_ptr<byte_source> from) const {
+  auto made = std::static_pointer_cast<detail::sequence_state>(new_opening(options));
+  return std::make_shared<detail::stream_open>(std::move(made), std::move(from));
+}
+
+}  // namespace cogen

@@ -1,0 +1,56 @@
+#include "engine/snapshot/snapshot_format.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <typeinfo>
+
+namespace cogen::detail {
+
+namespace {
+
+std::string_view name_of(cache::scalar type) {
+  constexpr std::string_view names[] = {"f32", "f16", "bf16", "fp8"};
+  return names[static_cast<std::size_t>(type)];
+}
+
+std::string format_of(const std::optional<cache::quantization>& how, const std::optional<cache::sink_window>& sinks) {
+  std::string text;
+  if (how)
+    text +=
+        fmt::format(", keys {}, values {}, the newest {} whole", how->keys->name(), how->values->name(), how->residual);
+  if (sinks) text += fmt::format(", {} sinks and a window of {}", sinks->sinks, sinks->window);
+  return text;
+}
+
+}  // namespace
+
+std::string format_of(const cache::options& options) {
+  auto text = std::string(name_of(options.type)) + format_of(options.kv_quantization, options.sinks);
+  if (options.kv_offload) text += ", offloaded";
+  return text;
+}
+
+std::string snapshot_format(const cache::options& options, const cache::cache& cache, bool layer_factory,
+                            compute_type mode) {
+  auto text = format_of(options);
+  if (cache.longest_step() < std::numeric_limits<int>::max())
+    text +=
+        fmt::format(", rings for steps of {} and a rollback of {}", options.longest_step, options.max_rollback_tokens);
+  if (layer_factory)
+    for (int index = 0; index < cache.layers(); ++index) {
+      const auto& layer = cache.layer(index);
+      text += fmt::format(", {}", typeid(layer).name());
+    }
+  if (mode == compute_type::int8) text += ", int8 products";
+  return text;
+}
+
+std::string snapshot_format(const cache::device_options& options, const kv_options& kv, std::string_view device) {
+  auto text = fmt::format("{} on {}", c10::toString(options.type), device.substr(0, device.find(':')));
+  text += format_of(kv.quantization, options.sinks);
+  if (options.ring > 0) text += fmt::format(", a ring of {}", options.ring);
+  return text;
+}
+
+}  // namespace cogen::detail

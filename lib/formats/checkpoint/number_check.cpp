@@ -1,0 +1,167 @@
+#include "formats/checkpoint/number_check.hpp"
+
+#include "formats/checkpoint/dequantize.hpp"
+#include "formats/checkpoint/half.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace cogen::load {
+namespace {
+
+constexpr float largest_weight = 65504;  // of float16
+
+// The bits of the largest float16 by which so many can be multiplied within largest_weight.
+constexpr std::uint16_t largest_scale_bits(float times) {
+  auto bits = f32_to_f16(largest_weight / times);
+  while (f16_to_f32(bits) * times > largest_weight) --bits;
+  return bits;
+}
+
+// Numbers of one width that lie side by side at the start of a word or alone, and the largest magnitudes of each, as
+// bits.
+template <class Word, class Number>
+struct limits {
+  static constexpr int bits = 8 * sizeof(Number);
+
+  // A magnitude plus its part of this carries into the sign's bit where it is beyond its limit.
+  static constexpr Word carry(Number first, Number second) {
+    constexpr Number highest = std::numeric_limits<Number>::max() >> 1;
+    Word both = static_cast<Word>(highest - first);
+    if constexpr (sizeof(Word) > sizeof(Number)) both |= static_cast<Word>(highest - second) << bits;
+    return both;
+  }
+  static constexpr Word signs = sizeof(Word) > sizeof(Number)
+                                    ? Word{1} << (bits - 1) | Word{1} << (8 * sizeof(Word) - 1)
+                                    : static_cast<Word>(Word{1} << (bits - 1));
+};
+
+template <std::size_t Stride, class Word>
+bool any_beyond(std::span<const std::byte> blocks, std::size_t at, Word carry, Word signs) {
+  Word found = 0;
+  const std::byte* from = blocks.data() + at;
+  for (std::size_t left = blocks.size() / Stride; left > 0; --left, from += Stride) {
+    Word word;
+    std::memcpy(&word, from, sizeof word);
+    found |= static_cast<Word>((word & static_cast<Word>(~signs)) + carry);
+  }
+  return (found & signs) != 0;
+}
+
+// Calls found(first block, what) at the first block in which something is beyond.
+template <std::size_t Stride, class Word, class Describe>
+std::optional<bad_number> first_beyond(std::span<const std::byte> blocks, std::size_t at, Word carry, Word signs,
+                                       Describe describe) {
+  if (!any_beyond<Stride>(blocks, at, carry, signs)) return std::nullopt;
+  std::int64_t number = 0;
+  while (!any_beyond<Stride>(blocks.first(Stride), at, carry, signs)) blocks = blocks.subspan(Stride), ++number;
+  return bad_number{number, describe(blocks.data() + at)};
+}
+
+// Plain numbers, of which those up to `largest` are finite in float32.
+template <class Number, class Value>
+std::optional<bad_number> first_bad_element(std::span<const std::byte> elements, Number largest, Value value) {
+  using limit = limits<Number, Number>;
+  return first_beyond<sizeof(Number)>(elements, 0, limit::carry(largest, 0), limit::signs, [&](const std::byte* from) {
+    Number bits;
+    std::memcpy(&bits, from, sizeof bits);
+    return fmt::format("the number {}; numbers finite in float32 are allowed", value(bits));
+  });
+}
+
+std::uint16_t half_at(const std::byte* from) {
+  std::uint16_t bits;
+  std::memcpy(&bits, from, sizeof bits);
+  return bits;
+}
+
+bool is_beyond(std::uint16_t bits, std::uint16_t limit) { return (bits & 0x7FFF) > limit; }
+
+std::string describe(std::string_view name, std::uint16_t bits, std::uint16_t limit) {
+  return fmt::format("the {} {}; magnitudes up to {} are allowed", name, f16_to_f32(bits), f16_to_f32(limit));
+}
+
+// Blocks with a scale of 16 bits `at` which the codes of a block, its smaller scales among them, multiply so many
+// times.
+template <class Block>
+std::optional<bad_number> first_bad_scale(std::span<const std::byte> blocks, std::size_t at, float codes) {
+  using limit = limits<std::uint16_t, std::uint16_t>;
+  const auto largest = largest_scale_bits(codes);
+  return first_beyond<sizeof(Block)>(blocks, at, limit::carry(largest, 0), limit::signs,
+                                     [&](const std::byte* from) { return describe("scale", half_at(from), largest); });
+}
+
+// The same with a minimum behind the scale.
+template <class Block>
+std::optional<bad_number> first_bad_pair(std::span<const std::byte> blocks, std::size_t at, float codes, float minima) {
+  using limit = limits<std::uint32_t, std::uint16_t>;
+  const auto scale = largest_scale_bits(codes), minimum = largest_scale_bits(minima);
+  return first_beyond<sizeof(Block)>(
+      blocks, at, limit::carry(scale, minimum), limit::signs, [&](const std::byte* from) {
+        const auto first = half_at(from), second = half_at(from + sizeof first);
+        return is_beyond(first, scale) ? describe("scale", first, scale) : describe("minimum", second, minimum);
+      });
+}
+
+// Of MXFP4, whose scales are powers of two.
+std::optional<bad_number> first_bad_exponent(std::span<const std::byte> blocks) {
+  constexpr int bias = 127, largest = 13;  // 6 * 2^13 is within largest_weight
+  for (std::int64_t number = 0; !blocks.empty(); blocks = blocks.subspan(sizeof(mxfp4_block)), ++number) {
+    const auto exponent = static_cast<int>(blocks[offsetof(mxfp4_block, exponent)]);
+    if (exponent <= bias + largest) continue;
+    const auto scale = exponent == 255 ? std::numeric_limits<float>::quiet_NaN() : std::ldexp(1.0F, exponent - bias);
+    return bad_number{number,
+                      fmt::format("the scale {}; magnitudes up to {} are allowed", scale, std::ldexp(1.0F, largest))};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<bad_number> first_bad_number(element_type type, std::span<const std::byte> blocks) {
+  constexpr float scales_of_4_bits = 15, scales_of_6_bits = 63, signed_scales_of_6_bits = 32;
+  switch (type) {
+    case element_type::f32:
+      return first_bad_element<std::uint32_t>(blocks, 0x7F7FFFFF, [](auto bits) { return std::bit_cast<float>(bits); });
+    case element_type::f64:  // from the largest that rounds to a float32
+      return first_bad_element<std::uint64_t>(blocks, 0x47EFFFFFEFFFFFFF,
+                                              [](auto bits) { return std::bit_cast<double>(bits); });
+    case element_type::f16:
+      return first_bad_element<std::uint16_t>(blocks, 0x7BFF, f16_to_f32);
+    case element_type::bf16:
+      return first_bad_element<std::uint16_t>(blocks, 0x7F7F, bf16_to_f32);
+    case element_type::q4_0:
+      return first_bad_scale<q4_0_block>(blocks, offsetof(q4_0_block, scale), 8);
+    case element_type::q4_1:
+      return first_bad_pair<q4_1_block>(blocks, offsetof(q4_1_block, scale), 15, 1);
+    case element_type::q5_0:
+      return first_bad_scale<q5_0_block>(blocks, offsetof(q5_0_block, scale), 16);
+    case element_type::q5_1:
+      return first_bad_pair<q5_1_block>(blocks, offsetof(q5_1_block, scale), 31, 1);
+    case element_type::q8_0:
+      return first_bad_scale<q8_0_block>(blocks, offsetof(q8_0_block, scale), 127);
+    case element_type::q2_k:
+      return first_bad_pair<q2_k_block>(blocks, offsetof(q2_k_block, scale), scales_of_4_bits * 3, scales_of_4_bits);
+    case element_type::q3_k:
+      return first_bad_scale<q3_k_block>(blocks, offsetof(q3_k_block, scale), signed_scales_of_6_bits * 4);
+    case element_type::q4_k:
+      return first_bad_pair<q4_k_block>(blocks, offsetof(q4_k_block, scale), scales_of_6_bits * 15, scales_of_6_bits);
+    case element_type::q5_k:
+      return first_bad_pair<q5_k_block>(blocks, offsetof(q5_k_block, scale), scales_of_6_bits * 31, scales_of_6_bits);
+    case element_type::q6_k:
+      return first_bad_scale<q6_k_block>(blocks, offsetof(q6_k_block, scale), 127 * 32);
+    case element_type::iq4_nl:
+      return first_bad_scale<iq4_nl_block>(blocks, offsetof(iq4_nl_block, scale), 127);
+    case element_type::iq4_xs:
+      return first_bad_scale<iq4_xs_block>(blocks, offsetof(iq4_xs_block, scale), signed_scales_of_6_bits * 127);
+    case element_type::mxfp4:
+      return first_bad_exponent(blocks);
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace cogen::load

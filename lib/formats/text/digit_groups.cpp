@@ -1,0 +1,87 @@
+#include "formats/text/digit_groups.hpp"
+
+#include "formats/text/character_class.hpp"
+#include "formats/text/utf8.hpp"
+
+namespace cogen::text {
+namespace {
+
+using of = digit_groups_step::of;
+
+constexpr std::size_t group_size = 3;
+
+/// Where the digits of one number begin, and where the last one ends.
+struct number {
+  std::vector<std::size_t> digits;
+  std::size_t end;
+};
+
+bool ends_word(std::string_view after) { return after.empty() || !is_pattern_word(first_character(after).code_point); }
+
+class number_reader {
+ public:
+  number_reader(std::string_view text, digit_groups_step how) : text_(text), how_(how) {}
+
+  /// The next number; its digits are empty after the last one.
+  number next() {
+    number found{{}, 0};
+    while (at_ < text_.size() && !is_digit_here()) at_ += length_here();
+    while (at_ < text_.size() && is_digit_here()) {
+      found.digits.push_back(at_);
+      at_ += length_here();
+    }
+    found.end = at_;
+    return found;
+  }
+
+ private:
+  bool is_digit_here() const {
+    const auto character = first_character(text_.substr(at_)).code_point;
+    return how_.numbers == of::any_digits ? is_numeric(character) : is_decimal(character);
+  }
+  std::size_t length_here() const { return first_character(text_.substr(at_)).length; }
+
+  std::string_view text_;
+  digit_groups_step how_;
+  std::size_t at_ = 0;
+};
+
+void append_groups(const number& found, std::vector<range>& groups) {
+  const auto count = found.digits.size();
+  auto begin = std::size_t{0};
+  for (auto end = count % group_size == 0 ? group_size : count % group_size; end <= count; end += group_size) {
+    groups.push_back({found.digits[begin], end == count ? found.end : found.digits[end]});
+    begin = end;
+  }
+}
+
+/// Lets each piece reach from the first digit of a full group to the next one.
+std::vector<range> from_group_to_group(const std::vector<range>& groups, std::string_view text) {
+  std::vector<range> pieces;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    pieces.push_back({groups[i].begin, i + 1 < groups.size() ? groups[i + 1].begin : text.size()});
+  }
+  return pieces;
+}
+
+bool is_full(range group, std::string_view text) {
+  std::size_t digits = 0;
+  for (auto rest = group.of(text); !rest.empty(); ++digits) rest.remove_prefix(first_character(rest).length);
+  return digits == group_size;
+}
+
+}  // namespace
+
+std::vector<range> digit_groups(std::string_view text, digit_groups_step how) {
+  std::vector<range> groups;
+  number_reader numbers(text, how);
+  for (auto found = numbers.next(); !found.digits.empty(); found = numbers.next()) {
+    if (how.numbers == of::whole_words && !ends_word(text.substr(found.end))) continue;
+    append_groups(found, groups);
+  }
+  if (how.numbers != of::decimals) return groups;
+  std::erase_if(groups, [&](range group) { return !is_full(group, text); });
+  return from_group_to_group(groups, text);
+}
+
+}  // namespace cogen::text

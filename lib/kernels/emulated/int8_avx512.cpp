@@ -1,4 +1,0 @@
-#define COGEN_EMULATED_LANES 16
-#define COGEN_EMULATED_PAIRS
-#define COGEN_KERNEL_TABLE emulated_avx512_int8
-#include "kernels/int8_kernels_of_set.hpp"

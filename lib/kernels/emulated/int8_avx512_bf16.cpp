@@ -1,9 +1,0 @@
-#define COGEN_EMULATED_LANES 16
-#include "kernels/int8_bf16_body.hpp"
-#include "kernels/int8_table.hpp"
-
-namespace cogen::kernels {
-
-void emulated_avx512_multiply_bf16(const int8_job& job) { multiply_bf16(job); }
-
-}  // namespace cogen::kernels

@@ -1,3 +1,0 @@
-#define COGEN_EMULATED_LANES 16
-#define COGEN_KERNEL_TABLE emulated_avx512_kernels
-#include "kernels/kernels_of_set.hpp"

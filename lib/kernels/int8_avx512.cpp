@@ -1,2 +1,0 @@
-#define COGEN_KERNEL_TABLE avx512_int8
-#include "kernels/int8_kernels_of_set.hpp"

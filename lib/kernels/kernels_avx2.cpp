@@ -1,2 +1,0 @@
-#define COGEN_KERNEL_TABLE avx2_kernels
-#include "kernels/kernels_of_set.hpp"

@@ -1,0 +1,234 @@
+#include "network/backend/cpu/operators.hpp"
+
+#include "network/backend/cpu/add_result.hpp"
+#include "network/backend/cpu/row_arithmetic.hpp"
+#include "network/kernels/embed.hpp"
+#include "network/kernels/row_tasks.hpp"
+#include "network/models/tensor_shards.hpp"
+#include "network/parallel/rank_group.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace cogen::cpu {
+
+namespace {
+
+activations written_by(const kernels::activation_operands& made) {
+  return {.data = made.out, .rows = made.rows, .columns = made.width, .stride = made.out_stride};
+}
+
+/// Adds the vectors of the step's positions. x [step.tokens(), hidden]
+void add_positions(const forward_context& context, const parts::embedding<forms>& from, const activations& x) {
+  kernels::for_each_token(*context.run.workers, context.rows, [&](const kernels::token_rows& row, std::int64_t at) {
+    const auto index = static_cast<std::size_t>(&row - context.rows.data());
+    const bool is_second = !context.seconds.empty() && at >= context.seconds[index];
+    const auto place = row.offset + at + (is_second ? from.second_text : 0);
+    const float* position = from.positions.data() + place * x.columns;
+    float* to = x.row(row.first + at);
+    for (std::int64_t column = 0; column < x.columns; ++column) to[column] += position[column];
+  });
+}
+
+}  // namespace
+
+activations operators::keep(const activations& x) const { return outputs_ ? cpu::keep(*outputs_, x) : x; }
+
+activations operators::embed(const parts::embedding<forms>& from, std::span<const token> tokens,
+                             std::int64_t hidden) const {
+  const auto rows = static_cast<std::int64_t>(tokens.size());
+  const auto x = context_.space.take(rows, hidden);
+  const auto scratch = this->scratch();
+  const auto found = from.to_hidden ? context_.space.take(rows, from.width) : x;
+  find_vectors(from, tokens, found);
+  if (from.to_hidden) from.to_hidden(context_, found, x);
+  if (!from.positions.empty()) add_positions(context_, from, x);
+  if (from.after) (*from.after)(context_, x, x);
+  return x;
+}
+
+/// Vectors of other ranks' tokens are zeros until all ranks' are added.
+void operators::find_vectors(const parts::embedding<forms>& from, std::span<const token> tokens,
+                             const activations& into) const {
+  const auto& own = from.vocabulary;
+  if (!own) return kernels::embed(context_.run, *from.table, tokens, into.data, into.stride, from.scale);
+  const auto scratch = this->scratch();
+  const auto is_own = [&](token id) { return id >= own.first && id < own.first + own.count; };
+  const auto rows = context_.space.take_integers(into.rows);
+  std::ranges::transform(tokens, rows.begin(),
+                         [&](token id) { return is_own(id) ? id - static_cast<token>(own.first) : 0; });
+  kernels::embed(context_.run, *from.table, rows, into.data, into.stride, from.scale);
+  for (std::size_t row = 0; row < tokens.size(); ++row)
+    if (!is_own(tokens[row])) std::fill_n(into.row(static_cast<std::int64_t>(row)), into.columns, 0.0F);
+  sum_over_ranks(into);
+}
+
+void operators::sum_over_ranks(const activations& x) const { context_.ranks->sum(x.numbers()); }
+
+void operators::keep_embeddings(const activations& x) {
+  beside_embeddings_ = context_.space.take(x.rows, 2 * x.columns);
+  copy_rows(x, beside_embeddings_.columns_from(x.columns, x.columns));
+}
+
+activations operators::beside_embeddings(const activations& x) const {
+  copy_rows(x, beside_embeddings_.columns_from(0, x.columns));
+  return beside_embeddings_;
+}
+
+activations operators::norm_linear(const activations& x, const forms::norm& before, const projection& by,
+                                   std::int64_t outputs) const {
+  return norm_linear(context_, x, before, by, outputs);
+}
+
+activations operators::norm_linear(const forward_context& context, const activations& x, const forms::norm& before,
+                                   const projection& by, std::int64_t outputs) {
+  const auto y = context.space.take(x.rows, outputs);
+  if (!before) return by(context, x, y), y;
+  const arena::scope scratch(context.space);
+  const auto normed = context.space.take(x.rows, x.columns);
+  if (const auto rows = before->prologue(context, x, normed)) {
+    by(context, {normed, &*rows}, y);
+  } else {
+    (*before)(context, x, normed);
+    by(context, normed, y);
+  }
+  return y;
+}
+
+activations operators::mix(const activations& x, const forms::norm& before,
+                           const parts::recurrent_mixer<forms>& by) const {
+  return std::visit(
+      [&](const auto& mixer) {
+        const auto in = norm_linear(x, before, by.in, mixer.in_width());
+        const auto decisions =
+            by.decisions ? norm_linear(context_.exact(), x, before, by.decisions, mixer.decisions()) : activations{};
+        return mixer(context_, by.layer, in, decisions);
+      },
+      by.mixer);
+}
+
+activations operators::zeros_like(const activations& x) const {
+  const auto rows = context_.space.take(x.rows, x.columns);
+  std::fill_n(rows.data, rows.rows * rows.stride, 0.0F);
+  return rows;
+}
+
+void operators::add_rows(const activations& rows, const parts::residual<forms::norm>& how, const activations& x) const {
+  add_result(
+      context_, how, x, [&](const activations& out) { cpu::add_rows(context_, rows, 1, out); },
+      [&](const activations& out) { copy_rows(rows, out); });
+}
+
+kernels::activation_operands operators::norm_activated(const activations& x, const forms::norm& before,
+                                                       const projection& by, const parts::activation& how,
+                                                       std::int64_t intermediate) const {
+  return activated(norm_linear(x, before, by, how.gated ? 2 * intermediate : intermediate), how, intermediate);
+}
+
+kernels::activation_operands operators::activated(const activations& up, const parts::activation& how,
+                                                  std::int64_t intermediate) const {
+  if (how.gate_scale != 1) scale_rows(context_, how.gate_scale, up.columns_from(0, intermediate));
+  if (how.gate_cutoff) cut_off(context_, *how.gate_cutoff, up.columns_from(0, intermediate));
+  return {.kind = how.kind,
+          .x = up.data,
+          .x_stride = up.stride,
+          .factor = how.gated ? up.data + intermediate : nullptr,
+          .factor_stride = up.stride,
+          .out = up.data,
+          .out_stride = up.stride,
+          .rows = up.rows,
+          .width = intermediate,
+          .parameters = how.parameters.data()};
+}
+
+void operators::linear_add(const activations& y, const projection& by, const parts::residual<forms::norm>& how,
+                           const activations& x) const {
+  linear_add(input(y), by, how, x);
+}
+
+void operators::linear_add(const kernels::activation_operands& y, const projection& by,
+                           const parts::residual<forms::norm>& how, const activations& x) const {
+  const kernels::activated_rows rows(context_.run, y);
+  linear_add(input(written_by(y), &rows), by, how, x);
+}
+
+void operators::linear_add(const input& y, const projection& by, const parts::residual<forms::norm>& how,
+                           const activations& x) const {
+  if (by.is_shard) {
+    const auto scratch = this->scratch();
+    const auto sum = context_.space.take(x.rows, x.columns);
+    by(context_, y, sum);
+    sum_over_ranks(sum);
+    return add_rows(sum, how, x);
+  }
+  add_result(
+      context_, how, x, [&](const activations& out) { by.add(context_, y, out); },
+      [&](const activations& out) { by(context_, y, out); });
+}
+
+void operators::cache_encoder_input(const parts::cross_attention<forms>& part, const forms::norm& before,
+                                    const activations& x) const {
+  const auto scratch = this->scratch();
+  const auto kv = norm_linear(x, before, part.kv, 2 * part.heads.kv_width());
+  part.heads.cache_encoder_input(context_, part.layer, kv);
+}
+
+activations operators::normed(const activations& x, const forms::norm& norm) const {
+  if (!norm) return x;
+  const auto y = context_.space.take(x.rows, x.columns);
+  (*norm)(context_, x, y);
+  return y;
+}
+
+activations operators::copy_kept(const activations& x) const {
+  if (!outputs_) return x;
+  const auto kept = context_.space.take(static_cast<std::int64_t>(outputs_->size()), x.columns);
+  for (std::int64_t row = 0; row < kept.rows; ++row)
+    std::copy_n(x.row((*outputs_)[static_cast<std::size_t>(row)]), x.columns, kept.row(row));
+  return kept;
+}
+
+activations operators::join(const activations& embedded, const activations& x, const parts::mtp<forms>& by) const {
+  const auto joined = context_.space.take(x.rows, x.columns);
+  const auto scratch = this->scratch();
+  const auto both = context_.space.take(x.rows, 2 * x.columns);
+  (*by.embedding_norm)(context_, embedded, both.columns_from(0, x.columns));
+  (*by.hidden_norm)(context_, x, both.columns_from(x.columns, x.columns));
+  by.projection(context_, both, joined);
+  return joined;
+}
+
+void operators::score(const activations& x, const forms::norm& before, const parts::head<forms>& by,
+                      const activations& logits) const {
+  const auto scratch = this->scratch();
+  auto hidden = x;
+  if (before) {
+    hidden = context_.space.take(x.rows, x.columns);
+    (*before)(context_, x, hidden);
+  }
+  if (by.to_width) hidden = norm_linear(hidden, {}, by.to_width, by.width);
+  const auto own = by.vocabulary ? context_.space.take(logits.rows, by.vocabulary.count) : logits;
+  by.product(context_, hidden, own);
+  if (by.scale != 1) scale_rows(context_, by.scale, own);
+  if (by.softcap > 0) cap(context_, own, by.softcap);
+  if (context_.ranks) gather_logits(own, logits);
+}
+
+void operators::gather_logits(const activations& own, const activations& logits) const {
+  const auto scratch = this->scratch();
+  const auto tensor = context_.ranks->tensor();
+  std::vector<activations> parts;
+  std::vector<std::span<float>> received;
+  const auto shard_of = [&](int rank) { return models::logits_columns(logits.columns, {rank, tensor.count}); };
+  for (int rank = 0; context_.ranks->gathers() && rank < tensor.count; ++rank) {
+    parts.push_back(context_.space.take(logits.rows, shard_of(rank).count));
+    received.push_back(parts.back().numbers());
+  }
+  context_.ranks->gather(own.numbers(), received);
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    const auto [first, count, all] = shard_of(static_cast<int>(rank));
+    copy_rows(parts[rank], logits.columns_from(first, count));
+  }
+}
+
+}  // namespace cogen::cpu

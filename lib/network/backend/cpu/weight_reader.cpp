@@ -1,0 +1,157 @@
+#include "network/backend/cpu/weight_reader.hpp"
+
+#include "network/kernels/tile_layout.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+namespace cogen::cpu {
+
+namespace {
+
+std::optional<kernels::weight_format> packable(load::element_type type) {
+  using kernels::weight_format;
+  using load::element_type;
+  switch (type) {
+    case element_type::f32:
+      return weight_format::f32;
+    case element_type::f16:
+      return weight_format::f16;
+    case element_type::bf16:
+      return weight_format::bf16;
+    case element_type::q4_0:
+      return weight_format::q4_0;
+    case element_type::q4_1:
+      return weight_format::q4_1;
+    case element_type::q5_0:
+      return weight_format::q5_0;
+    case element_type::q5_1:
+      return weight_format::q5_1;
+    case element_type::q8_0:
+      return weight_format::q8_0;
+    case element_type::q4_k:
+      return weight_format::q4_k;
+    case element_type::q5_k:
+      return weight_format::q5_k;
+    case element_type::q6_k:
+      return weight_format::q6_k;
+    case element_type::q2_k:
+      return weight_format::q2_k;
+    case element_type::q3_k:
+      return weight_format::q3_k;
+    case element_type::iq4_nl:
+      return weight_format::iq4_nl;
+    case element_type::iq4_xs:
+      return weight_format::iq4_xs;
+    case element_type::mxfp4:
+      return weight_format::mxfp4;
+    default:
+      return std::nullopt;
+  }
+}
+
+const std::byte* read_as_stored(const weights::matrix_rows& from, std::int64_t first, std::int64_t last,
+                                std::byte* scratch) {
+  from.read(first, last, {scratch, static_cast<std::size_t>(last - first) * from.row_bytes()});
+  return scratch;
+}
+
+const std::byte* read_as_float(const weights::matrix_rows& from, std::int64_t first, std::int64_t last,
+                               std::byte* scratch) {
+  const auto count = static_cast<std::size_t>((last - first) * from.columns());
+  from.read_as_float(first, last, {reinterpret_cast<float*>(scratch), count});
+  return scratch;
+}
+
+/// Address space for all matrices: they lie in one chunk, of which only what they take is committed.
+std::size_t one_chunk(const load::checkpoint& files) {
+  const auto bytes = static_cast<std::size_t>(weights::stored_bytes(files));
+  return std::max(kernels::weight_arena::chunk_bytes, bytes + bytes / 8);
+}
+
+/// Bytes of a tiled matrix: whole tiles, one after the other.
+std::uint64_t tiled_bytes(std::span<const kernels::weight_source> sources, std::int64_t inputs) {
+  std::uint64_t bytes = 0;
+  for (const auto& each : sources) {
+    const auto tiles = static_cast<std::uint64_t>((each.rows + kernels::tile_lanes - 1) / kernels::tile_lanes);
+    bytes += tiles * kernels::tile_bytes(kernels::storage_of(each.format), inputs);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+weight_reader::weight_reader(const load::checkpoint& files, kernels::worker_pool& workers,
+                             weights::named_tensors::progress report)
+    : tensors_(files, std::move(report)), workers_(&workers), memory_(one_chunk(files)) {}
+
+weight_reader::weight_reader(const load::checkpoint& files) : tensors_(files), workers_(nullptr) {}
+
+std::shared_ptr<const kernels::tiled_matrix> weight_reader::matrix(std::span<const weights::named_rows> parts,
+                                                                   std::int64_t inputs) {
+  std::vector<kernels::weight_source> sources;
+  std::vector<weights::matrix_rows> rows;
+  for (const auto& part : parts) {
+    rows.push_back(tensors_.rows(part, inputs));
+    sources.push_back(source(rows.back(), part.rows));
+  }
+  auto tiled = workers_ ? std::make_shared<const kernels::tiled_matrix>(sources, inputs, *workers_, &memory_)
+                        : std::make_shared<const kernels::tiled_matrix>();
+  held_bytes_ += tiled_bytes(sources, inputs);
+  for (const auto& each : rows) count(each.source());
+  return tiled;
+}
+
+kernels::weight_source weight_reader::source(const weights::matrix_rows& from, std::int64_t rows) {
+  const auto format = packable(from.type());
+  const auto read = format ? read_as_stored : read_as_float;
+  return {.format = format.value_or(kernels::weight_format::f32),
+          .rows = rows,
+          .read = [from, read](std::int64_t first, std::int64_t last, std::byte* scratch) {
+            return read(from, first, last, scratch);
+          }};
+}
+
+std::vector<float> weight_reader::vector(std::span<const weights::named_rows> parts) {
+  std::vector<float> values;
+  for (const auto& part : parts) {
+    const auto from = tensors_.rows(part, std::nullopt);
+    const auto begin = values.size();
+    values.resize(begin + static_cast<std::size_t>(part.rows));
+    if (workers_) from.read_as_float(0, part.rows, std::span(values).subspan(begin));
+    held_bytes_ += static_cast<std::size_t>(part.rows) * sizeof(float);
+    count(from.source());
+  }
+  return values;
+}
+
+std::optional<norm> weight_reader::norm(const models::norm_spec& spec, std::int64_t width) {
+  const auto vector_of = [&](const char* end) {
+    return vector(std::array{weights::named_rows{spec.name + end, width}});
+  };
+  auto weight = spec.name.empty() ? std::vector<float>(static_cast<std::size_t>(width), 1) : vector_of(".weight");
+  for (auto& each : weight) each *= spec.weight_scale;
+  return cpu::norm(spec, std::move(weight), spec.bias ? vector_of(".bias") : std::vector<float>());
+}
+
+std::vector<float> weight_reader::numbers(const std::string& name, std::initializer_list<std::int64_t> shape) {
+  const auto from = tensors_.at(name, shape);
+  std::vector<float> values(static_cast<std::size_t>(from.rows() * from.columns()));
+  if (workers_) from.read_rows_as_float(0, from.rows(), values);
+  held_bytes_ += values.size() * sizeof(float);
+  count(from);
+  return values;
+}
+
+void weight_reader::count(const load::weight& read) {
+  if (tensors_.count(read)) bytes_of_type_.at(static_cast<std::size_t>(read.type())) += read.bytes();
+}
+
+load::element_type weight_reader::most_common_type() const {
+  const auto most = std::max_element(bytes_of_type_.begin(), bytes_of_type_.end());
+  return static_cast<load::element_type>(most - bytes_of_type_.begin());
+}
+
+}  // namespace cogen::cpu

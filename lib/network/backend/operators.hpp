@@ -1,0 +1,230 @@
+#pragma once
+
+#include "network/backend/quantized_rows.hpp"
+#include "network/backend/tensors.hpp"
+
+#include <cogen/cache/device_cache.hpp>
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace cogen::device {
+
+/// What the host knows of a row with several tokens.
+struct prompt_row {
+  int slot = 0;
+  std::int64_t held = 0;   ///< tokens that the slot holds before the step
+  std::int64_t count = 0;  ///< new ones
+};
+
+/// The new tokens of one step; rows of a single token first. Those may share a slot, with positions in order, unless
+/// layers have states. Tensors are int32 and on the device. If all rows have a single token, the host knows only their
+/// number, so a captured graph can be replayed for other rows.
+struct step_rows {
+  at::Tensor ids;              ///< [tokens]; -1: the one that was sampled last in the row's slot
+  at::Tensor slots;            ///< [tokens]; -1: a padding row, without a result, behind all others. A step of padding
+                               ///< alone may write to slot 0, which is empty then and has memory
+  at::Tensor positions;        ///< [tokens], tokens that the slot holds before this one
+  at::Tensor encoder_lengths;  ///< [tokens], tokens of the slot's encoder input
+
+  std::int64_t single = 0;  ///< rows of one token
+
+  // The other rows; their tokens follow.
+  std::vector<prompt_row> prompts;
+  at::Tensor prompt_starts;   ///< [prompts + 1], indices of their tokens, counted from the first of them
+  at::Tensor prompt_origins;  ///< [prompts + 1], device_cache::origin() of their slots; the last one is not read
+  at::Tensor prompt_lengths;  ///< [prompts], tokens that the slot holds with this step
+  std::int64_t longest = 0;   ///< new tokens of a prompt, at most
+  std::int64_t reach = 0;     ///< tokens that a prompt's slot holds with this step, at most
+};
+
+/// Queries, keys and values of a step's tokens.
+struct qkv_rows {
+  at::Tensor qkv;     ///< [tokens, (heads + 2 kv_heads) * head_dim], and gates of outputs if there are any
+  at::Tensor sink_q;  ///< [tokens, heads * head_dim], queries for sinks; none if there are no sinks
+};
+
+/// Rows of numbers that a norm reads before a product. The product that wrote them may have begun the norm, by what
+/// does not depend on all of a row.
+struct norm_input {
+  norm_input(at::Tensor rows) : x(std::move(rows)) {}
+  norm_input(at::Tensor rows, at::Tensor times_weights, at::Tensor sums)
+      : x(std::move(rows)), weighted(std::move(times_weights)), squares(std::move(sums)) {}
+
+  at::Tensor x;         ///< [rows, width]
+  at::Tensor weighted;  ///< [rows, width], x times the norm's weights, of their type; or none
+  at::Tensor squares;   ///< [rows, width / squared_numbers, rounded up] float32: sums of that many squares of x
+};
+
+/// Neighbors in a row whose squares are added up.
+inline constexpr std::int64_t squared_numbers = 16;
+
+/// Norms of more rows than these are not begun by a product.
+inline constexpr std::int64_t most_begun_rows = 64;
+
+/// What the products of a recurrent mixer make of a step's tokens.
+struct mixer_rows {
+  at::Tensor in;         ///< [tokens, in_width]
+  at::Tensor decisions;  ///< [tokens, decisions] float32
+};
+
+/// The sampling parameters of one step's rows, on the device.
+struct step_sampling {
+  at::Tensor rows;    ///< [rows * sizeof(sampling_row)] bytes
+  at::Tensor biases;  ///< sampling_lists::biases, in bytes
+  at::Tensor counts;  ///< sampling_lists::counts, in bytes
+  at::Tensor masks;   ///< sampling_lists::masks, in bytes
+  at::Tensor raw;     ///< [biases + counts] float32: room for these tokens' logits as they came
+};
+
+/// What sampling them returns, on the device. Token 0 where the status is not `ok`.
+struct step_samples {
+  at::Tensor tokens;    ///< [rows] int32
+  at::Tensor statuses;  ///< [rows] uint8 (sampling_status)
+  at::Tensor logprobs;  ///< [rows] float32, of the tokens; of rows that ask for them
+  at::Tensor top;       ///< [sampling_lists::top_logprobs * sizeof(token_logprob)] bytes
+};
+
+/// The operators of networks on one kind of device. Results are written to tensors that the caller owns; calls only
+/// enqueue work on the device's current stream. Activations have the weights' type; the residual stream `x` is float32.
+/// Used by one thread at a time.
+class operators {
+ public:
+  virtual ~operators() = default;
+
+  /// Bytes of the keys and values of one head in 64 quantized tokens. Throws std::invalid_argument, with the reason,
+  /// for formats or a head_dim that this device does not support.
+  virtual std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
+                                            std::int64_t head_dim) = 0;
+
+  /// Where numbers lie in these bytes. Default: it is not known.
+  virtual cache::quantized_head quantized_head_numbers(const cache::group_format& /*keys*/,
+                                                       const cache::group_format& /*values*/,
+                                                       std::int64_t /*head_dim*/) const {
+    return {};
+  }
+
+  /// The codes and scales of a product in the form in which it takes them.
+  virtual quantized_rows pack(const quantized_rows& rows) = 0;
+
+  /// x[i] = what `from` has for ids[i]; if the id is -1, for the token last sampled in its slot. last [slots] int32,
+  /// x [tokens, hidden] float32
+  virtual void embed(const embedding& from, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) = 0;
+
+  /// The same in two steps: found = what the table has, zeros for tokens of another shard of the vocabulary; then x =
+  /// what is made of that. found [tokens, from.width] float32
+  virtual void find_vectors(const embedding& from, const step_rows& rows, const at::Tensor& last,
+                            const at::Tensor& found) = 0;
+  virtual void finish_embedding(const embedding& from, const step_rows& rows, const at::Tensor& found,
+                                const at::Tensor& x) = 0;
+
+  /// y = by(before(x)). x [rows, inputs] float32, or without a norm of the weights' type; y [rows, outputs], also of
+  /// float32
+  virtual void norm_linear(const norm_input& x, const norm& before, const projection& by, const at::Tensor& y) = 0;
+
+  /// y = f(by(before(x))). x [rows, inputs] float32, y [rows, outputs], or half as wide if gated
+  virtual void norm_activated(const norm_input& x, const norm& before, const projection& by,
+                              const parts::activation& how, const at::Tensor& y) = 0;
+
+  /// Adds by(y) to x as `how` says. y [rows, inputs], x [rows, outputs] float32. Returns whether it has begun how.next
+  /// of them, too: it may, where `into` has room for that.
+  virtual bool linear_add(const at::Tensor& y, const projection& by, const residual& how, const norm_input& into) = 0;
+
+  /// into = the tokens' vectors for all layers, of which x are the embeddings. x [tokens, hidden] float32, into
+  /// [tokens, from.width] float32
+  virtual void read_layer_inputs(const layer_inputs& from, const step_rows& rows, const at::Tensor& last,
+                                 const at::Tensor& x, const at::Tensor& into) = 0;
+
+  /// y = f(by.gate(before(x))) times a layer's columns of `inputs`. x [rows, hidden] float32, inputs [rows, all layers'
+  /// columns] float32, y [rows, by.width]
+  virtual void gate_layer_input(const at::Tensor& x, const norm& before, const layer_input& by,
+                                const at::Tensor& inputs, const at::Tensor& y) = 0;
+
+  /// y = n + by.norm(by.right(by.left(n))), where n = before(x). x, y [rows, hidden] float32
+  virtual void low_rank(const at::Tensor& x, const norm& before, const device::low_rank& by, const at::Tensor& y) = 0;
+
+  /// Streams of hidden states, side by side: makes them from embeddings x, takes a step from and to x, makes x what
+  /// they end as, and adds after(by(y)) to all but the first. all [rows, streams * hidden] float32, x [rows, hidden]
+  /// float32
+  virtual void start_streams(const streams& by, const at::Tensor& x, const at::Tensor& all) = 0;
+  virtual void step_streams(const stream_step& by, const at::Tensor& all, const at::Tensor& x) = 0;
+  virtual void join_streams(const streams& by, const at::Tensor& all, const at::Tensor& x) = 0;
+  virtual void linear_add_to_streams(const at::Tensor& y, const projection& by, const norm& after,
+                                     const at::Tensor& all) = 0;
+
+  /// Adds rows to x as `how` says. Both [rows, hidden] float32
+  virtual void add_rows(const at::Tensor& rows, const residual& how, const at::Tensor& x) = 0;
+
+  /// normed = before(x), and shares = those of the experts in each row's result; 0: not chosen. x, normed
+  /// [rows, hidden] float32, shares [rows, experts] float32
+  virtual void route(const at::Tensor& x, const norm& before, const mixture_of_experts& by, const at::Tensor& normed,
+                     const at::Tensor& shares) = 0;
+
+  /// Adds to x, as `how` says, the sum of the chosen experts' results for `normed`, times their shares; of those that
+  /// `by` has, if it has a shard of them.
+  virtual void add_experts(const at::Tensor& normed, const at::Tensor& shares, const mixture_of_experts& by,
+                           const residual& how, const at::Tensor& x) = 0;
+
+  /// logits = by(before(x)). x [rows, hidden] float32, logits [rows, vocabulary] float32
+  virtual void score(const at::Tensor& x, const norm& before, const head& by, const at::Tensor& logits) = 0;
+
+  /// Prepares and rotates queries in place, and for sinks also into sink_q. Writes rotated keys and values to their
+  /// slots and positions, and quantizes blocks that become due.
+  virtual void rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
+                                 const step_rows& rows, const cache::device_layer& layer) = 0;
+
+  /// out [tokens, heads * head_dim]: each query attends to the keys of its slot up to its own position, within its
+  /// layer's span. All of a prompt's queries may read quantized what the first of them does.
+  virtual void attend(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
+                      const cache::device_layer& layer, const at::Tensor& out) = 0;
+
+  /// out [tokens, heads * head_dim]: each query attends to the slot's encoder input, of rows.encoder_lengths tokens. q
+  /// [tokens, heads * head_dim]
+  virtual void attend_to_encoder_input(const at::Tensor& q, const attention_shape& shape, const step_rows& rows,
+                                       const cache::device_layer& layer, const at::Tensor& out) = 0;
+
+  /// out [tokens, heads * head_dim]: each query attends to tokens of its row, a whole text, as shape.within_text says.
+  /// qkv as in qkv_rows; queries and keys are prepared and rotated in place
+  virtual void attend_within_rows(const at::Tensor& qkv, const attention_shape& shape, const rotation& turn,
+                                  const step_rows& rows, const at::Tensor& out) = 0;
+
+  /// Writes keys and values of encoder inputs to the slots and positions of their tokens. kv [tokens, k|v]
+  virtual void store_encoder_input(const at::Tensor& kv, const attention_shape& shape, const step_rows& rows,
+                                   const cache::device_layer& layer) = 0;
+
+  /// rows = what the heads of latent attention attend with, side by side, then the row that they attend to. in [tokens,
+  /// by.in_width()], rows [tokens, by.heads.qkv_width()]
+  virtual void absorb(const at::Tensor& in, const latent_attention& by, const at::Tensor& rows) = 0;
+
+  /// out = what the heads make of the sums of latent rows. sums [tokens, by.heads.q_width()], out [tokens,
+  /// by.out_width()]
+  virtual void expand(const at::Tensor& sums, const latent_attention& by, const at::Tensor& out) = 0;
+
+  /// Convolves, scans and gates, as selective_scan says, from and to the states of the rows' slots. x_and_gate [tokens,
+  /// in_width], out [tokens, channels]
+  virtual void scan(const at::Tensor& x_and_gate, const selective_scan& by, const step_rows& rows,
+                    const cache::device_layer& layer, const at::Tensor& out) = 0;
+
+  /// What a recurrent mixer does between its products, from and to the states of the rows' slots. out [tokens,
+  /// out_width]
+  virtual void mix(const mixer_rows& numbers, const mixer& by, const step_rows& rows, const cache::device_layer& layer,
+                   const at::Tensor& out) = 0;
+
+  /// RWKV's attention before its last product, and its feed-forward, of before(x), from and to the states of the rows'
+  /// slots. x [tokens, inputs] float32, out [tokens, channels] and [tokens, inputs]
+  virtual void mix_times(const at::Tensor& x, const norm& before, const time_mix& by, const step_rows& rows,
+                         const cache::device_layer& layer, const at::Tensor& out) = 0;
+  virtual void mix_channels(const at::Tensor& x, const norm& before, const channel_mix& by, const step_rows& rows,
+                            const cache::device_layer& layer, const at::Tensor& out) = 0;
+
+  /// Samples the token after each row of `logits` [rows, vocabulary] float32, and modifies them: writes `samples`, and
+  /// in `last` the token of the row's slot. Rows of a token that is known (sampling_row::scored) write its
+  /// log-probability to `samples`. Padding rows and rows sampled on the host are skipped.
+  virtual void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last,
+                      const step_samples& samples) = 0;
+};
+
+}  // namespace cogen::device

@@ -1,0 +1,187 @@
+#include "network/backend/stored_rows.hpp"
+
+#include <c10/util/Half.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+
+namespace cogen::device {
+
+namespace {
+
+using kernels::packed_form;
+using kernels::weight_packing;
+using load::element_type;
+
+/// Of a type's codes as code_of() has them.
+std::optional<packed_form> stored_form(element_type type) {
+  switch (type) {
+    case element_type::q2_k:
+      return packed_form{2, 16, true};
+    case element_type::q3_k:
+      return packed_form{3, 16, false};
+    case element_type::q4_0:
+      return packed_form{4, 32, false};
+    case element_type::q4_1:
+    case element_type::q4_k:
+      return packed_form{4, 32, true};
+    case element_type::q5_0:
+    case element_type::mxfp4:
+      return packed_form{5, 32, false};
+    case element_type::q5_1:
+    case element_type::q5_k:
+      return packed_form{5, 32, true};
+    case element_type::q6_k:
+      return packed_form{6, 16, false};
+    case element_type::q8_0:
+    case element_type::iq4_nl:
+    case element_type::iq4_xs:
+      return packed_form{8, 32, false};
+    default:
+      return std::nullopt;
+  }
+}
+
+bool holds(const packed_form& form, const packed_form& stored) {
+  return form.bits >= stored.bits && form.group <= stored.group && (form.zeros || !stored.zeros) && !form.e2m1;
+}
+
+/// Elements i and i + 16 of 32 share a byte.
+template <class Block>
+int nibble(const Block& block, int i) {
+  return block.nibbles[i % 16] >> i / 16 * 4 & 15;
+}
+
+template <class Block>
+int with_fifth_bit(const Block& block, int i) {
+  return nibble(block, i) | (block.fifth_bits[i / 8] >> i % 8 & 1) << 4;
+}
+
+// The code of element i; of types with minima, less the middle of those that a code can be.
+int code_of(const load::q4_0_block& of, int i) { return nibble(of, i) - 8; }
+int code_of(const load::q4_1_block& of, int i) { return nibble(of, i) - 8; }
+int code_of(const load::q5_0_block& of, int i) { return with_fifth_bit(of, i) - 16; }
+int code_of(const load::q5_1_block& of, int i) { return with_fifth_bit(of, i) - 16; }
+int code_of(const load::q8_0_block& of, int i) { return of.quants[i]; }
+int code_of(const load::q2_k_block& of, int i) { return of.value(i) - 2; }
+int code_of(const load::q3_k_block& of, int i) { return of.value(i) - 4; }
+int code_of(const load::q4_k_block& of, int i) { return of.value(i) - 8; }
+int code_of(const load::q5_k_block& of, int i) { return of.value(i) - 16; }
+int code_of(const load::q6_k_block& of, int i) { return of.value(i) - 32; }
+int code_of(const load::iq4_nl_block& of, int i) { return load::iq4_values[nibble(of, i)]; }
+int code_of(const load::iq4_xs_block& of, int i) { return load::iq4_values[of.value(i)]; }
+int code_of(const load::mxfp4_block& of, int i) { return load::e2m1_halves[nibble(of, i)]; }
+
+float half(std::uint16_t bits) { return static_cast<float>(c10::Half(bits, c10::Half::from_bits())); }
+float half(std::uint16_t bits, int times) { return half(bits) * static_cast<float>(times); }
+
+/// A code stands for code * scale + zero.
+struct group_scale {
+  float scale;
+  float zero = 0;
+};
+
+/// Of codes that are less by `middle` than those of which 0 stands for `least`.
+group_scale scale_from(float least, float scale, int middle) {
+  return {scale, least + static_cast<float>(middle) * scale};
+}
+
+template <class Block>
+group_scale scale_of_minima(const Block& of, int group, int middle) {
+  using load::q4_k_block;
+  return scale_from(-half(of.minimum, q4_k_block::minimum_of(of.scales, group)),
+                    half(of.scale, q4_k_block::scale_of(of.scales, group)), middle);
+}
+
+// Of element i's group.
+group_scale scale_of(const load::q4_0_block& of, int) { return {half(of.scale)}; }
+group_scale scale_of(const load::q4_1_block& of, int) { return scale_from(half(of.minimum), half(of.scale), 8); }
+group_scale scale_of(const load::q5_0_block& of, int) { return {half(of.scale)}; }
+group_scale scale_of(const load::q5_1_block& of, int) { return scale_from(half(of.minimum), half(of.scale), 16); }
+group_scale scale_of(const load::q8_0_block& of, int) { return {half(of.scale)}; }
+group_scale scale_of(const load::q2_k_block& of, int i) {
+  return scale_from(-half(of.minimum, of.scales[i / 16] >> 4), half(of.scale, of.scales[i / 16] & 15), 2);
+}
+group_scale scale_of(const load::q3_k_block& of, int i) { return {half(of.scale, of.scale_of(i / 16) - 32)}; }
+group_scale scale_of(const load::q4_k_block& of, int i) { return scale_of_minima(of, i / 32, 8); }
+group_scale scale_of(const load::q5_k_block& of, int i) { return scale_of_minima(of, i / 32, 16); }
+group_scale scale_of(const load::q6_k_block& of, int i) { return {half(of.scale, of.scales[i / 16])}; }
+group_scale scale_of(const load::iq4_nl_block& of, int) { return {half(of.scale)}; }
+group_scale scale_of(const load::iq4_xs_block& of, int i) { return {half(of.scale, of.scale_of(i / 32) - 32)}; }
+group_scale scale_of(const load::mxfp4_block& of, int) { return {std::ldexp(1.0F, of.exponent - 128)}; }
+
+/// MXFP4 as it is.
+struct e2m1_block : load::mxfp4_block {};
+int code_of(const e2m1_block& of, int i) { return nibble(of, i); }
+group_scale scale_of(const e2m1_block& of, int) { return {std::ldexp(1.0F, of.exponent - 127)}; }
+
+template <class Block>
+void read_blocks(element_type type, std::span<const std::byte> stored, const quantized_rows& into) {
+  const auto form = kernels::form_of(into.packing);
+  const auto elements = static_cast<int>(load::layout(type).elements);
+  auto* code = static_cast<std::uint8_t*>(into.codes.mutable_data_ptr());
+  auto* scale = into.scales.mutable_data_ptr<float>();
+  for (; !stored.empty(); stored = stored.subspan(sizeof(Block))) {
+    Block block;
+    std::memcpy(&block, stored.data(), sizeof block);
+    for (int i = 0; i < elements; ++i) *code++ = static_cast<std::uint8_t>(code_of(block, i) + form.middle());
+    for (int i = 0; i < elements; i += form.group) {
+      const auto group = scale_of(block, i);
+      *scale++ = group.scale;
+      if (form.zeros) *scale++ = group.zero;
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<weight_packing> packing_of(std::span<const element_type> types) {
+  if (std::ranges::all_of(types, [](auto type) { return type == element_type::mxfp4; })) return weight_packing::mxfp4;
+  using enum weight_packing;
+  for (const auto packing : {int4, int5, int6, int6_zeros, int8_groups, int8_zeros})
+    if (std::ranges::all_of(types, [&](auto type) {
+          const auto stored = stored_form(type);
+          return stored && holds(kernels::form_of(packing), *stored);
+        }))
+      return packing;
+  return std::nullopt;
+}
+
+void read_stored_rows(element_type type, std::span<const std::byte> stored, const quantized_rows& into) {
+  switch (type) {
+    case element_type::q4_0:
+      return read_blocks<load::q4_0_block>(type, stored, into);
+    case element_type::q4_1:
+      return read_blocks<load::q4_1_block>(type, stored, into);
+    case element_type::q5_0:
+      return read_blocks<load::q5_0_block>(type, stored, into);
+    case element_type::q5_1:
+      return read_blocks<load::q5_1_block>(type, stored, into);
+    case element_type::q8_0:
+      return read_blocks<load::q8_0_block>(type, stored, into);
+    case element_type::q2_k:
+      return read_blocks<load::q2_k_block>(type, stored, into);
+    case element_type::q3_k:
+      return read_blocks<load::q3_k_block>(type, stored, into);
+    case element_type::q4_k:
+      return read_blocks<load::q4_k_block>(type, stored, into);
+    case element_type::q5_k:
+      return read_blocks<load::q5_k_block>(type, stored, into);
+    case element_type::q6_k:
+      return read_blocks<load::q6_k_block>(type, stored, into);
+    case element_type::iq4_nl:
+      return read_blocks<load::iq4_nl_block>(type, stored, into);
+    case element_type::iq4_xs:
+      return read_blocks<load::iq4_xs_block>(type, stored, into);
+    case element_type::mxfp4:
+      return kernels::form_of(into.packing).e2m1 ? read_blocks<e2m1_block>(type, stored, into)
+                                                 : read_blocks<load::mxfp4_block>(type, stored, into);
+    default:
+      throw std::logic_error("a matrix of numbers has no codes");
+  }
+}
+
+}  // namespace cogen::device

@@ -1,0 +1,29 @@
+#include "network/kernels/causal_convolution.hpp"
+
+#include "network/kernels/kernel_choice.hpp"
+#include "network/kernels/row_tasks.hpp"
+
+namespace cogen::kernels {
+
+void causal_convolution(const execution& run, std::span<const token_rows> rows,
+                        const causal_convolution_operands& operands) {
+  const kernel_table& kernels = kernels_of(run.set);
+  const auto convolve = [&](const token_rows& row, std::int64_t first, std::int64_t channels) {
+    kernels.causal_convolution({.x = operands.x + row.first * operands.x_stride + first,
+                                .x_stride = operands.x_stride,
+                                .weight = operands.weight + first,
+                                .bias = operands.bias ? operands.bias + first : nullptr,
+                                .before = row.before + operands.state_offset + first,
+                                .after = row.after + operands.state_offset + first,
+                                .out = operands.out + row.first * operands.out_stride + first,
+                                .out_stride = operands.out_stride,
+                                .tokens = row.count,
+                                .channels = channels,
+                                .all_channels = operands.channels,
+                                .taps = operands.taps,
+                                .silu = operands.silu});
+  };
+  for_each_channel_block(*run.workers, rows, operands.channels, 1024, operands.taps, convolve);
+}
+
+}  // namespace cogen::kernels

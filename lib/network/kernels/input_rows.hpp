@@ -1,0 +1,42 @@
+#pragma once
+
+#include "network/kernels/simd.hpp"
+
+#include <cstdint>
+
+namespace cogen::kernels {
+namespace {
+
+// Where M rows that are read along together have got to. One pointer serves three rows (itself, one and two strides on
+// are addresses that x86 reads at no cost); left to itself, the compiler walks from row to row with an addition for
+// each.
+template <class Element, int M>
+class input_rows {
+ public:
+  // The stride is in elements.
+  COGEN_INLINE input_rows(const Element* first, std::int64_t stride) : stride_(stride) {
+    COGEN_UNROLL
+    for (int i = 0; i < pointers; ++i) at_[i] = first + 3 * i * stride;
+    keep_apart();
+  }
+  COGEN_INLINE const Element* operator[](int row) const { return at_[row / 3] + row % 3 * stride_; }
+  COGEN_INLINE void advance(std::int64_t elements) {
+    COGEN_UNROLL
+    for (int i = 0; i < pointers; ++i) at_[i] += elements;
+    keep_apart();
+  }
+
+ private:
+  static constexpr int pointers = (M + 2) / 3;
+
+  COGEN_INLINE void keep_apart() {
+    COGEN_UNROLL
+    for (int i = 0; i < pointers; ++i) asm("" : "+r"(at_[i]));
+  }
+
+  const Element* at_[pointers];
+  std::int64_t stride_;
+};
+
+}  // namespace
+}  // namespace cogen::kernels

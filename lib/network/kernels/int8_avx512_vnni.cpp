@@ -1,0 +1,2 @@
+#define COGEN_KERNEL_TABLE avx512_vnni_int8
+#include "network/kernels/int8_kernels_of_set.hpp"

@@ -1,0 +1,2 @@
+#define COGEN_KERNEL_TABLE portable_kernels
+#include "network/kernels/kernels_of_set.hpp"

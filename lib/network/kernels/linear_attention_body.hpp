@@ -1,0 +1,121 @@
+#pragma once
+
+#include "network/kernels/elementwise_body.hpp"
+#include "network/kernels/kernel_table.hpp"
+#include "network/kernels/simd.hpp"
+
+#include <cstdint>
+
+// Attention through a state, of one sequence's new tokens. Per element of the state and token there are 3 multiply-adds
+// or multiplications, with the delta rule 4, so the limit is arithmetic: 1.5 or 2 cycles for a vector. Between tokens a
+// block of columns therefore stays in the first-level cache, packed, since rows of all columns would share a few of the
+// cache's sets. Each token reads and writes it once: what the next token's key finds in the state is summed as the
+// state is written. A form that takes tokens in together, by products of matrices, needs at least 2 or 3 operations for
+// the same, and its bits depend on where a prompt is cut.
+namespace cogen::kernels {
+namespace {
+
+// A block of columns, and the floats between its keys.
+struct state_columns {
+  float* at;
+  std::int64_t stride;
+};
+
+constexpr std::int64_t packed_state_floats = 8192;
+
+// Vectors * simd::width columns, or with one vector the live lanes of a span, which begins at column 0 of the job.
+// Lanes are independent of each other; sums over keys are in ascending order.
+template <int Vectors, bool Delta>
+class attending_columns {
+ public:
+  COGEN_INLINE attending_columns(const linear_attention_job& job, int live) : job_(job), live_(live) {}
+
+  COGEN_INLINE void attend() {
+    alignas(64) float packed[packed_state_floats];
+    const state_columns before{const_cast<float*>(job_.before), job_.all_columns}, after{job_.after, job_.all_columns};
+    const bool fits = job_.keys * Vectors * simd::width <= packed_state_floats;
+    const state_columns between = fits ? state_columns{packed, Vectors * simd::width} : after;
+    const std::int64_t last = job_.tokens - 1;
+    if constexpr (Delta) find_first(before);
+    for (std::int64_t token = 0; token < last; ++token) take_in<Delta>(token, token == 0 ? before : between, between);
+    take_in<false>(last, last == 0 ? before : between, after);
+  }
+
+ private:
+  COGEN_INLINE row_span part(int vector) const { return {std::int64_t{vector} * simd::width, live_}; }
+
+  COGEN_INLINE void find_first(state_columns state) {
+    for (int i = 0; i < Vectors; ++i) found_[i] = simd::zero();
+    for (std::int64_t key = 0; key < job_.keys; ++key) {
+      const simd::f k = simd::set(job_.k[key]);
+      for (int i = 0; i < Vectors; ++i)
+        found_[i] = simd::fma(load(state.at + key * state.stride, part(i)), k, found_[i]);
+    }
+  }
+
+  // With FindsNext, found_ becomes what the next token's key finds in the state.
+  template <bool FindsNext>
+  COGEN_INLINE void take_in(std::int64_t token, state_columns from, state_columns to) {
+    const float* k = job_.k + token * job_.k_stride;
+    const float* q = job_.q + token * job_.q_stride;
+    const simd::f decay = simd::set(job_.decay[token * job_.decay_stride]);
+    const simd::f rate = simd::set(job_.rate[token * job_.rate_stride]);
+    simd::f out[Vectors], input[Vectors], found[Vectors];
+    for (int i = 0; i < Vectors; ++i) {
+      const simd::f value = load(job_.v + token * job_.v_stride, part(i));
+      input[i] = simd::mul(rate, Delta ? simd::sub(value, simd::mul(decay, found_[i])) : value);
+      out[i] = simd::mul(simd::set(job_.skip), value);
+      found[i] = simd::zero();
+    }
+    for (std::int64_t key = 0; key < job_.keys; ++key) {
+      const simd::f k_here = simd::set(k[key]), q_here = simd::set(q[key]);
+      for (int i = 0; i < Vectors; ++i) {
+        const simd::f kept = simd::mul(load(from.at + key * from.stride, part(i)), decay);
+        const simd::f state = simd::fma(k_here, input[i], kept);
+        store(to.at + key * to.stride, state, part(i));
+        out[i] = simd::fma(state, q_here, out[i]);
+        if constexpr (FindsNext) found[i] = simd::fma(state, simd::set(k[job_.k_stride + key]), found[i]);
+      }
+    }
+    for (int i = 0; i < Vectors; ++i) {
+      store(job_.out + token * job_.out_stride, out[i], part(i));
+      found_[i] = found[i];
+    }
+  }
+
+  const linear_attention_job& job_;
+  int live_;
+  simd::f found_[Vectors];  // what the next token's key finds in the state, before it decays
+};
+
+COGEN_INLINE linear_attention_job columns_from(const linear_attention_job& job, std::int64_t at) {
+  linear_attention_job part = job;
+  part.v += at;
+  part.before += at;
+  part.after += at;
+  part.out += at;
+  return part;
+}
+
+template <bool Delta>
+COGEN_INLINE void attend_by_columns(const linear_attention_job& job) {
+  constexpr int wide = simd::width == 16 ? 4 : 2;
+  std::int64_t at = 0;
+  for (; at + wide * simd::width <= job.columns; at += wide * simd::width)
+    attending_columns<wide, Delta>(columns_from(job, at), simd::width).attend();
+  for (; at < job.columns; at += simd::width) {
+    const std::int64_t left = job.columns - at;
+    const int live = left < simd::width ? static_cast<int>(left) : simd::width;
+    attending_columns<1, Delta>(columns_from(job, at), live).attend();
+  }
+}
+
+void attend_linearly(const linear_attention_job& job) {
+  if (job.delta)
+    attend_by_columns<true>(job);
+  else
+    attend_by_columns<false>(job);
+}
+
+}  // namespace
+}  // namespace cogen::kernels

@@ -1,0 +1,63 @@
+#include "network/models/families.hpp"
+#include "network/models/like_llama.hpp"
+#include "network/models/mixture.hpp"
+
+#include <string_view>
+
+namespace cogen::models {
+namespace {
+
+constexpr load::real_range factors{1e-3, 1e3};
+
+moe_spec gpt_oss_experts(const load::config_fields& fields, const load::model_config& config) {
+  auto made = mixture(fields, config, {.experts = 128, .top_k = 4});
+  made.router = {.name = "router", .bias = true, .renormalized = true};
+  made.expert.activation = kernels::activation::swiglu_oai;
+  made.expert.parameters = {static_cast<float>(fields.real("swiglu_alpha", factors, 1.702)),
+                            static_cast<float>(fields.real("swiglu_limit", factors, 7))};
+  made.expert.gate = made.expert.up = "experts.gate_up_proj";
+  made.expert.down = "experts.down_proj";
+  made.expert.interleaved = made.expert.bias = true;
+  made.expert.transposed = !fields.is("quantization_config.quant_method", "mxfp4");
+  made.stacked = true;
+  made.bias = "_bias";
+  return made;
+}
+
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+  const auto windows = sliding_layers(fields, config, [](std::int64_t layer) { return layer % 2 == 0; });
+  auto spec = like_llama(config, [&](std::int64_t layer) {
+    auto made = attention(config);
+    if (windows[static_cast<std::size_t>(layer)]) made.kv = sliding(config, *config.sliding_window);
+    made.qkv_bias = made.output_bias = fields.boolean("attention_bias", true);
+    made.sink_logits = "sinks";
+    if (fields.is_gguf()) made.rope->config.truncate = false;
+    return made;
+  });
+  put_experts(spec, gpt_oss_experts(fields, config));
+  return spec;
+}
+
+/// Of a file without rotary settings.
+constexpr std::string_view usual_rope = R"({"rope_type": "yarn", "factor": 32, "truncate": false,
+    "original_max_position_embeddings": 4096})";
+
+}  // namespace
+
+/// OpenAI, arXiv:2508.10925: a logit of a sink in each head's softmax, a window in every second layer, and experts with
+/// a SwiGLU of their own.
+const family gpt_oss{
+    .title = "gpt-oss",
+    .fields = {.family = "gpt_oss",
+               .sizes = {.vocabulary = 201088, .hidden = 2880, .layers = 36, .heads = 64, .intermediate = 2880},
+               .gguf = {.architecture = "gpt-oss"},
+               .kv_heads = 8,
+               .head_dim = 64,
+               .max_positions = 131072,
+               .sliding_window = 128,
+               .rms_norm_eps = 1e-5,
+               .rope_theta = 150000,
+               .rope_parameters = usual_rope},
+    .describe = describe};
+
+}  // namespace cogen::models

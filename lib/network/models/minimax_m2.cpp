@@ -1,0 +1,57 @@
+#include "network/models/families.hpp"
+#include "network/models/like_llama.hpp"
+#include "network/models/mixture.hpp"
+
+namespace cogen::models {
+namespace {
+
+moe_spec experts_of(const load::config_fields& fields, const load::model_config& config) {
+  auto made = mixture(fields, config, {.experts = 256, .top_k = 8});
+  made.expert.gate = "w1";
+  made.expert.up = "w3";
+  made.expert.down = "w2";
+  made.router.scores = router_spec::scoring::sigmoid;
+  made.router.choice_bias = "e_score_correction_bias";
+  made.router.renormalized = true;
+  return made;
+}
+
+/// Files say how many numbers of a head are rotated, or which share.
+rope_spec rotation(const load::config_fields& fields, const load::model_config& config) {
+  rope_spec made{config.rope};
+  made.config.rotary_dim = fields.integer("rotary_dim", {2, config.head_dim}, config.rope.rotary_dim);
+  if (made.config.rotary_dim % 2 != 0) fields.refuse("rotary_dim", "it must be even");
+  return made;
+}
+
+model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+  auto spec = like_llama(config, [&](std::int64_t) {
+    auto made = attention(config);
+    made.qkv_bias = made.output_bias = false;
+    made.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps, .over = qk_norm_spec::scope::width};
+    made.rope = rotation(fields, config);
+    return made;
+  });
+  put_experts(spec, experts_of(fields, config), "block_sparse_moe.");
+  return spec;
+}
+
+}  // namespace
+
+/// MiniMax: Llama with norms of queries and keys over all heads together, which rotates part of each head, and experts
+/// that sigmoids and a bias choose.
+const family minimax_m2{
+    .title = "MiniMax M2",
+    .fields = {.family = "minimax_m2",
+               .sizes = {.vocabulary = 200064, .hidden = 3072, .layers = 62, .heads = 48, .intermediate = 1536},
+               .tokens = {.bos = 200034, .eos = 200020},
+               .gguf = {.architecture = "minimax-m2"},
+               .keys = no_window_keys,
+               .kv_heads = 8,
+               .head_dim = 128,
+               .max_positions = 196608,
+               .rope_theta = 5e6,
+               .partial_rotary = 1},
+    .describe = describe};
+
+}  // namespace cogen::models

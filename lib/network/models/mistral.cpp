@@ -1,0 +1,31 @@
+#include "network/models/families.hpp"
+#include "network/models/like_llama.hpp"
+
+#include <optional>
+
+namespace cogen::models {
+namespace {
+
+model_spec describe(const load::config_fields&, const load::model_config& config) {
+  return like_llama(config, [&](std::int64_t) {
+    auto made = attention(config);
+    if (config.sliding_window) made.kv = sliding(config, *config.sliding_window);
+    return made;
+  });
+}
+
+}  // namespace
+
+/// Jiang et al., arXiv:2310.06825: Llama with a window in every layer.
+const family mistral{
+    .title = "Mistral",
+    .fields = {.family = "mistral",
+               .sizes = {.vocabulary = 32000, .hidden = 4096, .layers = 32, .heads = 32, .intermediate = 14336},
+               .tokens = {.bos = 1, .eos = 2},
+               .kv_heads = 8,
+               .max_positions = 131072,
+               .sliding_window = 4096,
+               .attention_bias = std::nullopt},
+    .describe = describe};
+
+}  // namespace cogen::models

@@ -1,0 +1,58 @@
+#include "network/nn/device/network_on_device.hpp"
+
+#include "network/nn/device/device_forward.hpp"
+#include "network/nn/device/device_texts.hpp"
+#include "network/nn/workspace.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <utility>
+
+namespace cogen::nn {
+
+network_on_device::network_on_device(device_model model) : model_(std::move(model)) {}
+
+cache::cache network_on_device::make_cache(const cache::options& options, const cache::layer_factory& own) const {
+  return make_cache_on(model_, options, own);
+}
+
+/// Throws std::invalid_argument for a workspace that computes otherwise.
+device_forward& network_on_device::forward_in(scratch& scratch) const {
+  if (scratch.mode != compute_type::float32)
+    throw std::invalid_argument(fmt::format(
+        "the workspace's compute type is int8; models on {} compute in float32 alone", model_.backend->name()));
+  auto& by = scratch.on_device;
+  if (!by || by->network() != model_.network.get()) by = std::make_unique<device_forward>(model_);
+  return *by;
+}
+
+void network_on_device::forward(const batch& batch, cache::cache& cache, scratch& scratch,
+                                const at::Tensor& logits) const {
+  auto& by = forward_in(scratch);
+  by.run(batch, kv_on(model_, cache), logits);
+}
+
+void network_on_device::embed(std::span<const encoder_text> texts, scratch& scratch, const at::Tensor& vectors) const {
+  if (!pooling()) return network::embed(texts, scratch, vectors);
+  embed_on_device(model_, texts, vectors);
+}
+
+void network_on_device::encode(const encoder_batch& batch, cache::cache& cache, scratch& scratch) const {
+  if (!has_encoder()) return network::encode(batch, cache, scratch);
+  auto& by = forward_in(scratch);
+  by.encode(batch, kv_on(model_, cache));
+}
+
+std::string_view network_on_device::weight_type() const noexcept {
+  switch (model_.network->type()) {
+    case at::kHalf:
+      return "f16";
+    case at::kFloat:
+      return "f32";
+    default:
+      return "bf16";
+  }
+}
+
+}  // namespace cogen::nn

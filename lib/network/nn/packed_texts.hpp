@@ -1,0 +1,28 @@
+#pragma once
+
+#include "network/nn/pooler.hpp"
+
+#include <cogen/cache/step.hpp>
+#include <cogen/model.hpp>
+
+#include <ATen/core/Tensor.h>
+
+#include <span>
+#include <vector>
+
+namespace cogen::nn {
+
+/// Texts that one pass of an encoder reads, one after the other: row i of the step is text i.
+struct packed_texts {
+  cache::step step;
+  std::vector<token> tokens;
+  std::vector<int> seconds;  // tokens before the second text of each pair; empty if no text is a pair
+  std::vector<int> outputs;  // tokens that the pooler reads, ascending
+
+  packed_texts(std::span<const encoder_text> texts, const pooler& by);
+
+  /// Pools the hidden states of `outputs`, rows of `stride` floats, which are modified. vectors [texts, by.width()]
+  void pool(const pooler& by, float* states, std::int64_t hidden, std::int64_t stride, const at::Tensor& vectors) const;
+};
+
+}  // namespace cogen::nn
