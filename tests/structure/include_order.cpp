@@ -2,6 +2,9 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <set>
+#include <stdexcept>
+
 using namespace cogen::structure;
 
 namespace {
@@ -28,6 +31,26 @@ BOOST_AUTO_TEST_CASE(the_rooms_keep_the_order) {
   const auto files = read_rooms(COGEN_REPOSITORY);
   BOOST_TEST(files.size() > 10u);
   check_none(wrong_includes(files));
+}
+
+BOOST_AUTO_TEST_CASE(six_rooms_of_lib_stand_on_at_most_six_floors) {
+  const auto floors = floors_of_rooms(read_rooms(COGEN_REPOSITORY));
+  for (const auto& [room, floor] : floors) {
+    BOOST_TEST_MESSAGE(floor << " " << room);
+    BOOST_TEST(floor < 6, room);
+  }
+  const std::set<std::string> expected = {"formats",  "answers",   "network", "sampling", "engine",
+                                          "decoding", "scheduler", "cache",   "values",   "basics"};
+  std::set<std::string> rooms;
+  for (const auto& [room, floor] : floors) rooms.insert(room);
+  BOOST_TEST(rooms == expected, boost::test_tools::per_element());
+}
+
+BOOST_AUTO_TEST_CASE(rooms_that_include_each_other_are_found) {
+  const source_file up{"lib/formats/json/a.cpp", {"answers/grammar/compiler.hpp"}};
+  const source_file down{"lib/answers/grammar/b.cpp", {"formats/json/parse.hpp"}};
+  BOOST_CHECK_THROW(floors_of_rooms({up, down}), std::logic_error);
+  BOOST_TEST(floors_of_rooms({down}).at("answers") == 1);
 }
 
 BOOST_AUTO_TEST_CASE(public_headers_keep_libtorch_out) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <stdexcept>
 #include <string_view>
 
 namespace cogen::structure {
@@ -198,6 +199,48 @@ class include_graph {
   std::map<std::string, const source_file*, std::less<>> headers_;
 };
 
+// What the engine shows is its own, and so are the plain headers of the cache.
+std::string room_of(std::string_view part) {
+  if (part == "engine face") return "engine";
+  if (part == "view") return "cache";
+  return first_part(part);
+}
+
+class room_tower {
+ public:
+  explicit room_tower(const std::vector<source_file>& files) {
+    for (const auto& file : files) {
+      const auto from = room_of(part_of_file(file.path));
+      auto& below = below_[from];
+      for (const auto& include : file.includes)
+        if (const auto to = room_of(part_of_include(include)); to != from && is_room(to)) below.insert(to);
+    }
+  }
+
+  std::map<std::string, int> floors() {
+    std::map<std::string, int> result;
+    for (const auto& [room, below] : below_) result[room] = floor_of(room);
+    return result;
+  }
+
+ private:
+  static bool is_room(const std::string& name) {
+    return !name.empty() &&
+           !names{"boost", "libtorch", "xgrammar", "pcre2", "utf8proc", "xxhash", "mpi"}.contains(name);
+  }
+
+  int floor_of(const std::string& room) {
+    if (!entered_.insert(room).second) throw std::logic_error("rooms include each other: " + room + " itself");
+    int floor = 0;
+    for (const auto& each : below_[room]) floor = std::max(floor, floor_of(each) + 1);
+    entered_.erase(room);
+    return floor;
+  }
+
+  std::map<std::string, names> below_;
+  names entered_;
+};
+
 std::string read_text(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(stream), {}};
@@ -238,6 +281,8 @@ std::vector<std::string> wrong_includes(const std::vector<source_file>& files) {
     }
   return result;
 }
+
+std::map<std::string, int> floors_of_rooms(const std::vector<source_file>& files) { return room_tower(files).floors(); }
 
 std::vector<std::string> headers_reaching_libtorch(const std::vector<source_file>& files) {
   include_graph graph(files);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,10 @@ std::vector<source_file> read_rooms(const std::filesystem::path& root);
 
 /// One sentence for each include that goes against the order of rooms and folders; empty when all is well.
 std::vector<std::string> wrong_includes(const std::vector<source_file>& files);
+
+/// The floor of each room: 0 for one that includes no other, and one more than the highest of those that it includes.
+/// Throws std::logic_error, naming them, if rooms include each other.
+std::map<std::string, int> floors_of_rooms(const std::vector<source_file>& files);
 
 /// One sentence for each public header, other than those whose subject is a tensor, that reaches LibTorch through any
 /// chain of headers of the project.
