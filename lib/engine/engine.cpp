@@ -1,10 +1,14 @@
 #include "engine/checked_encoder_input.hpp"
 #include "engine/compile_state.hpp"
 #include "engine/drain_state.hpp"
+#include "engine/embedding/text_state.hpp"
 #include "engine/engine_loop.hpp"
 #include "engine/parts/checked_options.hpp"
+#include "engine/parts/make_parts.hpp"
 #include "engine/prompt_bytes.hpp"
+#include "engine/request_estimate.hpp"
 #include "engine/sequence_state.hpp"
+#include "engine/session/stream_operations.hpp"
 #include "engine/strategy_stream.hpp"
 #include "engine/stream_state.hpp"
 
@@ -125,6 +129,9 @@ class engine::engine_thread {
   std::thread thread_;
 };
 
+engine::engine(std::shared_ptr<const model> model, engine_options options)
+    : engine(detail::make_parts(model, options), std::move(options)) {}
+
 engine::engine(engine_parts parts, engine_options options) {
   detail::check(options);
   const bool external_stepping = options.external_stepping;
@@ -185,6 +192,8 @@ std::vector<token_stream> engine::generate(request what, strategy how) {
   });
 }
 
+request_estimate engine::estimate(const request& what) const { return detail::estimate_of(loop_, what); }
+
 sequence engine::open(const open_options& options) { return open(std::vector<token>(), options); }
 
 sequence engine::open(std::vector<token> encoder_input, const open_options& options) {
@@ -195,6 +204,20 @@ sequence engine::open(std::vector<token> encoder_input, const open_options& opti
 
 std::shared_ptr<detail::sequence_face> engine::new_opening(const open_options& options) const {
   return std::make_shared<detail::sequence_state>(loop_, checked(options, *loop_), nullptr);
+}
+
+std::shared_ptr<detail::open_face> engine::new_opening(const open_options& options,
+                                                       std::shared_ptr<byte_source> from) const {
+  auto opened = std::make_shared<detail::sequence_state>(loop_, checked(options, *loop_), nullptr);
+  return std::make_shared<detail::stream_open>(std::move(opened), std::move(from));
+}
+
+std::shared_ptr<detail::embed_face> engine::new_embedding(const work_options& options) const {
+  return std::make_shared<embedding::text_state<std::vector<float>>>(loop_, options.tenant);
+}
+
+std::shared_ptr<detail::score_face> engine::new_scoring(const work_options& options) const {
+  return std::make_shared<embedding::text_state<float>>(loop_, options.tenant);
 }
 
 std::shared_ptr<detail::compile_face> engine::new_compilation(const work_options& options) const {

@@ -75,11 +75,6 @@ const std::map<std::string, names, std::less<>> may_include = {
       "basics",
       "libtorch",
       "boost"}},
-    {"engine/session",
-     {"engine/runner", "engine/snapshot", "engine", "engine/async", "scheduler", "engine face", "basics", "boost"}},
-    {"engine/embedding",
-     {"engine/runner", "engine", "network/model", "network/nn", "engine/async", "scheduler", "engine face", "basics",
-      "boost"}},
     {"decoding", {"engine face", "engine/async", "sampling", "formats/text", "basics", "boost"}},
     {"engine face",
      {"formats/text", "formats/checkpoint", "network/nn", "sampling", "engine/async", "scheduler", "view", "basics",
@@ -91,7 +86,7 @@ const names folders = {"network/parallel", "network/kernels",  "network/backend"
                        "formats/text",     "answers/response", "answers/grammar", "formats/checkpoint",
                        "sampling",         "engine/async",     "engine/stream",   "engine/metrics",
                        "engine/snapshot",  "engine/runner",    "engine/parts",    "engine",
-                       "engine/session",   "engine/embedding", "decoding"};
+                       "decoding"};
 const names basic_headers = {
     "token.hpp", "sampling_params.hpp", "loosened_keyword.hpp", "error.hpp",     "load_model.hpp", "net.hpp",
     "clock.hpp", "guide.hpp",           "response_format.hpp",  "tool_call.hpp", "byte_stream.hpp"};

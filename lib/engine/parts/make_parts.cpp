@@ -128,7 +128,4 @@ void run_worker(const std::shared_ptr<const model>& model, const engine_options&
   detail::run_steps(std::move(parts.runner), *model->ranks());
 }
 
-engine::engine(std::shared_ptr<const model> model, engine_options options)
-    : engine(detail::make_parts(model, options), std::move(options)) {}
-
 }  // namespace cogen

@@ -10,8 +10,7 @@
 #include <thread>
 #include <utility>
 
-namespace cogen {
-namespace detail {
+namespace cogen::detail {
 namespace {
 
 const std::string stream_name = "the session";
@@ -164,12 +163,4 @@ void stream_open::end(const diagnostics& why) {
 
 void stream_open::cancel_after_end() noexcept { made_->cancel_open(*wait_); }
 
-}  // namespace detail
-
-std::shared_ptr<detail::open_face> engine::new_opening(const open_options& options,
-                                                       std::shared_ptr<byte_source> from) const {
-  auto made = std::static_pointer_cast<detail::sequence_state>(new_opening(options));
-  return std::make_shared<detail::stream_open>(std::move(made), std::move(from));
-}
-
-}  // namespace cogen
+}  // namespace cogen::detail
