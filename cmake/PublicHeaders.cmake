@@ -16,7 +16,7 @@ file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${root}/*.hpp)
 cogen_public_headers(cogen_scheduler ${root} ${headers})
 
 set(root ${PROJECT_SOURCE_DIR}/lib/include)
-set(of_tokenizer ${root}/cogen/token.hpp ${root}/cogen/text/tokenizer.hpp)
+set(of_tokenizer ${root}/cogen/token.hpp ${root}/cogen/text/gguf_vocabulary.hpp ${root}/cogen/text/tokenizer.hpp)
 set(of_chat_template ${root}/cogen/text/chat_template.hpp)
 set(of_checkpoint ${root}/cogen/load/checkpoint.hpp ${root}/cogen/load/model_config.hpp)
 foreach(library IN ITEMS checkpoint tokenizer chat_template)

@@ -205,11 +205,11 @@ BOOST_AUTO_TEST_CASE(wrong_listed_frequencies_are_refused) {
 
 BOOST_AUTO_TEST_CASE(the_tokenizer_of_a_gguf_file_is_handed_over) {
   const memory_file written(tiny_llama().bytes());
-  const auto tokenizer = std::get<gguf_tokenizer>(checkpoint(written.path()).tokenizer());
+  const auto tokenizer = std::get<cogen::text::gguf_vocabulary>(checkpoint(written.path()).tokenizer());
   BOOST_TEST(tokenizer.model == "gpt2");
   BOOST_TEST(tokenizer.pre == "smollm");
   BOOST_TEST(tokenizer.tokens == (std::vector<std::string>{"a", "b", "ab"}), boost::test_tools::per_element());
-  BOOST_TEST(tokenizer.types == (std::vector<std::int32_t>{1, 1, 3}), boost::test_tools::per_element());
+  BOOST_TEST(tokenizer.token_types == (std::vector<std::int32_t>{1, 1, 3}), boost::test_tools::per_element());
   BOOST_TEST(tokenizer.merges == std::vector<std::string>{"a b"}, boost::test_tools::per_element());
   BOOST_TEST(tokenizer.bos.value() == 1);
   BOOST_TEST(tokenizer.eos.value() == 2);

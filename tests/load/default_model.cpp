@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(its_configuration_is_read) {
 }
 
 BOOST_AUTO_TEST_CASE(its_tokenizer_is_read) {
-  const auto tokenizer = std::get<gguf_tokenizer>(checkpoint(default_model()).tokenizer());
+  const auto tokenizer = std::get<cogen::text::gguf_vocabulary>(checkpoint(default_model()).tokenizer());
   BOOST_TEST(tokenizer.pre == "smollm");
   BOOST_TEST(tokenizer.tokens.size() == 49152U);
   BOOST_TEST(tokenizer.tokens[1] == "<|im_start|>");

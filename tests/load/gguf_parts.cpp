@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(tensors_of_later_parts_tell_of_the_model_too) {
   const temporary_folder folder;
   const checkpoint files(write_parts(folder, split(whole, 3, 2)));
   BOOST_TEST(!files.config().tie_embeddings);
-  BOOST_TEST(std::get<gguf_tokenizer>(files.tokenizer()).tokens.size() == 3U);
+  BOOST_TEST(std::get<cogen::text::gguf_vocabulary>(files.tokenizer()).tokens.size() == 3U);
 }
 
 BOOST_AUTO_TEST_CASE(a_folder_with_the_parts_of_one_model_is_read) {

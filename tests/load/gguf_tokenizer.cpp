@@ -18,9 +18,9 @@ gguf_draft draft_with(std::vector<std::string> entries) {
   return draft;
 }
 
-gguf_tokenizer tokenizer_of(const gguf_draft& draft) {
+cogen::text::gguf_vocabulary tokenizer_of(const gguf_draft& draft) {
   const memory_file written(draft.bytes());
-  return read_gguf_tokenizer(gguf_file(written.path()));
+  return read_gguf_vocabulary(gguf_file(written.path()));
 }
 
 std::string refusal_of(const std::string& entry) {

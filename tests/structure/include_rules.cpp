@@ -87,9 +87,18 @@ const names folders = {"network/parallel", "network/kernels",  "network/backend"
                        "sampling",         "engine/async",     "engine/stream",   "engine/metrics",
                        "engine/snapshot",  "engine/runner",    "engine/parts",    "engine",
                        "decoding"};
-const names basic_headers = {
-    "token.hpp", "sampling_params.hpp", "loosened_keyword.hpp", "error.hpp",     "load_model.hpp", "net.hpp",
-    "clock.hpp", "guide.hpp",           "response_format.hpp",  "tool_call.hpp", "byte_stream.hpp"};
+const names basic_headers = {"token.hpp",
+                             "sampling_params.hpp",
+                             "loosened_keyword.hpp",
+                             "error.hpp",
+                             "load_model.hpp",
+                             "net.hpp",
+                             "text/gguf_vocabulary.hpp",
+                             "clock.hpp",
+                             "guide.hpp",
+                             "response_format.hpp",
+                             "tool_call.hpp",
+                             "byte_stream.hpp"};
 const names shared_values = {"slot_footprint.hpp", "slot_fork.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {{"model.hpp", "network/nn"},
                                                                {"extend/sampling_batch.hpp", "sampling"}};
@@ -117,6 +126,7 @@ std::string part_of_public_header(std::string_view name) {
   if (shared_values.contains(name)) return "values";
   if (is_plain_header_of_cache(name)) return "view";
   if (first == "cache" || first == "scheduler") return first;
+  if (basic_headers.contains(name)) return "basics";
   if (const auto folder = public_folders.find(first); folder != public_folders.end()) return folder->second;
   if (const auto face = faces.find(name); face != faces.end()) return face->second;
   return basic_headers.contains(name) ? "basics" : "engine face";

@@ -52,50 +52,31 @@ std::string joined_pieces(const tokenizer& tokens, const std::vector<token>& ids
 }
 
 /// A vocabulary as a GGUF file holds it.
-struct stored_vocabulary {
-  explicit stored_vocabulary(const boost::json::object& fields)
-      : model(fields.at("model").as_string()),
-        tokens(boost::json::value_to<strings>(fields.at("tokens"))),
-        types(boost::json::value_to<std::vector<std::int32_t>>(fields.at("types"))) {
-    if (auto* found = fields.if_contains("merges")) merges = boost::json::value_to<strings>(*found);
-    if (auto* found = fields.if_contains("scores")) scores = boost::json::value_to<std::vector<float>>(*found);
-    if (auto* found = fields.if_contains("precompiled_charsmap")) charsmap = *decoded_base64(found->as_string());
-    const auto id = [&](std::string_view key) {
-      auto* found = fields.if_contains(key);
-      return found ? std::optional(static_cast<token>(found->as_int64())) : std::nullopt;
-    };
-    const auto flag = [&](std::string_view key) {
-      auto* found = fields.if_contains(key);
-      return found ? std::optional(found->as_bool()) : std::nullopt;
-    };
-    view = {.model = model,
-            .pre = {},
-            .tokens = tokens,
-            .token_types = types,
-            .merges = merges,
-            .scores = scores,
-            .bos = id("bos"),
-            .eos = id("eos"),
-            .eot = {},
-            .eom = {},
-            .unknown = id("unknown"),
-            .cls = id("cls"),
-            .separator = id("separator"),
-            .add_bos = {},
-            .add_eos = {},
-            .add_space_prefix = flag("add_space_prefix"),
-            .remove_extra_whitespaces = flag("remove_extra_whitespaces"),
-            .precompiled_charsmap = charsmap};
-  }
-
-  std::string model;
-  strings tokens;
-  std::vector<std::int32_t> types;
-  strings merges;
-  std::vector<float> scores;
-  std::string charsmap;
-  gguf_vocabulary view;
-};
+gguf_vocabulary vocabulary_of(const boost::json::object& fields) {
+  gguf_vocabulary vocabulary{.model = std::string(fields.at("model").as_string()),
+                             .tokens = boost::json::value_to<strings>(fields.at("tokens")),
+                             .token_types = boost::json::value_to<std::vector<std::int32_t>>(fields.at("types"))};
+  const auto id = [&](std::string_view key) {
+    auto* found = fields.if_contains(key);
+    return found ? std::optional(static_cast<token>(found->as_int64())) : std::nullopt;
+  };
+  const auto flag = [&](std::string_view key) {
+    auto* found = fields.if_contains(key);
+    return found ? std::optional(found->as_bool()) : std::nullopt;
+  };
+  if (auto* found = fields.if_contains("merges")) vocabulary.merges = boost::json::value_to<strings>(*found);
+  if (auto* found = fields.if_contains("scores")) vocabulary.scores = boost::json::value_to<std::vector<float>>(*found);
+  if (auto* found = fields.if_contains("precompiled_charsmap"))
+    vocabulary.precompiled_charsmap = *decoded_base64(found->as_string());
+  vocabulary.bos = id("bos");
+  vocabulary.eos = id("eos");
+  vocabulary.unknown = id("unknown");
+  vocabulary.cls = id("cls");
+  vocabulary.separator = id("separator");
+  vocabulary.add_space_prefix = flag("add_space_prefix");
+  vocabulary.remove_extra_whitespaces = flag("remove_extra_whitespaces");
+  return vocabulary;
+}
 
 std::string pieces_of(const normalizer& normalize, const pre_tokenizer& split, const std::string& text) {
   text_budget budget(text.size());
@@ -128,7 +109,7 @@ BOOST_AUTO_TEST_CASE(gguf_vocabularies_encode_as_their_reference) {
   std::size_t kinds = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "vocabularies")) {
     const auto fields = json_of(entry.path()).as_object();
-    const auto tokens = tokenizer::from_gguf(stored_vocabulary(fields).view);
+    const auto tokens = tokenizer::from_gguf(vocabulary_of(fields));
     const auto hashes = boost::json::value_to<strings>(fields.at("hashes"));
     const auto different = different_blocks(hashes, [&](auto& hash, const auto& text) {
       const auto ids = tokens.encode(text);

@@ -28,7 +28,7 @@ std::unique_ptr<const tokenizer> of_json(const std::filesystem::path& file) {
 std::unique_ptr<const tokenizer> of_vocabulary(const std::filesystem::path& file) {
   const cogen::load::gguf_file stored(file);
   if (!stored.tensors().empty()) return nullptr;
-  return std::make_unique<const tokenizer>(cogen::nn::gguf_tokenizer_of(cogen::load::read_gguf_tokenizer(stored)));
+  return std::make_unique<const tokenizer>(tokenizer::from_gguf(cogen::load::read_gguf_vocabulary(stored)));
 }
 
 }  // namespace

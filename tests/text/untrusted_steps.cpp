@@ -172,68 +172,48 @@ std::vector<std::string> lines_of(std::string_view text) {
   return lines;
 }
 
+void set_flags(gguf_vocabulary& vocabulary, int flags) {
+  if (flags <= 0) return;
+  vocabulary.add_bos = (flags & 1) != 0;
+  vocabulary.add_space_prefix = (flags & 2) != 0;
+  vocabulary.remove_extra_whitespaces = (flags & 4) != 0;
+  vocabulary.lowercase = (flags & 8) != 0;
+}
+
 /// What a line says after its first letter, by that letter.
-struct vocabulary_lines {
-  explicit vocabulary_lines(std::string_view bytes) {
-    for (auto& line : lines_of(bytes)) add(line.substr(0, 1), line.substr(std::min<std::size_t>(line.size(), 1)));
-  }
+void add_line(gguf_vocabulary& vocabulary, const std::string& field, std::string value) {
+  if (field == "m")
+    vocabulary.model = std::move(value);
+  else if (field == "p")
+    vocabulary.pre = std::move(value);
+  else if (field == "g")
+    vocabulary.merges.push_back(std::move(value));
+  else if (field == "c")
+    vocabulary.precompiled_charsmap = std::move(value);
+  else if (field == "j")
+    vocabulary.chat_template = std::move(value);
+  else if (field == "y")
+    vocabulary.token_types.push_back(std::atoi(value.c_str()));
+  else if (field == "s")
+    vocabulary.scores.push_back(std::strtof(value.c_str(), nullptr));
+  else if (field == "b")
+    vocabulary.bos = std::atoi(value.c_str());
+  else if (field == "e")
+    vocabulary.eos = std::atoi(value.c_str());
+  else if (field == "u")
+    vocabulary.unknown = std::atoi(value.c_str());
+  else if (field == "f")
+    set_flags(vocabulary, std::atoi(value.c_str()));
+  else
+    vocabulary.tokens.push_back(std::move(value));
+}
 
-  void add(const std::string& field, std::string what) {
-    if (field == "m")
-      model = std::move(what);
-    else if (field == "p")
-      pre = std::move(what);
-    else if (field == "g")
-      merges.push_back(std::move(what));
-    else if (field == "c")
-      charsmap = std::move(what);
-    else if (field == "j")
-      chat_template = std::move(what);
-    else if (field == "y")
-      types.push_back(std::atoi(what.c_str()));
-    else if (field == "s")
-      scores.push_back(std::strtof(what.c_str(), nullptr));
-    else if (field == "b")
-      bos = std::atoi(what.c_str());
-    else if (field == "e")
-      eos = std::atoi(what.c_str());
-    else if (field == "u")
-      unknown = std::atoi(what.c_str());
-    else if (field == "f")
-      flags = std::atoi(what.c_str());
-    else
-      tokens.push_back(std::move(what));
-  }
-
-  gguf_vocabulary view() const {
-    gguf_vocabulary seen;
-    seen.model = model;
-    seen.pre = pre;
-    seen.tokens = tokens;
-    seen.token_types = types;
-    seen.merges = merges;
-    seen.scores = scores;
-    seen.bos = bos;
-    seen.eos = eos;
-    seen.unknown = unknown;
-    if (flags > 0) {
-      seen.add_bos = (flags & 1) != 0;
-      seen.add_space_prefix = (flags & 2) != 0;
-      seen.remove_extra_whitespaces = (flags & 4) != 0;
-      seen.lowercase = (flags & 8) != 0;
-    }
-    seen.precompiled_charsmap = charsmap;
-    seen.chat_template = chat_template;
-    return seen;
-  }
-
-  std::string model = "gpt2", pre = "default", charsmap, chat_template;
-  std::vector<std::string> tokens, merges;
-  std::vector<std::int32_t> types;
-  std::vector<float> scores;
-  std::optional<token> bos, eos, unknown;
-  int flags = 0;
-};
+gguf_vocabulary vocabulary_of(std::string_view bytes) {
+  gguf_vocabulary vocabulary{.model = "gpt2", .pre = "default"};
+  for (auto& line : lines_of(bytes))
+    add_line(vocabulary, line.substr(0, 1), line.substr(std::min<std::size_t>(line.size(), 1)));
+  return vocabulary;
+}
 
 }  // namespace
 
@@ -246,9 +226,9 @@ void use_as_steps(std::string_view bytes) {
 }
 
 void use_as_gguf_vocabulary(std::string_view bytes) {
-  const vocabulary_lines given(bytes);
+  const auto vocabulary = vocabulary_of(bytes);
   swallowing_refusals([&] {
-    const auto tokens = tokenizer::from_gguf(given.view());
+    const auto tokens = tokenizer::from_gguf(vocabulary);
     for (auto text : {"a b  c\n123 \u00E9", "<s>\xFF\xC3</s>", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"})
       use(tokens, text);
   });

@@ -215,7 +215,7 @@ model_config checkpoint::config() const {
 }
 
 tokenizer_source checkpoint::tokenizer() const {
-  if (contents_->gguf != nullptr) return read_gguf_tokenizer(*contents_->gguf);
+  if (contents_->gguf != nullptr) return read_gguf_vocabulary(*contents_->gguf);
   return read_tokenizer_files(contents_->folder);
 }
 

@@ -75,7 +75,7 @@ std::string bytes(const gguf_file& file, std::string_view key) {
   refuse(file.path().string(), "{} has the wrong type", key);
 }
 
-void read_ids(const config_fields& fields, gguf_tokenizer& tokenizer) {
+void read_ids(const config_fields& fields, text::gguf_vocabulary& tokenizer) {
   const auto id = [&](std::string_view key) { return token_id(fields, key, tokenizer.tokens.size()); };
   const auto end = [&](std::string_view key) { return end_token_id(fields, key, tokenizer.tokens.size()); };
   tokenizer.bos = id("tokenizer.ggml.bos_token_id");
@@ -87,7 +87,7 @@ void read_ids(const config_fields& fields, gguf_tokenizer& tokenizer) {
   tokenizer.separator = id("tokenizer.ggml.seperator_token_id");  // spelled so in the format
 }
 
-void read_flags(const config_fields& fields, gguf_tokenizer& tokenizer) {
+void read_flags(const config_fields& fields, text::gguf_vocabulary& tokenizer) {
   const auto flag = [&](std::string_view key) {
     return fields.has(key) ? std::optional(fields.boolean(key, false)) : std::nullopt;
   };
@@ -109,19 +109,19 @@ tokenizer_files read_tokenizer_files(const std::filesystem::path& folder) {
           .chat_template_jinja = read_if_there(folder / "chat_template.jinja", largest_template)};
 }
 
-gguf_tokenizer read_gguf_tokenizer(const gguf_file& file) {
+text::gguf_vocabulary read_gguf_vocabulary(const gguf_file& file) {
   const auto fields = config_fields::from_gguf(file);
-  gguf_tokenizer tokenizer;
+  text::gguf_vocabulary tokenizer;
   tokenizer.model = fields.string("tokenizer.ggml.model");
   tokenizer.pre = fields.string("tokenizer.ggml.pre", "default");
   tokenizer.tokens = strings(file, "tokenizer.ggml.tokens");
   if (tokenizer.tokens.empty()) refuse(file.path().string(), "tokenizer.ggml.tokens is missing or empty");
   const auto count = tokenizer.tokens.size();
-  tokenizer.types = token_types(fields);
+  tokenizer.token_types = token_types(fields);
   tokenizer.merges = strings(file, "tokenizer.ggml.merges");
   tokenizer.scores = scores(file);
   tokenizer.precompiled_charsmap = bytes(file, "tokenizer.ggml.precompiled_charsmap");
-  check_length(file, "tokenizer.ggml.token_type", tokenizer.types.size(), count);
+  check_length(file, "tokenizer.ggml.token_type", tokenizer.token_types.size(), count);
   check_length(file, "tokenizer.ggml.scores", tokenizer.scores.size(), count);
   read_ids(fields, tokenizer);
   read_flags(fields, tokenizer);

@@ -13,6 +13,6 @@ tokenizer_files read_tokenizer_files(const std::filesystem::path& folder);
 
 /// The tokenizer in a GGUF file's metadata. Throws load_error where a value is missing, of the wrong type, or where
 /// lists that go with the tokens are not of their length.
-gguf_tokenizer read_gguf_tokenizer(const gguf_file& file);
+text::gguf_vocabulary read_gguf_vocabulary(const gguf_file& file);
 
 }  // namespace cogen::load

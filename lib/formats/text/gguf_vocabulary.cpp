@@ -91,8 +91,8 @@ std::optional<token> unknown_of(const gguf_vocabulary& vocabulary) {
 
 void read_scores(const gguf_vocabulary& vocabulary, tokenizer_spec& spec) {
   if (vocabulary.scores.empty()) {
-    throw std::invalid_argument("tokenizer.ggml.scores is missing, but tokenizer.ggml.model is \"" +
-                                std::string(vocabulary.model) + "\"");
+    throw std::invalid_argument("tokenizer.ggml.scores is missing, but tokenizer.ggml.model is \"" + vocabulary.model +
+                                "\"");
   }
   spec.scores.assign(vocabulary.scores.begin(), vocabulary.scores.end());
 }
@@ -162,7 +162,7 @@ void normalize_as_sentence_piece(const gguf_vocabulary& vocabulary, tokenizer_sp
   const bool removes_spaces = vocabulary.remove_extra_whitespaces.value_or(false);
   if (begins_with_space && !removes_spaces) begin_with_space(spec);
   if (!vocabulary.precompiled_charsmap.empty()) {
-    spec.normalizer.emplace_back(charsmap_step{std::string(vocabulary.precompiled_charsmap)});
+    spec.normalizer.emplace_back(charsmap_step{vocabulary.precompiled_charsmap});
   }
   if (removes_spaces) {
     spec.normalizer.emplace_back(replace_step{R"(\A +)", true, ""});
@@ -239,14 +239,14 @@ tokenizer_spec from_gguf(const gguf_vocabulary& vocabulary) {
   require_size("tokenizer.ggml.token_type", vocabulary.token_types.size(), vocabulary.tokens.size());
   require_size("tokenizer.ggml.scores", vocabulary.scores.size(), vocabulary.tokens.size());
   tokenizer_spec spec;
-  spec.vocabulary.assign(vocabulary.tokens.begin(), vocabulary.tokens.end());
+  spec.vocabulary = vocabulary.tokens;
   clear_padding(vocabulary, spec);
   spec.added = added_tokens(vocabulary);
   spec.unknown = unknown_of(vocabulary);
   model.read(vocabulary, spec);
   spec.bos = vocabulary.bos;
   spec.eos = given({vocabulary.eos, vocabulary.eot, vocabulary.eom});
-  spec.chat_template = vocabulary.chat_template;
+  spec.chat_template = vocabulary.chat_template.value_or("");
   return spec;
 }
 

@@ -29,29 +29,7 @@ text::tokenizer_spec spec_of(const load::tokenizer_files& source) {
   return spec;
 }
 
-text::tokenizer_spec spec_of(const load::gguf_tokenizer& source) {
-  return text::from_gguf({.model = source.model,
-                          .pre = source.pre,
-                          .tokens = source.tokens,
-                          .token_types = source.types,
-                          .merges = source.merges,
-                          .scores = source.scores,
-                          .bos = source.bos,
-                          .eos = source.eos,
-                          .eot = source.eot,
-                          .eom = source.eom,
-                          .unknown = source.unknown,
-                          .cls = source.cls,
-                          .separator = source.separator,
-                          .add_bos = source.add_bos,
-                          .add_eos = source.add_eos,
-                          .add_space_prefix = source.add_space_prefix,
-                          .remove_extra_whitespaces = source.remove_extra_whitespaces,
-                          .lowercase = source.lowercase,
-                          .strip_accents = source.strip_accents,
-                          .precompiled_charsmap = source.precompiled_charsmap,
-                          .chat_template = source.chat_template ? std::string_view(*source.chat_template) : ""});
-}
+text::tokenizer_spec spec_of(const text::gguf_vocabulary& source) { return text::from_gguf(source); }
 
 /// The union of the end tokens that the configuration and the tokenizer name.
 std::vector<token> all_ends(const std::vector<token>& of_config, const std::vector<token>& of_tokenizer) {
@@ -118,8 +96,6 @@ void read_tokenizer(const load::checkpoint& files, const load::model_config& con
 }
 
 }  // namespace
-
-text::tokenizer gguf_tokenizer_of(const load::gguf_tokenizer& source) { return text::tokenizer(spec_of(source)); }
 
 model_text read_text(const load::checkpoint& files, const load::model_config& config,
                      const std::optional<std::string>& chat_template) {

@@ -22,9 +22,6 @@ struct model_text {
   std::string prompt = {};                           // before each text
 };
 
-/// The tokenizer in a GGUF file. Throws std::invalid_argument for an unsupported one.
-text::tokenizer gguf_tokenizer_of(const load::gguf_tokenizer& source);
-
 /// `chat_template`: instead of the model's own. Throws load::load_error or std::invalid_argument for an
 /// unsupported tokenizer.
 model_text read_text(const load::checkpoint& files, const load::model_config& config,

@@ -18,20 +18,6 @@ void require(bool condition, const char* what) {
   std::exit(1);
 }
 
-cogen::text::tokenizer tokenizer_of(const cogen::load::gguf_tokenizer& source) {
-  return cogen::text::tokenizer::from_gguf({.model = source.model,
-                                            .pre = source.pre,
-                                            .tokens = source.tokens,
-                                            .token_types = source.types,
-                                            .merges = source.merges,
-                                            .bos = source.bos,
-                                            .eos = source.eos,
-                                            .unknown = source.unknown,
-                                            .add_bos = source.add_bos,
-                                            .add_eos = source.add_eos,
-                                            .chat_template = source.chat_template.value_or("")});
-}
-
 // Lists the weights, and reads the first row of one as numbers.
 void check_weights(const cogen::load::checkpoint& files) {
   const auto config = files.config();
@@ -65,8 +51,8 @@ void check_plan(const std::vector<cogen::token>& tokens) {
 // Reads the model named on the command line, renders a chat, tokenizes it, plans its first step and reads a weight.
 int main(int, char** arguments) {
   const cogen::load::checkpoint files(arguments[1]);
-  const auto source = std::get<cogen::load::gguf_tokenizer>(files.tokenizer());
-  const auto tokenizer = tokenizer_of(source);
+  const auto source = std::get<cogen::text::gguf_vocabulary>(files.tokenizer());
+  const auto tokenizer = cogen::text::tokenizer::from_gguf(source);
   const cogen::text::chat_template chat(tokenizer.chat_template());
 
   const cogen::text::chat_message message{.role = "user", .content = "Say hello."};

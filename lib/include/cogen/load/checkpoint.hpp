@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/load/model_config.hpp>
+#include <cogen/text/gguf_vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -40,20 +41,7 @@ struct tokenizer_files {
   std::optional<std::string> chat_template_jinja;
 };
 
-/// A GGUF file's tokenizer: the values under "tokenizer.". What a file leaves out is empty.
-struct gguf_tokenizer {
-  std::string model = {}, pre = {}, precompiled_charsmap = {};
-  std::vector<std::string> tokens;  ///< in order of id, in the model's own alphabet
-  std::vector<std::int32_t> types;  ///< per token: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte
-  std::vector<std::string> merges;  ///< "left right", best first
-  std::vector<float> scores;        ///< per token
-  std::optional<token> bos = {}, eos = {}, eot = {}, eom = {}, unknown = {}, cls = {}, separator = {};
-  std::optional<bool> add_bos = {}, add_eos = {}, add_space_prefix = {};
-  std::optional<bool> remove_extra_whitespaces = {}, lowercase = {}, strip_accents = {};
-  std::optional<std::string> chat_template;
-};
-
-using tokenizer_source = std::variant<tokenizer_files, gguf_tokenizer>;
+using tokenizer_source = std::variant<tokenizer_files, text::gguf_vocabulary>;
 
 /// One weight under the name that it was asked for, whatever file it comes from. A matrix is [rows, columns], one row
 /// per output. With more than two dimensions, all but the last are rows; a vector of n is n rows of one column. Cheap

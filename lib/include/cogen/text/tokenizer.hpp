@@ -1,6 +1,7 @@
 #pragma once
 
-#include "cogen/token.hpp"
+#include <cogen/text/gguf_vocabulary.hpp>
+#include <cogen/token.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -16,19 +17,6 @@
 namespace cogen::text {
 
 struct tokenizer_spec;
-
-/// The `tokenizer.ggml.*` metadata of a GGUF file; see load::gguf_tokenizer.
-struct gguf_vocabulary {
-  std::string_view model = {}, pre = {};
-  std::span<const std::string> tokens;
-  std::span<const std::int32_t> token_types = {};
-  std::span<const std::string> merges = {};
-  std::span<const float> scores = {};
-  std::optional<token> bos = {}, eos = {}, eot = {}, eom = {}, unknown = {}, cls = {}, separator = {};
-  std::optional<bool> add_bos = {}, add_eos = {}, add_space_prefix = {};
-  std::optional<bool> remove_extra_whitespaces = {}, lowercase = {}, strip_accents = {};
-  std::string_view precompiled_charsmap = {}, chat_template = {};
-};
 
 /// How a text is encoded.
 struct encode_options {
