@@ -14,7 +14,7 @@ namespace {
 /// Applies the result of one row to its run.
 class row_reader {
  public:
-  row_reader(state& all, sequence& seq, const row_in_flight& row, int index, step& done)
+  row_reader(state& all, sequence& seq, const row_record& row, int index, step& done)
       : all_(all), seq_(seq), row_(row), index_(index), step_(done) {}
 
   void apply(const row& result) {
@@ -111,14 +111,14 @@ class row_reader {
 
   state& all_;
   sequence& seq_;
-  const row_in_flight& row_;
+  const row_record& row_;
   int index_;
   step& step_;
   int accepted_ = 0;  // of the row's drafts
 };
 
 /// The sequence, if the row is of its run.
-sequence* runner_of(state& all, const row_in_flight& row) {
+sequence* runner_of(state& all, const row_record& row) {
   const auto found = all.sequences.find(row.sequence);
   if (found == all.sequences.end() || !found->second.running) return nullptr;
   return found->second.current.arrival == row.arrival ? &found->second : nullptr;
@@ -126,7 +126,7 @@ sequence* runner_of(state& all, const row_in_flight& row) {
 
 }  // namespace
 
-void check_late_rows(state& all, const step_in_flight& record, const step& done) {
+void check_late_rows(state& all, const step_record& record, const step& done) {
   for (std::size_t i = 0; i < record.rows.size(); ++i) {
     const auto& late = done.rows[i];
     const auto* const seq = late.late ? runner_of(all, record.rows[i]) : nullptr;
@@ -136,7 +136,7 @@ void check_late_rows(state& all, const step_in_flight& record, const step& done)
   }
 }
 
-void absorb_results(state& all, const step_in_flight& record, step& done) {
+void absorb_results(state& all, const step_record& record, step& done) {
   done.events.reserve(record.rows.size());
   for (std::size_t i = 0; i < record.rows.size(); ++i) {
     const auto& row = record.rows[i];
@@ -159,7 +159,7 @@ std::vector<event> absorb_late(state& all, const late_sample& what) {
   step none;
   none.sampled = {what.sampled};
   const auto late = *std::exchange(seq.current.late, std::nullopt);
-  const row_in_flight planned{seq.id, seq.current.arrival, late.begin, output::sample, true, 0};
+  const row_record planned{seq.id, seq.current.arrival, late.begin, output::sample, true, 0};
   row result{};
   result.wanted = output::sample;
   result.failed = what.failed;

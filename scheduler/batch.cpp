@@ -14,7 +14,7 @@ namespace {
 
 class batch_builder {
  public:
-  batch_builder(state& all, step& into, step_in_flight& record)
+  batch_builder(state& all, step& into, step_record& record)
       : all_(all),
         step_(into),
         record_(record),
@@ -240,7 +240,7 @@ class batch_builder {
 
   state& all_;
   step& step_;
-  step_in_flight& record_;
+  step_record& record_;
   const bool forgets_ = !goes_back_anywhere(all_);
   int left_;
   std::int64_t decode_rows_left_;
@@ -252,6 +252,6 @@ class batch_builder {
 
 }  // namespace
 
-bool build_batch(state& all, step& into, step_in_flight& record) { return batch_builder(all, into, record).run(); }
+bool build_batch(state& all, step& into, step_record& record) { return batch_builder(all, into, record).run(); }
 
 }  // namespace cogen::scheduler

@@ -95,7 +95,7 @@ sequence& accepted(state& all, sequence&& added) {
 time asked_now(const state& all) { return all.now == time::min() ? time() : all.now; }
 
 /// The first of those absorbed: its memory is reused.
-step_in_flight& fresh_record(state& all, std::uint64_t number) {
+step_record& fresh_record(state& all, std::uint64_t number) {
   if (all.absorbed.empty()) all.absorbed.emplace_back();
   auto& record = all.absorbed.front();
   record.number = number;
@@ -104,7 +104,7 @@ step_in_flight& fresh_record(state& all, std::uint64_t number) {
   return record;
 }
 
-void learn(state& all, const step_in_flight& record, std::chrono::nanoseconds took) {
+void learn(state& all, const step_record& record, std::chrono::nanoseconds took) {
   all.costs.took(record.tokens, took);
   const auto rows = std::ssize(record.rows);
   if (all.has_drafts && record.tokens == rows + record.drafts) all.costs_of_drafts.took(rows, record.drafts, took);

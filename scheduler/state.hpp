@@ -5,7 +5,7 @@
 #include "pace.hpp"
 #include "prefix_tree.hpp"
 #include "queues.hpp"
-#include "slot_table.hpp"
+#include "slot_pool.hpp"
 #include "step_costs.hpp"
 #include "swap_pool.hpp"
 #include "transitions.hpp"
@@ -17,7 +17,7 @@
 namespace cogen::scheduler {
 
 /// A row in flight: its run, and what that run expects of it.
-struct row_in_flight {
+struct row_record {
   sequence_id sequence;
   std::uint64_t arrival;
   int begin;  ///< tokens before the row
@@ -26,9 +26,9 @@ struct row_in_flight {
   int unknown;  ///< how many of the sequence's unknown tokens are this row's
 };
 
-struct step_in_flight {
+struct step_record {
   std::uint64_t number = 0;
-  std::vector<row_in_flight> rows;
+  std::vector<row_record> rows;
   std::int64_t tokens = 0;  ///< run in it, those of encoder inputs and drafts included
   std::int64_t drafts = 0;
 };
@@ -43,14 +43,14 @@ struct state {
   checked_scheduling_policy policy;
   const checked_preemption_policy leaves;
   const checked_allocation_policy reserves;
-  slot_table slots;
+  slot_pool slots;
   swap_pool swapped_out;
   prefix_tree known;  ///< what slots hold, for others to share
   queues queued;
   transitions changes;
   std::unordered_map<sequence_id, sequence> sequences;
-  std::list<step_in_flight> in_flight;
-  std::list<step_in_flight> absorbed;   ///< reused for the next ones
+  std::list<step_record> in_flight;
+  std::list<step_record> absorbed;      ///< reused for the next ones
   std::vector<const sequence*> served;  ///< by the step being made
   time now = time::min();
   pace measured;

@@ -1,5 +1,5 @@
 #include "require.hpp"
-#include "slot_table.hpp"
+#include "slot_pool.hpp"
 
 #include <algorithm>
 #include <stdexcept>
@@ -12,7 +12,7 @@ int times(const std::vector<int>& in, int value) { return static_cast<int>(std::
 
 }  // namespace
 
-void slot_table::verify() const {
+void slot_pool::verify() const {
   std::vector<std::vector<int>> pins(slots_.size());
   std::vector<int> copies(slots_.size());
   std::int64_t bytes = 0, checkpoint_bytes = 0;

@@ -37,10 +37,10 @@ struct slot {
 ///
 /// A slot is free again when it has no user and every step that names it has been absorbed. A parent has no parent
 /// itself.
-class slot_table {
+class slot_pool {
  public:
   /// Slots are given, beside others, while no more than `high` bytes are reserved.
-  slot_table(const limits& within, std::int64_t high);
+  slot_pool(const limits& within, std::int64_t high);
 
   const slot& operator[](int index) const { return slots_[static_cast<std::size_t>(index)]; }
   std::int64_t memory_in_use() const { return memory_.used(); }

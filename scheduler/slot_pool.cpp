@@ -1,4 +1,4 @@
-#include "slot_table.hpp"
+#include "slot_pool.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -23,7 +23,7 @@ void make_room(std::vector<int>& in) {
 
 int slot::pinned() const { return pins.empty() ? 0 : *std::max_element(pins.begin(), pins.end()); }
 
-slot_table::slot_table(const limits& within, std::int64_t high)
+slot_pool::slot_pool(const limits& within, std::int64_t high)
     : usage_(within.usage),
       max_rollback_tokens_(within.max_rollback_tokens),
       usable_slots_(within.slots),
@@ -41,15 +41,15 @@ slot_table::slot_table(const limits& within, std::int64_t high)
 
 // Queries
 
-std::int64_t slot_table::bytes(int capacity, int shared) const {
+std::int64_t slot_pool::bytes(int capacity, int shared) const {
   return usage_(capacity) - usage_.per_block * (shared / usage_.block);
 }
 
-bool slot_table::fits(int capacity, const slot_fork& first) const {
+bool slot_pool::fits(int capacity, const slot_fork& first) const {
   return !free_.empty() && memory_.fits(bytes(capacity, first.shared) + headroom());
 }
 
-slot_table::returning slot_table::will_return() const {
+slot_pool::returning slot_pool::will_return() const {
   returning sum{0, 0};
   const auto returns = [&](int index) {
     sum.bytes += (*this)[index].bytes;
@@ -64,22 +64,22 @@ slot_table::returning slot_table::will_return() const {
   return sum;
 }
 
-bool slot_table::will_fit(int capacity) const {
+bool slot_pool::will_fit(int capacity) const {
   if (!has_free_slot()) return false;
   const auto returning = will_return();
   return free_.size() + returning.slots > 0 && memory_.fits(bytes(capacity, 0) + headroom() - returning.bytes);
 }
 
-std::int64_t slot_table::more_for(int index, int tokens) const {
+std::int64_t slot_pool::more_for(int index, int tokens) const {
   const slot& seq = (*this)[index];
   return std::max<std::int64_t>(0, bytes(tokens, seq.shared) - seq.bytes);
 }
 
-std::int64_t slot_table::bytes_with(int index, int tokens) const {
+std::int64_t slot_pool::bytes_with(int index, int tokens) const {
   return memory_.used() + more_for(index, tokens) - will_return().bytes;
 }
 
-int slot_table::can_share(int index, int length) const {
+int slot_pool::can_share(int index, int length) const {
   const slot& of = (*this)[index];
   if (of.users == 0 || of.pending || of.moving) return 0;
   const int held = std::min(length, of.length);
@@ -89,7 +89,7 @@ int slot_table::can_share(int index, int length) const {
   return found == of.checkpoints.rend() ? 0 : *found;
 }
 
-slot_fork slot_table::share(int index, int length, int most) const {
+slot_fork slot_pool::share(int index, int length, int most) const {
   const slot& of = (*this)[index];
   slot_fork result;
   result.end = length;
@@ -107,12 +107,12 @@ slot_fork slot_table::share(int index, int length, int most) const {
 
 // The slot whose tokens are copied: never one that is still to be filled, so the copies of one step do not depend on
 // each other.
-int slot_table::source_of(const slot& of, int index, int length) const {
+int slot_pool::source_of(const slot& of, int index, int length) const {
   if (of.parent >= 0 && length <= of.shared) return of.parent;
   return of.pending ? of.pending->from : index;
 }
 
-bool slot_table::goes_back(int index, int length) const {
+bool slot_pool::goes_back(int index, int length) const {
   const slot& seq = (*this)[index];
   // Until something runs in it, it can be filled with less. Whatever is planned for its source runs later.
   const bool unused = seq.pending && seq.length == seq.pending->end;
@@ -120,17 +120,17 @@ bool slot_table::goes_back(int index, int length) const {
   return goes_back_without_checkpoint(index, length) || std::ranges::binary_search(seq.checkpoints, length);
 }
 
-bool slot_table::goes_back_without_checkpoint(int index, int length) const {
+bool slot_pool::goes_back_without_checkpoint(int index, int length) const {
   return length == 0 || length >= std::int64_t{(*this)[index].reach} - max_rollback_tokens_;
 }
 
-bool slot_table::returns(const slot_fork& first) const { return first.end == 0 || goes_back(first.from, first.end); }
+bool slot_pool::returns(const slot_fork& first) const { return first.end == 0 || goes_back(first.from, first.end); }
 
-bool slot_table::begins_another(int index) const {
+bool slot_pool::begins_another(int index) const {
   return std::any_of(filling_.begin(), filling_.end(), [&](int each) { return (*this)[each].pending->from == index; });
 }
 
-slot_fork slot_table::shortened(const slot_fork& pending, int length) const {
+slot_fork slot_pool::shortened(const slot_fork& pending, int length) const {
   slot_fork changed = pending;
   changed.end = length;
   if (length > changed.shared) return changed;
@@ -140,13 +140,13 @@ slot_fork slot_table::shortened(const slot_fork& pending, int length) const {
 }
 
 // What the other slot has dropped is not copied from it.
-int slot_table::reach_of(const slot_fork& first) const {
+int slot_pool::reach_of(const slot_fork& first) const {
   if (first.end == 0) return 0;
   if (!goes_back_without_checkpoint(first.from, first.end)) return reach_at_checkpoint(first.end);
   return std::max(first.end, (*this)[first.from].reach);
 }
 
-bool slot_table::read_beyond(int index, int length) const {
+bool slot_pool::read_beyond(int index, int length) const {
   return std::any_of(filling_.begin(), filling_.end(), [&](int each) {
     const auto& pending = *(*this)[each].pending;
     return pending.copies() && pending.from == index && pending.end > length;
@@ -155,12 +155,12 @@ bool slot_table::read_beyond(int index, int length) const {
 
 // Slots
 
-void slot_table::set_aside(slot& seq, std::int64_t bytes) {
+void slot_pool::set_aside(slot& seq, std::int64_t bytes) {
   memory_.change(bytes - seq.bytes);
   seq.bytes = bytes;
 }
 
-int slot_table::take(int capacity, const slot_fork& first) {
+int slot_pool::take(int capacity, const slot_fork& first) {
   if (first.parent >= 0) make_room(at(first.parent).pins);
   const int index = free_.back();
   free_.pop_back();
@@ -181,32 +181,32 @@ int slot_table::take(int capacity, const slot_fork& first) {
   return index;
 }
 
-bool slot_table::grow(int index, int tokens) {
+bool slot_pool::grow(int index, int tokens) {
   const auto more = more_for(index, tokens);
   if (!memory_.fits(more)) return false;
   set_aside(at(index), at(index).bytes + more);
   return true;
 }
 
-void slot_table::begin_transfer(int index) {
+void slot_pool::begin_transfer(int index) {
   at(index).moving = true;
   ++at(index).users;
   moving_.push_back(index);
 }
 
-void slot_table::begin_transfer(int index, int length, int reach) {
+void slot_pool::begin_transfer(int index, int length, int reach) {
   begin_transfer(index);
   at(index).length = length;
   at(index).reach = reach;
 }
 
-void slot_table::end_transfer(int index, bool left_empty) {
+void slot_pool::end_transfer(int index, bool left_empty) {
   at(index).moving = false;
   if (left_empty) at(index).length = at(index).reach = 0;
   drop_user(index);
 }
 
-void slot_table::leave(int index) {
+void slot_pool::leave(int index) {
   slot& left = at(index);
   --owned_;
   left.owned = false;
@@ -214,12 +214,12 @@ void slot_table::leave(int index) {
   drop_user(index);
 }
 
-bool slot_table::can_be_shortened(int index) const {
+bool slot_pool::can_be_shortened(int index) const {
   const slot& seq = (*this)[index];
   return !seq.moving && !seq.pending && !read_beyond(index, seq.pinned()) && !begins_another(index);
 }
 
-void slot_table::shorten(int index) {
+void slot_pool::shorten(int index) {
   slot& seq = at(index);
   const int keep = seq.pinned();
   if (seq.length > keep) {
@@ -233,7 +233,7 @@ void slot_table::shorten(int index) {
   set_aside(seq, std::min(seq.bytes, bytes(keep, 0)));
 }
 
-void slot_table::pin(int index, int parent, int shared) {
+void slot_pool::pin(int index, int parent, int shared) {
   at(index).parent = parent;
   at(index).shared = shared;
   if (parent < 0) return;
@@ -241,7 +241,7 @@ void slot_table::pin(int index, int parent, int shared) {
   ++at(parent).users;
 }
 
-void slot_table::unpin(int index) {
+void slot_pool::unpin(int index) {
   slot& reader = at(index);
   if (reader.parent < 0) return;
   const int parent = std::exchange(reader.parent, -1);
@@ -249,17 +249,17 @@ void slot_table::unpin(int index) {
   drop_user(parent);
 }
 
-void slot_table::drop_pending(int index) {
+void slot_pool::drop_pending(int index) {
   const auto pending = std::exchange(at(index).pending, std::nullopt);
   erase_one(filling_, index);
   if (pending->copies()) drop_user(pending->from);
 }
 
-void slot_table::drop_user(int index) {
+void slot_pool::drop_user(int index) {
   if (--at(index).users == 0) vacate(index);
 }
 
-void slot_table::vacate(int index) {
+void slot_pool::vacate(int index) {
   slot& left = at(index);
   if (const auto found = std::find(orphans_.begin(), orphans_.end(), index); found != orphans_.end())
     orphans_.erase(found);
@@ -273,7 +273,7 @@ void slot_table::vacate(int index) {
     free_again(index);
 }
 
-void slot_table::free_again(int index) {
+void slot_pool::free_again(int index) {
   slot& left = at(index);
   set_aside(left, 0);
   drop_checkpoints(index, -1);
@@ -286,7 +286,7 @@ void slot_table::free_again(int index) {
 
 // Changes of length
 
-bool slot_table::cut(int index, int length, step& into) {
+bool slot_pool::cut(int index, int length, step& into) {
   slot& seq = at(index);
   if (seq.pending) return cut_pending(index, length);
   if (length < seq.shared && !shrink_base(index, whole_blocks(length), into.number)) return false;
@@ -300,7 +300,7 @@ bool slot_table::cut(int index, int length, step& into) {
   return true;
 }
 
-bool slot_table::cut_pending(int index, int length) {
+bool slot_pool::cut_pending(int index, int length) {
   slot& seq = at(index);
   slot_fork changed = shortened(*seq.pending, length);
   const auto before = *seq.pending;
@@ -317,7 +317,7 @@ bool slot_table::cut_pending(int index, int length) {
   return true;
 }
 
-bool slot_table::shrink_base(int index, int shared, std::uint64_t by) {
+bool slot_pool::shrink_base(int index, int shared, std::uint64_t by) {
   slot& seq = at(index);
   const auto more = usage_.per_block * ((seq.shared - shared) / usage_.block);
   if (!memory_.fits(more)) return false;
@@ -331,7 +331,7 @@ bool slot_table::shrink_base(int index, int shared, std::uint64_t by) {
   return true;
 }
 
-void slot_table::drop_drafts(int index, int length) {
+void slot_pool::drop_drafts(int index, int length) {
   slot& seq = at(index);
   if (goes_back_without_checkpoint(index, length) || seq.pinned() > length || read_beyond(index, length)) return;
   dropped_.push_back({index, length});
@@ -339,21 +339,21 @@ void slot_table::drop_drafts(int index, int length) {
   seq.reach = reach_at_checkpoint(length);
 }
 
-void slot_table::append(int index, int count, const step& by) {
+void slot_pool::append(int index, int count, const step& by) {
   slot& seq = at(index);
   seq.length += count;
   seq.reach = std::max(seq.reach, seq.length);
   seq.touched = by.number;
 }
 
-void slot_table::release_unread() {
+void slot_pool::release_unread() {
   for (const int index : orphans_)
     if (can_be_shortened(index)) shorten(index);
 }
 
 // Plans
 
-void slot_table::settle(step& into) {
+void slot_pool::settle(step& into) {
   into.clears.insert(into.clears.end(), clears_.begin(), clears_.end());
   clears_.clear();
   into.releases.insert(into.releases.end(), releases_.begin(), releases_.end());
@@ -376,7 +376,7 @@ void slot_table::settle(step& into) {
   moving_.clear();
 }
 
-void slot_table::absorbed(std::uint64_t number) {
+void slot_pool::absorbed(std::uint64_t number) {
   absorbed_ = number;
   std::vector<int> ended;
   std::erase_if(draining_, [&](int index) {

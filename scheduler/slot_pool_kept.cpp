@@ -1,11 +1,11 @@
-#include "slot_table.hpp"
+#include "slot_pool.hpp"
 
 #include <algorithm>
 #include <iterator>
 
 namespace cogen::scheduler {
 
-bool slot_table::goes_with_what_is_kept(int index) const {
+bool slot_pool::goes_with_what_is_kept(int index) const {
   const auto can_go = [&](int each) { return has_one_user(each) && (*this)[each].touched <= absorbed_; };
   const auto reads = [&](int each) { return (*this)[each].parent == index && can_go(each); };
   const slot& seq = (*this)[index];
@@ -13,13 +13,13 @@ bool slot_table::goes_with_what_is_kept(int index) const {
   return seq.users == seq.kept || seq.users == std::ranges::count_if(kept_, reads) + seq.kept;
 }
 
-int slot_table::free() const {
+int slot_pool::free() const {
   const auto goes = [&](int each) { return goes_with_what_is_kept(each); };
   const auto evicted = std::ranges::count_if(kept_, goes) + std::ranges::count_if(orphans_, goes);
   return static_cast<int>(std::min<std::ptrdiff_t>(usable_slots_ - owned_, std::ssize(free_) + evicted));
 }
 
-std::int64_t slot_table::prefix_cached_bytes() const {
+std::int64_t slot_pool::prefix_cached_bytes() const {
   std::int64_t bytes = 0;
   for (const auto* list : {&kept_, &orphans_})
     for (const int each : *list)
@@ -27,15 +27,15 @@ std::int64_t slot_table::prefix_cached_bytes() const {
   return bytes;
 }
 
-int slot_table::kept_readers(int index) const {
+int slot_pool::kept_readers(int index) const {
   return static_cast<int>(std::ranges::count(kept_, index, [&](int each) { return (*this)[each].parent; }));
 }
 
-bool slot_table::only_its_owners(int index) const {
+bool slot_pool::only_its_owners(int index) const {
   return has_one_user(index) || (*this)[index].users == 1 + kept_readers(index);
 }
 
-void slot_table::keep(int index, bool branch) {
+void slot_pool::keep(int index, bool branch) {
   slot& left = at(index);
   left.branch = branch;
   --owned_;
@@ -45,14 +45,14 @@ void slot_table::keep(int index, bool branch) {
   kept_.push_back(index);
 }
 
-bool slot_table::can_take_over(int index, int capacity, int length) const {
+bool slot_pool::can_take_over(int index, int capacity, int length) const {
   const slot& wanted = (*this)[index];
   const bool settled = std::ranges::find(releases_, index, &release::slot) == releases_.end();
   return wanted.kept && wanted.shared <= length && wanted.length <= capacity && has_one_user(index) && settled &&
          has_free_slot() && memory_.fits(bytes(capacity, wanted.shared) - wanted.bytes + headroom());
 }
 
-void slot_table::take_over(int index, int capacity) {
+void slot_pool::take_over(int index, int capacity) {
   slot& taken = at(index);
   ++owned_;
   taken.owned = true;
@@ -61,19 +61,19 @@ void slot_table::take_over(int index, int capacity) {
   std::erase(kept_, index);
 }
 
-void slot_table::used(int index) {
+void slot_pool::used(int index) {
   at(index).checkpoint_use = ++checkpoint_uses_;
   const auto found = std::ranges::find(kept_, index);
   if (found != kept_.end()) std::rotate(found, found + 1, kept_.end());
 }
 
-bool slot_table::can_be_evicted(int index) const {
+bool slot_pool::can_be_evicted(int index) const {
   const slot& seq = (*this)[index];
   if (seq.touched > absorbed_) return false;
   return has_one_user(index) || (seq.length > seq.pinned() && can_be_shortened(index));
 }
 
-bool slot_table::evict(int but) {
+bool slot_pool::evict(int but) {
   const auto goes = [&](int each) { return each != but && (but < 0 || (*this)[each].parent != but); };
   const auto found = std::ranges::find_if(kept_, [&](int each) { return goes(each) && can_be_evicted(each); });
   if (found == kept_.end()) return false;
@@ -86,7 +86,7 @@ bool slot_table::evict(int but) {
   return true;
 }
 
-void slot_table::drop_kept(int index) {
+void slot_pool::drop_kept(int index) {
   std::erase(kept_, index);
   at(index).kept = false;
   drop_user(index);

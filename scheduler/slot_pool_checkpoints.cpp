@@ -1,4 +1,4 @@
-#include "slot_table.hpp"
+#include "slot_pool.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -19,7 +19,7 @@ double loss_without(const slot& of, std::size_t checkpoint) {
 
 }  // namespace
 
-void slot_table::add_checkpoint(int index, step& into) {
+void slot_pool::add_checkpoint(int index, step& into) {
   slot& seq = at(index);
   const auto bytes = checkpoint_usage_(seq.length);
   if (seq.pending || std::ranges::binary_search(seq.checkpoints, seq.length)) return;
@@ -31,12 +31,12 @@ void slot_table::add_checkpoint(int index, step& into) {
   into.checkpoints.push_back({index, seq.length});
 }
 
-void slot_table::forget_checkpoint(int index, int length) noexcept {
+void slot_pool::forget_checkpoint(int index, int length) noexcept {
   const auto lost = std::erase(at(index).checkpoints, length);
   checkpoint_memory_.change(-checkpoint_usage_(length) * static_cast<std::int64_t>(lost));
 }
 
-bool slot_table::begins_another_at(int index, int length) const {
+bool slot_pool::begins_another_at(int index, int length) const {
   return std::ranges::any_of(filling_, [&](int each) {
     const auto& pending = *(*this)[each].pending;
     return pending.from == index && pending.end == length;
@@ -44,18 +44,18 @@ bool slot_table::begins_another_at(int index, int length) const {
 }
 
 /// What is restored there can go back no further.
-int slot_table::reach_at_checkpoint(int length) const {
+int slot_pool::reach_at_checkpoint(int length) const {
   return static_cast<int>(std::min<std::int64_t>(std::int64_t{length} + max_rollback_tokens_, most_tokens));
 }
 
-void slot_table::drop_checkpoints(int index, int beyond) noexcept {
+void slot_pool::drop_checkpoints(int index, int beyond) noexcept {
   auto& lengths = at(index).checkpoints;
   for (; !lengths.empty() && lengths.back() > beyond; lengths.pop_back())
     checkpoint_memory_.change(-checkpoint_usage_(lengths.back()));
 }
 
 /// Of the slot used longest ago, the one whose loss costs least. A slot that this step fills from it still needs it.
-bool slot_table::drop_a_checkpoint(step& into) {
+bool slot_pool::drop_a_checkpoint(step& into) {
   int from = -1;
   std::size_t least = 0;
   for (int index = 0; index < static_cast<int>(slots_.size()); ++index) {
