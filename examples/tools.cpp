@@ -29,17 +29,14 @@ std::string temperature(const boost::json::object& arguments) {
 
 asio::awaitable<void> answer(cogen::engine& engine) {
   auto messages = cogen::chat("How many degrees is it in Oslo?");
-  auto asking = engine.generate({.prompt = messages,
-                                 .tools = tools,
-                                 .tool_choice = {cogen::tool_choice::kind::function, "temperature"},
-                                 .max_tokens = 100});
+  auto asking = engine.generate(
+      {.prompt = messages, .tools = tools, .tool_choice = cogen::tool_choice::call("temperature"), .max_tokens = 100});
   const auto asked = co_await asking.async_complete();
   const auto& call = asked.tool_calls.at(0);
   fmt::print("{}({})\n", call.name, call.arguments);
-  const auto arguments = boost::json::parse(call.arguments).as_object();
-  const boost::json::value written{{"function", {{"name", call.name}, {"arguments", arguments}}}};
-  messages.push_back({"assistant", asked.text, {{"tool_calls", boost::json::array{written}}}});
-  messages.push_back({"tool", temperature(arguments), {{"name", call.name}}});
+  const auto result = temperature(boost::json::parse(call.arguments).as_object());
+  messages.push_back(cogen::assistant(asked));
+  messages.push_back(cogen::tool_result(call, result));
   auto stream = engine.generate({.prompt = std::move(messages),
                                  .tools = tools,
                                  .tool_choice = {cogen::tool_choice::kind::none},

@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_SUITE(tool_calls)
 BOOST_AUTO_TEST_CASE(a_required_call_is_complete_and_valid) {
   auto running = calling_engine(hermes);
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
-    auto what = calling({tool_choice::kind::function, "add"}, seed);
+    auto what = calling(tool_choice::call("add"), seed);
     const auto all = respond(running, what);
     BOOST_TEST(!all.error, all.error.message());
     BOOST_TEST((all.whole.reason == finish_reason::eos));
@@ -94,6 +94,29 @@ BOOST_AUTO_TEST_CASE(a_required_call_is_complete_and_valid) {
     const auto a = boost::json::parse(call.arguments).at("a").as_int64();
     BOOST_TEST((a >= 0 && a <= 99));
   }
+}
+
+BOOST_AUTO_TEST_CASE(answers_and_results_are_messages_of_the_chat) {
+  const tool_call whole{"abc", "add", R"({"a": 1})", tool_call_status::complete};
+  const tool_call cut{"def", "add", R"({"a": )", tool_call_status::unfinished};
+  completion answer;
+  answer.text = "Well.";
+  BOOST_TEST(assistant(answer).role == "assistant");
+  BOOST_TEST(assistant(answer).content == "Well.");
+  BOOST_TEST(assistant(answer).extra.empty());
+  answer.reasoning = "One and one.";
+  answer.tool_calls = {whole, cut};
+  const auto message = assistant(answer);
+  BOOST_TEST(message.extra.at("reasoning_content") == "One and one.");
+  const auto& calls = message.extra.at("tool_calls").as_array();
+  BOOST_TEST(
+      calls.at(0) ==
+      boost::json::parse(R"({"id": "abc", "type": "function", "function": {"name": "add", "arguments": {"a": 1}}})"));
+  BOOST_TEST(calls.at(1).at_pointer("/function/arguments") == R"({"a": )");
+  const auto result = tool_result(whole, "2");
+  BOOST_TEST(result.role == "tool");
+  BOOST_TEST(result.content == "2");
+  BOOST_TEST(result.extra == boost::json::parse(R"({"name": "add", "tool_call_id": "abc"})").as_object());
 }
 
 BOOST_AUTO_TEST_CASE(several_streams_of_a_request_have_calls_of_their_own) {
@@ -176,7 +199,7 @@ BOOST_AUTO_TEST_CASE(reasoning_ends_with_its_budget_and_the_answer_follows) {
   BOOST_TEST((formatted.text == "yes" || formatted.text == "no"));
   what.response_format.reset();
   what.tools = calculator();
-  what.tool_choice = {tool_choice::kind::function, "negate"};
+  what.tool_choice = tool_choice::call("negate");
   what.max_tokens.reset();
   const auto called = respond(running, what).whole;
   BOOST_TEST(called.reasoning.size() == 5u);
@@ -199,8 +222,8 @@ BOOST_DATA_TEST_CASE(forced_parts_of_calls_and_of_reasoning_change_nothing, boos
   for (const auto& chat_template : {hermes, thinking + "{# </think> #}"}) {
     auto forcing = calling_engine(chat_template, "", device), plain = calling_engine(chat_template, "", device, false);
     for (std::uint64_t seed = 0; seed < 4; ++seed)
-      for (const auto& wanted : {tool_choice{tool_choice::kind::function, "add"},
-                                 tool_choice{tool_choice::kind::automatic}, tool_choice{tool_choice::kind::required}}) {
+      for (const auto& wanted : {tool_choice::call("add"), tool_choice{tool_choice::kind::automatic},
+                                 tool_choice{tool_choice::kind::required}}) {
         auto what = calling(wanted, seed);
         what.max_tokens = 90;
         if (chat_template != hermes) what.reasoning_budget = 5;
@@ -219,7 +242,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_kept_is_refused_by_name) {
   auto running = calling_engine(hermes);
   BOOST_TEST(refusal_of(running, {.prompt = chat("Hi"), .tool_choice = {tool_choice::kind::required}}) ==
              "tool_choice requires a call, and there are no tools");
-  BOOST_TEST(refusal_of(running, calling({tool_choice::kind::function, "divide"})) ==
+  BOOST_TEST(refusal_of(running, calling(tool_choice::call("divide"))) ==
              "tool_choice names the function 'divide', which no tool has");
   BOOST_TEST(refusal_of(running, {.prompt = token_ids{1}, .tool_choice = {tool_choice::kind::required}}) ==
              "tool_choice and reasoning_budget are for a chat, and the prompt is none");
@@ -237,7 +260,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_kept_is_refused_by_name) {
 
 BOOST_AUTO_TEST_CASE(what_schemas_do_not_keep_is_named) {
   auto running = calling_engine(hermes);
-  auto what = calling({tool_choice::kind::function, "add"});
+  auto what = calling(tool_choice::call("add"));
   what.tools[0].at("function").at("parameters").as_object()["$dynamicRef"] = "#x";
   const auto called = respond(running, what).whole;
   BOOST_REQUIRE(called.loosened.size() == 1u);

@@ -6,6 +6,7 @@
 #include <cogen/loosened_keyword.hpp>
 #include <cogen/metrics.hpp>
 #include <cogen/sampling_params.hpp>
+#include <cogen/text/chat_template.hpp>
 #include <cogen/tool_call.hpp>
 
 #include <boost/container/small_vector.hpp>
@@ -41,6 +42,12 @@ struct completion {
   finish_reason reason = finish_reason::aborted;
   cogen::usage usage;
 };
+
+/// The answer as a message of the chat that it continues, with its reasoning and its calls.
+text::chat_message assistant(const completion& answer);
+
+/// What a function returned, as the message that answers the call.
+text::chat_message tool_result(const tool_call& call, std::string result);
 
 namespace detail {
 

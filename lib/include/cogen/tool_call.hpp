@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cogen {
@@ -40,6 +41,9 @@ struct tool_choice {
 
   kind type = kind::automatic;
   std::string name = {};  ///< of the function
+
+  /// A call of this function, and nothing else.
+  static tool_choice call(std::string name) { return {kind::function, std::move(name)}; }
 };
 
 }  // namespace cogen
