@@ -233,6 +233,8 @@ bool engine::poll_one() {
   return loop_->poll_one();
 }
 
+void engine::drop_prefix_cache() noexcept { loop_->drop_prefix_cache(); }
+
 void engine::stop() noexcept {
   if (loop_->is_forked()) return;
   loop_->request_stop();

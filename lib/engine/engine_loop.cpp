@@ -65,6 +65,11 @@ void engine_loop::request_stop() noexcept {
   wake();
 }
 
+void engine_loop::drop_prefix_cache() noexcept {
+  drops_prefixes_.store(true);
+  wake();
+}
+
 diagnostics engine_loop::error() const noexcept {
   if (is_forked())
     return {error::engine_stopped, "the engine belongs to the parent process; make another one after fork()"};
@@ -204,6 +209,7 @@ bool engine_loop::run_step() noexcept try {
   if (ended_) return false;
   start();
   complete_swaps();
+  if (drops_prefixes_.exchange(false)) scheduler_.drop_prefix_cache();
   launch_steps();
   trim_when_idle();
   const bool worked = beside_steps_ && beside_steps_->run();
@@ -485,7 +491,7 @@ void engine_loop::sleep(std::optional<clock::duration> limit) {
   }
   asleep_.store(true);
   queue_->restart();
-  const bool work = !inbox_.empty() || !swap_completions_.empty() || stop_requested_.load() ||
+  const bool work = !inbox_.empty() || !swap_completions_.empty() || stop_requested_.load() || drops_prefixes_.load() ||
                     (!in_flight_.empty() && in_flight_.front().is_done());
   if (!work && limit)
     queue_->run_one_for(std::min<clock::duration>(*limit, longest_sleep));

@@ -48,6 +48,7 @@ class engine_loop {
   /// Enqueues the request for `process()`. It never blocks. False once the engine has ended: then it is not enqueued.
   bool enqueue(std::shared_ptr<request_state> from) noexcept;
   void request_stop() noexcept;
+  void drop_prefix_cache() noexcept;  ///< before the next step
   /// For handlers without an executor of their own: the engine's executor, or the system's once the engine has ended.
   net::any_io_executor default_executor() const;
   async::engine_executor executor() const { return async::engine_executor(queue_); }
@@ -180,6 +181,7 @@ class engine_loop {
   std::shared_ptr<async::side_work> beside_steps_;  // null: there was none yet
   std::atomic<bool> asleep_ = false;                // the engine thread sleeps, or is about to: wake() is needed
   std::atomic<bool> stop_requested_ = false;
+  std::atomic<bool> drops_prefixes_ = false;
   std::atomic<std::uint64_t> seed_;
   std::atomic<std::uint64_t> ids_ = 0;
   std::shared_ptr<engine_loop> self_;  // in a forked child; otherwise null

@@ -209,6 +209,23 @@ BOOST_AUTO_TEST_CASE(a_tenant_sees_nothing_of_what_another_one_asks) {
   BOOST_TEST(seen.at(0) == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(a_prefix_cache_that_is_dropped_has_nothing_to_share) {
+  const auto model = golden_model("llama_default");
+  engine running(model, tiny_engine(*model));
+  const auto tokens = some_tokens(*model, common, 5);
+  std::vector<std::uint64_t> run;
+  drive(running, [&]() -> net::awaitable<void> {
+    for (const bool drops : {false, false, true, false}) {
+      if (drops) running.drop_prefix_cache();
+      const auto before = running.stats().tokens;
+      auto place = running.open();
+      co_await place.async_forward(tokens);
+      run.push_back(running.stats().tokens - before);
+    }
+  });
+  BOOST_TEST(run == (std::vector<std::uint64_t>{common, 1, common, 1}), boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(a_salt_that_is_too_long_is_refused) {
   const auto model = golden_model("llama_default");
   engine running(model, tiny_engine(*model));

@@ -211,6 +211,10 @@ class engine {
     return async::initiate<Token>(completion, new_drain(), &detail::drain_face::start, &detail::drain_face::cancel);
   }
 
+  /// Before the next step, drops what is kept of ended sequences for others to share, except what sequences read now.
+  /// What engine_options::kv.prefix_cache_directory has stays (vLLM's reset_prefix_cache()).
+  void drop_prefix_cache() noexcept;
+
   void stop() noexcept;  ///< ends everything as the destructor does, without waiting for it
 
   [[nodiscard]] std::shared_ptr<const text::tokenizer> tokenizer() const;  ///< null: prompts are token ids
