@@ -109,9 +109,10 @@ void check_pages(std::span<const kv_cache_spec> shapes, const device_options& op
 }
 
 void check_host(std::span<const kv_cache_spec> shapes, const device_options& options) {
-  if (options.ring != 0) throw std::invalid_argument("device cache: tokens stay far only where there is no ring");
+  if (options.ring != 0) throw std::invalid_argument("device cache: host-resident KV caches cannot be rings");
   if (!std::ranges::all_of(shapes, attends_to_tokens))
-    throw std::invalid_argument("device cache: tokens stay far only where no layer is recurrent or reads an encoder");
+    throw std::invalid_argument(
+        "device cache: layers that are recurrent or read an encoder cannot have host-resident KV caches");
   const auto needed = options.slots * bytes_of_slot(shapes, options);
   if (options.host.scalar_type() != at::kByte || options.host.numel() != needed)
     throw std::invalid_argument("device cache: far memory of " + to_string(options.host.nbytes()) + " bytes; " +

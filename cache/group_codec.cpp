@@ -22,9 +22,9 @@ int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
 
 void check(const group_format& format) {
   if (format.axis != group_axis::token && format.axis != group_axis::channel)
-    throw std::invalid_argument("codec: there is no axis " + std::to_string(static_cast<int>(format.axis)));
+    throw std::invalid_argument("codec: unknown axis " + std::to_string(static_cast<int>(format.axis)));
   if (format.order != row_order::token && format.order != row_order::channel)
-    throw std::invalid_argument("codec: there is no order " + std::to_string(static_cast<int>(format.order)));
+    throw std::invalid_argument("codec: unknown order " + std::to_string(static_cast<int>(format.order)));
   if (format.bits != 8 && format.bits != 4 && format.bits != 2)
     throw std::invalid_argument("codec: " + std::to_string(format.bits) + " bits, it has to be 8, 4 or 2");
   const bool tokens = format.axis == group_axis::channel;
@@ -56,7 +56,7 @@ std::vector<float> transposed(const float* values, int rows, int columns) {
   return to;
 }
 
-// What the numbers of groups lie between. What is no number is passed over.
+// What the numbers of groups lie between. What is not a number is passed over.
 struct value_ranges {
   explicit value_ranges(int groups) : least(as_size(groups), INFINITY), most(as_size(groups), -INFINITY) {}
 
@@ -97,7 +97,7 @@ void add_codes(const float* values, const float* minimums, const float* scales, 
   const auto most_steps = static_cast<float>(most);
   for (int i = 0; i < count; ++i) {
     const float steps = (values[i] - minimums[i]) / (scales[i] > 0 ? scales[i] : INFINITY);
-    const float within = std::min(std::max(0.0F, steps), most_steps);  // and 0 where it is no number, or all are one
+    const float within = std::min(std::max(0.0F, steps), most_steps);  // and 0 where it is not a number, or all are one
     words[i] |= (std::bit_cast<std::uint32_t>(within + rounding) & most) << shift;
   }
 }

@@ -224,7 +224,7 @@ void check(std::span<const kv_cache_spec> shapes, const options& options) {
   if (shapes.empty()) throw std::invalid_argument("cache: 0 layers, at least 1 is needed");
   for (const kv_cache_spec& shape : shapes) check(shape);
   if (options.kind != cache_kind::dynamic && options.kind != cache_kind::static_)
-    throw std::invalid_argument("cache: there is no kind " + std::to_string(static_cast<int>(options.kind)));
+    throw std::invalid_argument("cache: unknown cache kind " + std::to_string(static_cast<int>(options.kind)));
   if (options.type == scalar::fp8)
     throw std::invalid_argument("cache: type is fp8, which only caches on a device keep");
   check_option(0, "max_sequence_length", options.max_sequence_length);

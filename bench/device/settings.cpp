@@ -49,7 +49,7 @@ std::vector<cell> cells(const std::string& text) {
     char by = 0;
     std::stringstream parts(each);
     if (!(parts >> one.requests >> by >> one.context) || by != 'x' || one.requests < 1 || one.context < 1)
-      throw std::invalid_argument(fmt::format("\"{}\" is no cell; each is REQUESTSxTOKENS, as 8x1024", each));
+      throw std::invalid_argument(fmt::format("\"{}\" is not a cell; each is REQUESTSxTOKENS, as 8x1024", each));
     all.push_back(one);
   }
   return all;

@@ -76,7 +76,7 @@ def fields_and_tensors(path):
     with open(path, "rb") as file:
         head = Head(file)
         if file.read(4) != b"GGUF" or head.number("I") < 2:
-            raise ValueError(f"{path} is no GGUF file of version 2 or later")
+            raise ValueError(f"{path} is not a GGUF file of version 2 or later")
         tensors, fields = head.number("Q"), head.number("Q")
         read = {head.text(): head.value(head.number("I")) for _ in range(fields)}
         return read, [head.tensor() for _ in range(tensors)]

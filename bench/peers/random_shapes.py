@@ -12,7 +12,7 @@ DEVIATION = 0.02
 
 def q8_0(blocks):
     blocks[:, :2] = numpy.array([DEVIATION / 73], numpy.float16).view(numpy.uint8)
-    blocks[:, 2:][blocks[:, 2:] == 128] = 129  # -128 is no number of a file
+    blocks[:, 2:][blocks[:, 2:] == 128] = 129  # -128 is not a number of a file
 
 
 def q4_k(blocks):

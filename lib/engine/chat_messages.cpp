@@ -23,12 +23,12 @@ boost::json::object written(const tool_call& call) {
 
 }  // namespace
 
-text::chat_message assistant(const completion& answer) {
-  text::chat_message message{"assistant", answer.text};
-  if (!answer.reasoning.empty()) message.extra["reasoning_content"] = answer.reasoning;
-  if (answer.tool_calls.empty()) return message;
+text::chat_message assistant(const completion& completion) {
+  text::chat_message message{"assistant", completion.text};
+  if (!completion.reasoning.empty()) message.extra["reasoning_content"] = completion.reasoning;
+  if (completion.tool_calls.empty()) return message;
   boost::json::array calls;
-  for (const auto& each : answer.tool_calls) calls.push_back(written(each));
+  for (const auto& each : completion.tool_calls) calls.push_back(written(each));
   message.extra["tool_calls"] = std::move(calls);
   return message;
 }

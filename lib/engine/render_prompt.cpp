@@ -24,7 +24,7 @@ response::call_id_syntax call_id_of(const model& model) try {
 
 rendered_prompt render_prompt(const model& model, const request& what) try {
   const auto* messages = std::get_if<chat_messages>(&what.prompt);
-  if (!messages) throw std::invalid_argument("the prompt is no chat");
+  if (!messages) throw std::invalid_argument("the prompt is not a chat");
   const detail::chat_encoder chats{.tokenizer = model.has_tokenizer() ? &model.tokenizer() : nullptr,
                                    .chat = model.chat(),
                                    .chat_error = model.chat_error(),

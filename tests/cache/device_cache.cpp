@@ -291,10 +291,11 @@ BOOST_AUTO_TEST_CASE(what_a_device_cannot_keep_is_named) {
   refused(shapes, host, "device cache: far memory of 100 bytes; 5760 are needed");
   host = with_quantization();
   host.host = at::zeros({100}, at::kByte);
-  refused(shapes, host, "device cache: tokens stay far only where there is no ring");
+  refused(shapes, host, "device cache: host-resident KV caches cannot be rings");
   host = small();
   host.host = at::zeros({100}, at::kByte);
-  refused(with_states, host, "device cache: tokens stay far only where no layer is recurrent or reads an encoder");
+  refused(with_states, host,
+          "device cache: layers that are recurrent or read an encoder cannot have host-resident KV caches");
   auto both = with_quantization();
   both.sinks = sink_window();
   refused(shapes, both, "device cache: layer 0 has a window of 1020, and is not packed");

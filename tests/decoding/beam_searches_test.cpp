@@ -1,4 +1,4 @@
-// What Transformers' beam search finds on the golden models: the same hypotheses and scores, in any company.
+// What Transformers' beam search finds on the golden models: the same hypotheses and scores, in any batch.
 #include "engine/model_engines.hpp"
 #include "golden/golden.hpp"
 #include "test_data.hpp"

@@ -1,4 +1,4 @@
-// engine_options::batch_invariant: a sequence's logits are the same bits in any company.
+// engine_options::batch_invariant: a sequence's logits are the same bits in any batch.
 #include "../engine/model_engines.hpp"
 #include "company.hpp"
 #include "device_models.hpp"

@@ -39,7 +39,7 @@ const some_rows all_rows[] = {{{0}, {900}},
 
 const attention_heads all_heads[] = {{32, 8, 128, 2048}, {32, 4, 64, 2048}, {16, 16, 64, 2048}, {8, 1, 256, 2048}};
 
-/// What is behind the slots' tokens is no number.
+/// What is behind the slots' tokens is not a number.
 void forget_the_rest(attention_step& step, const some_rows& rows) {
   for (int layer = 0; layer < step.memory.layers(); ++layer)
     for (const auto& plane : {step.memory.layer(layer).keys, step.memory.layer(layer).values})

@@ -368,8 +368,8 @@ BOOST_AUTO_TEST_CASE(what_is_no_file_is_reported_and_nothing_else_is_lost) {
   BOOST_TEST(all.serve({first}).at(0) == 99);
   std::ranges::sort(all.logged);
   BOOST_REQUIRE(all.logged.size() == 2u);
-  BOOST_TEST(all.logged[0] == "session " + empty.string() + ": it is no session of cogen");
-  BOOST_TEST(all.logged[1] == "session " + folder.string() + ": it is no regular file");
+  BOOST_TEST(all.logged[0] == "session " + empty.string() + ": it is not a session of cogen");
+  BOOST_TEST(all.logged[1] == "session " + folder.string() + ": it is not a regular file");
 }
 
 BOOST_AUTO_TEST_CASE(what_a_process_has_left_unfinished_is_removed_after_a_while) {

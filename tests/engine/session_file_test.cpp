@@ -195,7 +195,7 @@ BOOST_AUTO_TEST_CASE(every_part_says_what_is_wrong_with_it) {
     changed[at] = value;
     return s.refusal(changed);
   };
-  BOOST_TEST(has(with(0, 'x'), "it is no session of cogen"));
+  BOOST_TEST(has(with(0, 'x'), "it is not a session of cogen"));
   BOOST_TEST(has(with(8, 2), "it is of version 2; this program reads version 4"));
   BOOST_TEST(has(with(44, '?'), "its beginning is damaged"));
   BOOST_TEST(has(with(70, '?'), "its head is damaged"));
@@ -210,10 +210,10 @@ BOOST_AUTO_TEST_CASE(a_file_that_was_cut_short_is_refused_at_every_length) {
     s.file.write(s.whole.substr(0, size));
     const auto said = s.refusal(running);
     BOOST_TEST(s.code == make_error_code(error::bad_session));
-    BOOST_TEST(has(said, size < 8 ? "it is no session" : "it is cut short"), size << ": " << said);
+    BOOST_TEST(has(said, size < 8 ? "it is not a session" : "it is cut short"), size << ": " << said);
     const auto of_stream = s.refusal_of_stream(running, s.whole.substr(0, size));
     BOOST_TEST(s.code == make_error_code(error::bad_session));
-    BOOST_TEST(has(of_stream, size < 8 ? "it is no session" : "it is cut short"), size << ": " << of_stream);
+    BOOST_TEST(has(of_stream, size < 8 ? "it is not a session" : "it is cut short"), size << ": " << of_stream);
   }
 }
 
@@ -297,7 +297,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_read_is_the_systems_error) {
   BOOST_TEST(s.code == boost::system::errc::no_such_file_or_directory);
   BOOST_TEST(has(said, s.file.path.string() + ": it cannot be opened"), said);
   std::filesystem::create_directory(s.file.path);
-  BOOST_TEST(has(s.refusal(s.options, s.model), "it is no regular file"));
+  BOOST_TEST(has(s.refusal(s.options, s.model), "it is not a regular file"));
 }
 
 BOOST_AUTO_TEST_CASE(the_sequence_of_a_failed_operation_has_the_sentence) {
@@ -318,7 +318,7 @@ BOOST_AUTO_TEST_CASE(the_sequence_of_a_failed_operation_has_the_sentence) {
     }
   });
   BOOST_TEST((why.code() == error::bad_session));
-  BOOST_TEST(has(why.message(), "it is no session of cogen"), why.message());
+  BOOST_TEST(has(why.message(), "it is not a session of cogen"), why.message());
 }
 
 BOOST_AUTO_TEST_CASE(a_file_that_fails_at_any_byte_leaves_what_was_there) {

@@ -412,7 +412,7 @@ BOOST_AUTO_TEST_CASE(a_socket_that_closes_in_the_middle_is_no_session) {
       auto result = co_await of.second.async_open(from, {}, net::as_tuple(net::use_awaitable));
       BOOST_TEST(std::get<0>(result) == make_error_code(error::bad_session));
       BOOST_TEST(std::get<1>(result).error().message() ==
-                 (size < 8 ? "the session: it is no session of cogen"
+                 (size < 8 ? "the session: it is not a session of cogen"
                            : "the session: it is cut short: it ends after " + std::to_string(size) + " bytes"));
     });
   of.check_nothing_changed();

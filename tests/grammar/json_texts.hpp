@@ -4,6 +4,6 @@
 
 #include <string>
 
-/// A value as JSON, without spaces or with those that JSON allows. A number that is no integer by its spelling stays
-/// one.
+/// A value as JSON, without spaces or with those that JSON allows. A number that is not an integer by its spelling
+/// stays one.
 std::string json_text(const boost::json::value& value, bool with_spaces);

@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(paths_that_lead_to_no_model_are_refused) {
   BOOST_TEST(says(checkpoint_refusal(folder.path()), "holds neither config.json nor a .gguf file"));
   BOOST_TEST(says(checkpoint_refusal(folder.path() / "none"), "none: cannot be opened: No such file"));
   BOOST_TEST(says(checkpoint_refusal(folder.write("model.bin", "pickle")),
-                  "is no GGUF file; of a Hugging Face model the folder is named"));
+                  "is not a GGUF file; of a Hugging Face model the folder is named"));
   BOOST_REQUIRE(mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
   BOOST_TEST(says(checkpoint_refusal(folder.path() / "pipe"), "pipe: is not a regular file"));
   folder.write("a.gguf", tiny_llama().bytes());

@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(floats_that_json_cannot_hold_are_read_as_transformers_write
 
 BOOST_AUTO_TEST_CASE(texts_that_are_no_plain_object_are_refused) {
   BOOST_TEST(says(json_refusal(""), "config.json: is not valid JSON"));
-  BOOST_TEST(says(json_refusal("[]"), "config.json: is no JSON object"));
+  BOOST_TEST(says(json_refusal("[]"), "config.json: is not JSON object"));
   BOOST_TEST(says(json_refusal("{"), "is not valid JSON at byte 1"));
   BOOST_TEST(says(json_refusal("{} x"), "has more after its JSON value"));
   BOOST_TEST(says(json_refusal(R"({"theta":nan})"), "is not valid JSON at byte"));

@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(a_damaged_part_is_named) {
   folder.write(part_name(2, 3), last.substr(0, last.size() - 40));
   BOOST_TEST(says(opening(path), "model-00003-of-00003.gguf: tensor 'blk.0.ffn_down.weight' needs 384 bytes"));
   folder.write(part_name(2, 3), "GGML");
-  BOOST_TEST(says(opening(path), "model-00003-of-00003.gguf: header: this is no GGUF file"));
+  BOOST_TEST(says(opening(path), "model-00003-of-00003.gguf: header: this is not a GGUF file"));
 }
 
 BOOST_AUTO_TEST_CASE(names_of_later_parts_are_known) {

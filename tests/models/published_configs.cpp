@@ -192,7 +192,7 @@ class parameter_count {
   const load::model_config& config_;
 };
 
-/// Of layers whose letter is no feed-forward's, where they have one; hybrid ones and RWKV's have two.
+/// Of layers whose letter is not a feed-forward's, where they have one; hybrid ones and RWKV's have two.
 std::size_t mixing_blocks(const load::config_fields& fields, const load::model_config& config) {
   const auto letters =
       fields.string("hybrid_override_pattern", std::string(static_cast<std::size_t>(config.layers), 'M'));

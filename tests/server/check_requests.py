@@ -24,7 +24,7 @@ INNER = re.compile(r"boost|std::|xgrammar|torch|c10|\.[ch]pp|basic_string|vector
 
 
 class Raw(str):
-    """What is no value of Python's, as it stands in JSON."""
+    """What is not a value of Python's, as it stands in JSON."""
 
 
 def text_of(value):

@@ -77,7 +77,7 @@ def check_refusals(whole):
         refused(server, None, 404, "it must be the id_slot of an earlier request", "/slots/9/session", "GET")
         refused(server, whole, 400, "it must be a number", "/slots/x/session")
         refused(server, b"{}", 405, "takes GET, PUT, not POST", method="POST")
-        refused(server, b"", 400, "it is no session of cogen")
+        refused(server, b"", 400, "it is not a session of cogen")
         refused(server, whole[:-1], 400, "it is cut short")
         refused(server, whole[:200] + b"?" + whole[201:], 400, "its head is damaged")
         refused(server, whole[:-99] + b"?" + whole[-98:], 400, "its body is damaged")

@@ -15,7 +15,7 @@ Number number(std::string_view name, std::string_view text) {
   Number result = 0;
   const auto [end, error] = std::from_chars(text.begin(), text.end(), result);
   if (error != std::errc() || end != text.end())
-    throw std::invalid_argument(std::string(name) + " is \"" + std::string(text) + "\", which is no number");
+    throw std::invalid_argument(std::string(name) + " is \"" + std::string(text) + "\", which is not a number");
   return result;
 }
 
@@ -73,7 +73,7 @@ options parse(int count, const char* const* arguments) {
     else if (name == "--jobs")
       result.jobs = static_cast<unsigned>(value());
     else
-      throw std::invalid_argument("\"" + std::string(name) + "\" is no option; --help names them");
+      throw std::invalid_argument("\"" + std::string(name) + "\" is not an option; --help names them");
   }
   if (result.jobs < 1 || result.jobs > 1024) throw std::invalid_argument("--jobs must be between 1 and 1024");
   return result;

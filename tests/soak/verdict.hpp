@@ -9,7 +9,7 @@ namespace cogen::soak {
 /// Seconds of a run in which everything that clients do must have happened, and after which memory may not grow.
 constexpr int long_enough = 60;
 
-/// Requests for each slot, on average, below which it was no overload.
+/// Requests for each slot, on average, below which it was not an overload.
 constexpr double least_overload = 2;
 
 /// What was expected and did not come true, printed as it is found.

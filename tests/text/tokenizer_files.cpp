@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(gguf_mistakes_are_named) {
   BOOST_TEST(mentions(refused([](auto& f) { f.pre = "runes"; }), "tokenizer.ggml.pre is \"runes\", but cogen knows"));
   BOOST_TEST(mentions(refused([](auto& f) { f.model = "llama"; }), "tokenizer.ggml.scores is missing"));
   BOOST_TEST(mentions(refused([](auto& f) { f.model = "t5", f.scores = {1}; }), "tokenizer.ggml.scores has 1"));
-  BOOST_TEST(mentions(refused([](auto& f) { f.model = "t5", f.scores.assign(6, NAN); }), "token 0 is no number"));
+  BOOST_TEST(mentions(refused([](auto& f) { f.model = "t5", f.scores.assign(6, NAN); }), "token 0 is not a number"));
   BOOST_TEST(mentions(refused([](auto& f) {
                         f.model = "llama", f.scores.assign(6, 0);
                         f.tokens[0] = std::string(2049, 'a');

@@ -128,7 +128,7 @@ std::vector<cogen::token> stop_tokens(const field_reader& body) {
   return result;
 }
 
-/// An `n_predict` of -1 is no limit.
+/// An `n_predict` of -1 sets no limit.
 std::optional<int> max_tokens(const field_reader& body, const route_defaults& otherwise) {
   for (const auto name : token_limits) {
     if (!body.has(name)) continue;

@@ -40,7 +40,7 @@ net::awaitable<std::invoke_result_t<Work>> off_loop(call& client, std::size_t by
 }
 
 /// The fields of a body, with the server's defaults for what it does not say. Sets the model that the
-/// call is for. Throws api::error for what is no JSON object, and for an unknown model.
+/// call is for. Throws api::error for what is not JSON object, and for an unknown model.
 boost::json::object parse_fields(call& client, const std::string& text);
 
 /// Waits until the client may hold so many bytes, at most 30 s. Throws api::error.

@@ -39,7 +39,7 @@ class work_watch {
 /// Processor time of this thread: other work of the machine does not count.
 std::chrono::milliseconds thread_time() noexcept;
 
-/// The memory of the process that is no file's; 0 where the system does not tell.
+/// The memory of the process that is not a file's; 0 where the system does not tell.
 std::size_t bytes_of_process() noexcept;
 
 /// While it exists, a step of an engine waits: all bounded work of the current thread may together take so many steps

@@ -21,7 +21,7 @@ std::string_view digits_from(std::string_view text) {
   return text.substr(0, static_cast<std::size_t>(std::ranges::find_if_not(text, is_digit) - text.begin()));
 }
 
-/// Its digits from the first to the last that is no zero, and the power of ten of the last one.
+/// Its digits from the first to the last that is not a zero, and the power of ten of the last one.
 std::string canonical_number(std::string_view text) {
   const bool is_negative = text.starts_with('-');
   if (is_negative) text.remove_prefix(1);

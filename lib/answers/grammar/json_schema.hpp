@@ -43,8 +43,8 @@ struct schema_rule {
 /// A grammar of JSON values that are valid by a schema of draft 2020-12, or of an earlier one. All its texts are valid,
 /// but for what is loosened, and it leaves out some valid ones: required properties come in the order of the schema;
 /// others than listed ones come behind them, unless the schema speaks of them or lists none. Throws json::json_error
-/// for a text that is no JSON, and grammar_error for a schema that allows nothing, and, unless it is loosened, for what
-/// is not supported, naming the keyword.
+/// for a text that is not JSON, and grammar_error for a schema that allows nothing, and, unless it is loosened, for
+/// what is not supported, naming the keyword.
 schema_grammar ebnf_of_json_schema(std::string_view schema, const schema_limits& limits = {},
                                    schema_mode mode = schema_mode::strict);
 

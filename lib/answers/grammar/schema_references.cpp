@@ -210,7 +210,7 @@ class resolver {
     json::error_code error;
     if (const auto found = resources_.find(resource); found != resources_.end())
       if (root_.find_pointer(found->second + fragment, error)) return found->second + fragment;
-    // Generators give an `$id` to what is no resource of its own.
+    // Generators give an `$id` to what is not a resource of its own.
     if (document.empty() && root_.find_pointer(fragment, error)) return fragment;
     return std::nullopt;
   }

@@ -173,7 +173,7 @@ std::shared_ptr<const kv_snapshot> leading_runner::snapshot(scheduler::swap_id n
 
 void leading_runner::keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) {
   const auto whole = std::dynamic_pointer_cast<const rank_snapshot>(what);
-  if (!whole) throw std::invalid_argument("a snapshot of one process is no snapshot of several ranks");
+  if (!whole) throw std::invalid_argument("a snapshot of one process is not a snapshot of several ranks");
   for (int rank = 1; rank < ranks_.size(); ++rank) {
     std::vector<std::byte> message;
     message_writer to(message);

@@ -87,7 +87,7 @@ std::uint64_t size_of(int file, const std::filesystem::path& path) {
   if (file < 0) refuse_system(path, "it cannot be opened");
   if (::fstat(file, &status) < 0) refuse_system(path, "it cannot be read");
   if (!S_ISREG(status.st_mode))
-    throw session_error(name_of(path), make_error_code(error::bad_session), "it is no regular file");
+    throw session_error(name_of(path), make_error_code(error::bad_session), "it is not a regular file");
   return static_cast<std::uint64_t>(status.st_size);
 }
 

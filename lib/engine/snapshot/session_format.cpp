@@ -245,7 +245,7 @@ void session_reader::end_part() {
   const auto preamble = std::as_writable_bytes(std::span(&preamble_, 1));
   switch (part_) {
     case part::magic:
-      if (!std::ranges::equal(held_, preamble.first(held_.size()))) refuse(name_, "it is no session of cogen");
+      if (!std::ranges::equal(held_, preamble.first(held_.size()))) refuse(name_, "it is not a session of cogen");
       return begin(part::preamble, preamble.size() - sizeof(preamble_.magic));
     case part::preamble:
       std::ranges::copy(held_, preamble.subspan(sizeof(preamble_.magic)).begin());
@@ -302,7 +302,7 @@ void session_reader::check_body() const {
 }
 
 void session_reader::refuse_end() const {
-  if (part_ == part::magic) refuse(name_, "it is no session of cogen");
+  if (part_ == part::magic) refuse(name_, "it is not a session of cogen");
   refuse(name_, "it is cut short: it ends after {} bytes", taken_);
 }
 

@@ -68,7 +68,7 @@ class constraint {
   std::vector<token> ahead_;  // the others, unless tokens were cut off since
   std::vector<std::uint64_t> mask_;
   bool has_mask_ = false;   // of the guide's place
-  bool may_go_on_ = false;  // by the mask: a token may follow that is no end
+  bool may_go_on_ = false;  // by the mask: a token may follow that is not an end
 };
 
 }  // namespace cogen::detail

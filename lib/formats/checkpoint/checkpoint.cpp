@@ -63,7 +63,7 @@ bool is_hugging_face_folder(const std::filesystem::path& path) { return is_there
 
 std::filesystem::path gguf_path(const std::filesystem::path& path) {
   if (is_folder(path)) return only_gguf_file_in(path);
-  if (!begins_as_gguf(path)) refuse(path.string(), "is no GGUF file; of a Hugging Face model the folder is named");
+  if (!begins_as_gguf(path)) refuse(path.string(), "is not a GGUF file; of a Hugging Face model the folder is named");
   return path;
 }
 

@@ -64,12 +64,12 @@ struct family_fields {
   std::int64_t sliding_window = 0;  // 0: none
   double rms_norm_eps = 1e-6;
   double rope_theta = 10000;
-  std::optional<double> partial_rotary = {};  // fraction of a head that is rotated; empty: it is no setting
+  std::optional<double> partial_rotary = {};  // fraction of a head that is rotated; empty: it is not a setting
   std::string_view rope_parameters = "";      // JSON, if "rope_parameters" and "rope_scaling" are left out
   std::int64_t original_positions = 0;        // before scaling, if the file does not say; 0: max_positions
   std::int64_t intermediate_factor = 0;       // of hidden, if the inner width is not given; 0: it must be
   std::string_view activation = "silu";
-  std::optional<bool> attention_bias = false;  // empty: it is no setting, and there is none
+  std::optional<bool> attention_bias = false;  // empty: it is not a setting, and there is none
   std::optional<bool> mlp_bias = {};           // likewise
   bool tie_embeddings = false;
   bool rotary = true;                     // positions are encoded by rotations

@@ -282,7 +282,7 @@ void place_tensors(gguf_header& header, const input_file& file, std::uint64_t he
 
 std::uint32_t read_version(header_cursor& cursor) {
   if (cursor.number<std::uint32_t>("the magic number") != magic)
-    cursor.refuse("this is no GGUF file: it does not begin with 'GGUF'");
+    cursor.refuse("this is not a GGUF file: it does not begin with 'GGUF'");
   const auto version = cursor.number<std::uint32_t>("the version");
   if (version != 0 && (version & 0xFFFF) == 0)
     cursor.refuse("this is a big-endian GGUF file; little-endian ones are read");

@@ -95,7 +95,7 @@ field field_of(const boost::json::value& value) {
 boost::json::value parsed_object(std::string_view text, std::string_view name) {
   const auto written_out = without_words_for_floats(text);
   auto root = read_json([&] { return json::parse_with_unique_keys(written_out, name); });
-  if (!root.is_object()) refuse(name, "is no JSON object");
+  if (!root.is_object()) refuse(name, "is not JSON object");
   return root;
 }
 

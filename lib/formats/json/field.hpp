@@ -17,7 +17,7 @@ class field {
   const boost::json::value& value() const noexcept { return *value_; }
   const std::string& path() const noexcept { return path_; }
 
-  /// A member that is there, null or not. None where the value is no object.
+  /// A member that is there, null or not. None where the value is not an object.
   std::optional<field> member(std::string_view key) const;
   /// A member that is there and not null.
   std::optional<field> find(std::string_view key) const;

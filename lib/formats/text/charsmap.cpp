@@ -129,7 +129,7 @@ void charsmap::each_prefix(std::string_view text, text_budget& budget, Found&& f
   }
 }
 
-/// What begins within a character is no text.
+/// What begins within a character is not text.
 bool charsmap::is_content(std::uint32_t offset) const noexcept {
   return offset < contents_.size() && begins_character(contents_[offset]);
 }

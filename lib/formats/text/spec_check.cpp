@@ -25,7 +25,7 @@ void require_scores(const tokenizer_spec& spec) {
   }
   const auto wrong = std::find_if(spec.scores.begin(), spec.scores.end(), [](double s) { return std::isnan(s); });
   if (wrong == spec.scores.end()) return;
-  throw std::invalid_argument("the score of token " + std::to_string(wrong - spec.scores.begin()) + " is no number");
+  throw std::invalid_argument("the score of token " + std::to_string(wrong - spec.scores.begin()) + " is not a number");
 }
 
 std::string token_named(std::size_t id) { return "token " + std::to_string(id); }

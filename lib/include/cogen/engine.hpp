@@ -112,7 +112,7 @@ class engine {
   /// by bit. The file is read on another thread. Its cache counts as swapped out until the sequence continues, and
   /// stays exact whatever engine_options.swap.format says. If engine_options.swap.bytes has no room, the tokens are
   /// computed again. Signature: void(error_code, sequence). Throws std::invalid_argument if max_sequence_length makes
-  /// no sense. Fails with error::bad_session if the file is no session, damaged, of another version, or of another
+  /// no sense. Fails with error::bad_session if the file is not a session, damaged, of another version, or of another
   /// model or kind of cache; error::does_not_fit if it holds too many tokens; the system's error if it cannot be read;
   /// error::queue_full and error::draining. The sequence of a failed operation has nothing but `error()`. Every
   /// cancellation type ends the operation at once with operation_aborted.

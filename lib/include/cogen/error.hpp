@@ -28,7 +28,7 @@ enum class error {
   deadline_unreachable,   ///< refused: at the pace so far it would end after its deadline
   deadline_exceeded,      ///< no token came within the request's `start_within()`
   draining,               ///< the engine accepts nothing new
-  bad_session,            ///< a file or stream is no session, is damaged, or of another model or kind of cache
+  bad_session,            ///< a file or stream is not a session, is damaged, or of another model or kind of cache
 };
 
 const boost::system::error_category& category() noexcept;  ///< of `error`: "cogen"

@@ -44,7 +44,7 @@ struct completion {
 };
 
 /// The answer as a message of the chat that it continues, with its reasoning and its calls.
-text::chat_message assistant(const completion& answer);
+text::chat_message assistant(const completion& completion);
 
 /// What a function returned, as the message that answers the call.
 text::chat_message tool_result(const tool_call& call, std::string result);

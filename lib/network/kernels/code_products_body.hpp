@@ -71,8 +71,8 @@ struct rounded_row {
 };
 
 // Of tokens that no query sees scales may be any, and their weights are 0: what is rounded is measured, for no bound on
-// the scales alone would do. What is no number makes the offset none; its codes do not matter then. Where columns have
-// minimums, those are multiplied by what was rounded: products are then wrong by what rounding changed times whole
+// the scales alone would do. What is not a number makes the offset none; its codes do not matter then. Where columns
+// have minimums, those are multiplied by what was rounded: products are then wrong by what rounding changed times whole
 // numbers, and not times codes, which are further from 0.
 template <bool Along, bool Whole, class Quad>
 COGEN_INLINE span_scale round_span(const code_job& job, const float* a, code_span span, const scales_of_rows& of,

@@ -18,7 +18,7 @@ constexpr load::key_names keys{.heads = "",
 
 /// Transformers halves hidden states, and what is added to them, behind every so many layers. Here they keep their
 /// size, and epsilons grow instead: norms of x / 2^n are those of x with 4^n times the epsilon, bit for bit. The last
-/// one's is no setting.
+/// one's is not a setting.
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   const auto every = fields.integer("rescale_every", {-(1 << 20), 1 << 20}, 6);
   const auto norm = [&](std::int64_t layer, std::string name) {

@@ -282,7 +282,7 @@ class percent_formatter {
       case 'G':
         return as_real(take(), spec);
       default:
-        run_.fail(std::string("'%") + spec.type + "' is no conversion");
+        run_.fail(std::string("'%") + spec.type + "' is not a conversion");
     }
   }
 

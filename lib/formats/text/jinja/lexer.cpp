@@ -99,7 +99,7 @@ class unescaper {
 
   void append_checked(char32_t code_point) {
     if (code_point > 0x10FFFF || (code_point >= 0xD800 && code_point <= 0xDFFF)) {
-      throw template_error("a string has an escape that is no character", line_);
+      throw template_error("a string has an escape that is not a character", line_);
     }
     append_utf8(out_, code_point);
   }

@@ -57,7 +57,7 @@ value power_of(renderer& run, double base, double exponent) {
   auto power = std::pow(base, exponent);
   bool is_complex = std::isnan(power) && !std::isnan(base) && !std::isnan(exponent);
   if (is_complex || (std::isinf(power) && std::isfinite(base) && std::isfinite(exponent))) {
-    run.fail("the power is no number within the range of numbers");
+    run.fail("the power is not within the range of numbers");
   }
   return power;
 }
@@ -275,7 +275,7 @@ template <auto Find>
 bool is_known(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "this test", {});
   bool is_unhashable = input.members() || (input.items() && !input.items()->is_tuple);
-  if (is_unhashable) run.fail(kind_of(input) + " is no name");
+  if (is_unhashable) run.fail(kind_of(input) + " is not a name");
   return input.text() && Find(input.text()->bytes()) != nullptr;
 }
 

@@ -24,7 +24,7 @@ struct assignment {
   void operator()(const member_name& to) const {
     auto* found = run.find(to.space);
     auto* space = found ? found->space() : nullptr;
-    if (!space) run.fail("'" + to.space + "' is no namespace, so its members cannot be set");
+    if (!space) run.fail("'" + to.space + "' is not a namespace, so its members cannot be set");
     set_member(run, *space, to.member, source);
   }
 };

@@ -108,8 +108,8 @@ std::optional<std::int64_t> truncated(renderer& run, std::optional<double> numbe
 
 value to_integer(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "int", {"default", "base"});
-  if (input.is_undefined()) run.fail(kind_of(input) + ", is no integer");
-  if (input.is<double>() && std::isinf(*input.number())) run.fail("infinity is no integer");
+  if (input.is_undefined()) run.fail(kind_of(input) + ", is not an integer");
+  if (input.is<double>() && std::isinf(*input.number())) run.fail("infinity is not an integer");
   std::optional<std::int64_t> result = input.integer();
   if (!result && input.number()) result = truncated(run, input.number());
   if (auto* text = input.text()) {
@@ -122,7 +122,7 @@ value to_integer(renderer& run, const value& input, const arguments& given) {
 
 value to_number(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "float", {"default"});
-  if (input.is_undefined()) run.fail(kind_of(input) + ", is no number");
+  if (input.is_undefined()) run.fail(kind_of(input) + ", is not a number");
   auto result = input.text() ? parsed_real(input.text()->bytes()) : input.number();
   if (result) return *result;
   return bound.find(0) ? bound.at(0) : value(0.0);

@@ -185,7 +185,9 @@ class operation final : public pending_operation {
 
 /// Has a `last_next()`: the wait of the operation before, which can be reused, or null.
 template <class Shared, class Operation>
-concept keeps_last = requires(Shared& shared, std::shared_ptr<Operation>& last) { last = shared.last_next(); };
+concept keeps_last = requires(Shared& shared, std::shared_ptr<Operation>& last) {
+  last = shared.last_next();
+};
 
 /// Starts an operation on `shared`, which an engine and a handle share: calls its member `start` with a wait and the
 /// arguments. Cancellation calls its member `cancel`, with the wait and the cancellation type if it takes them. Its
@@ -269,8 +271,8 @@ class handle {
   handle(handle&&) noexcept = default;
   /// Takes over a handle with another executor type.
   template <class Other>
-    requires(!std::same_as<Other, Executor>)
-  handle(handle<Face, Other>&& other) noexcept : shared_(std::move(other.shared_)) {}
+  requires(!std::same_as<Other, Executor>) handle(handle<Face, Other>&& other)
+  noexcept : shared_(std::move(other.shared_)) {}
 
   handle& operator=(handle&& other) noexcept {
     if (this == &other) return *this;

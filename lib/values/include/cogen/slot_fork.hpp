@@ -2,8 +2,8 @@
 
 namespace cogen {
 
-/// How an empty slot of a KV cache begins: with the first `end` tokens of slot `from`, and its encoder input. Of them it
-/// reads the first `shared` in slot `parent`, which holds all of those itself; the others are copied.
+/// How an empty slot of a KV cache begins: with the first `end` tokens of slot `from`, and its encoder input. It reads
+/// the first `shared` of them in slot `parent`, which holds all of those itself; the others are copied.
 struct slot_fork {
   int slot = -1;
   int parent = -1;  ///< -1: none
