@@ -358,7 +358,7 @@ BOOST_DATA_TEST_CASE(offloaded_caches_say_what_those_of_the_processor_say, data:
   const auto model = golden_model_on(std::make_shared<plain_backend>(), name);
   const auto reference = golden_model(name);
   auto options = small_engine(*model);
-  options.kv.offload = std::make_shared<cache::immediate_transfer>();
+  options.kv.offload = true;
   options.batching.slots = 3;
   options.policies.idle_timeout = std::chrono::milliseconds(0);
   engine running(model, options);
@@ -405,7 +405,7 @@ BOOST_AUTO_TEST_CASE(a_lost_copy_of_an_offloaded_layer_fails_every_operation) {
   };
   const auto model = golden_model_on(where, "llama_default");
   auto options = small_engine(*model);
-  options.kv.offload = std::make_shared<cache::immediate_transfer>();
+  options.kv.offload = true;
   for (failing = 1; failing < 60; failing += 3) {
     copies = 0;
     engine running(model, options);
@@ -719,9 +719,7 @@ BOOST_AUTO_TEST_CASE(options_that_have_no_meaning_there_are_refused) {
   BOOST_TEST(why_not([](engine_options& o) { o.kv.sinks = cache::sink_window(), o.kv.quantization = cache::int8(); }) ==
              "engine_options.kv.quantization and kv.sinks are both set; a cache has one or the other");
   BOOST_TEST(
-      why_not([](engine_options& o) {
-        o.kv.offload = std::make_shared<cache::immediate_transfer>(), o.kv.sinks = cache::sink_window();
-      }) ==
+      why_not([](engine_options& o) { o.kv.offload = true, o.kv.sinks = cache::sink_window(); }) ==
       "engine_options.kv.offload and kv.sinks are both set; engines on cpu offload what keeps every token in full "
       "precision");
   BOOST_TEST(why_not([](engine_options& o) { o.kv.sinks = cache::sink_window{.sinks = 65, .window = 30}; }) ==

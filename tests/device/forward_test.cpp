@@ -44,7 +44,7 @@ const std::vector<memory_kind> memory_kinds{
     {"llama_default", "int8", [](auto& o) { o.kv.quantization = with_small_residual(cache::int8()); }},
     {"llama_default", "kivi2", [](auto& o) { o.kv.quantization = with_small_residual(cache::kivi2()); }},
     {"llama_default", "sinks", [](auto& o) { o.kv.sinks = {.sinks = 4, .window = 12}; }},
-    {"llama_default", "offloaded", [](auto& o) { o.kv.offload = std::make_shared<cache::immediate_transfer>(); }},
+    {"llama_default", "offloaded", [](auto& o) { o.kv.offload = true; }},
     {"mistral_window", "window"},
     {"gemma3_text", "windows and full attention"},
     {"phi3_long", "plain"},
@@ -76,7 +76,7 @@ cache::cache cache_for(const model& model, const engine_options& options, int sl
                            .max_sequence_length = *options.limits.max_sequence_length,
                            .kv_quantization = options.kv.quantization,
                            .sinks = options.kv.sinks,
-                           .kv_offload = options.kv.offload,
+                           .kv_offload = options.kv.offload ? std::make_shared<cache::immediate_transfer>() : nullptr,
                            .longest_step = *options.batching.max_batched_tokens,
                            .max_rollback_tokens = options.kv.max_rollback_tokens,
                            .max_encoder_length = 96});

@@ -37,7 +37,7 @@ const std::vector<kind> kinds{
     {"llama_gguf", [](engine_options of) { return of.compute_type = compute_type::int8, of; }},
     {"llama_default", [](engine_options of) { return of.kv.quantization = cache::int4(), of; }},
     {"llama_default", [](engine_options of) { return of.kv.sinks = cache::sink_window{.sinks = 4, .window = 40}, of; }},
-    {"llama_default", [](engine_options of) { return of.kv.offload = std::make_shared<cache::worker_transfer>(), of; }},
+    {"llama_default", [](engine_options of) { return of.kv.offload = true, of; }},
     {"mistral_window", [](engine_options of) { return of; }},
     {"gemma3n_text", [](engine_options of) { return of; }},
     {"deepseek_v2_lite", [](engine_options of) { return of; }},

@@ -77,7 +77,7 @@ std::vector<std::pair<std::string, keep>> cache_kinds() {
           {"int8", quantized(cache::int8())},
           {"kivi2", quantized(cache::kivi2())},
           {"sinks", [](engine_options& options) { options.kv.sinks = {.sinks = 4, .window = 12}; }},
-          {"offloaded", [](auto& options) { options.kv.offload = std::make_shared<cache::worker_transfer>(); }},
+          {"offloaded", [](auto& options) { options.kv.offload = true; }},
           {"fast products", [](auto& options) { options.compute_type = compute_type::int8; }}};
 }
 

@@ -7,7 +7,10 @@
 namespace cogen::test {
 namespace {
 
-void behind(engine_options& options) { options.kv.offload = std::make_shared<cache::worker_transfer>(); }
+void behind(engine_options& options) {
+  options.kv.offload = true;
+  options.kv.transfer = std::make_shared<cache::worker_transfer>();
+}
 
 }  // namespace
 

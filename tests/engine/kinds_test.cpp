@@ -300,7 +300,7 @@ BOOST_AUTO_TEST_CASE(keys_that_are_normed_after_they_are_rotated_keep_no_sinks) 
 
 BOOST_AUTO_TEST_CASE(states_stay_on_their_device) {
   auto options = tiny_engine();
-  options.kv.offload = std::make_shared<cache::worker_transfer>();
+  options.kv.offload = true;
   BOOST_CHECK_EXCEPTION(
       engine(golden_model("mamba_tiny", "reference"), options), std::invalid_argument, [](const auto& error) {
         BOOST_TEST(error.what() ==
@@ -311,7 +311,7 @@ BOOST_AUTO_TEST_CASE(states_stay_on_their_device) {
 
 BOOST_AUTO_TEST_CASE(encoder_inputs_stay_on_their_device) {
   auto options = tiny_engine(*golden_model("bart_tiny"));
-  options.kv.offload = std::make_shared<cache::worker_transfer>();
+  options.kv.offload = true;
   BOOST_CHECK_EXCEPTION(
       engine(golden_model("bart_tiny", "reference"), options), std::invalid_argument, [](const auto& error) {
         BOOST_TEST(error.what() ==

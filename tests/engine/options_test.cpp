@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(every_option_was_looked_at) {
   using boost::pfr::tuple_size_v;
   BOOST_TEST(tuple_size_v<engine_options> == 12u);
   BOOST_TEST(tuple_size_v<batching_options> == 4u);
-  BOOST_TEST(tuple_size_v<kv_options> == 15u);
+  BOOST_TEST(tuple_size_v<kv_options> == 16u);
   BOOST_TEST(tuple_size_v<swap_options> == 5u);
   BOOST_TEST(tuple_size_v<policy_options> == 4u);
   BOOST_TEST(tuple_size_v<limit_options> == 4u);

@@ -57,6 +57,14 @@ int spare_slots(const engine_options& options) {
   return std::min(options.batching.slots, std::numeric_limits<int>::max() - options.batching.slots);
 }
 
+/// Null: nothing is offloaded.
+std::shared_ptr<cache::transfer> offload_of(const engine_options& options) {
+  if (!options.kv.offload) return nullptr;
+  if (options.kv.transfer) return options.kv.transfer;
+  if (options.external_stepping) return std::make_shared<cache::immediate_transfer>();
+  return std::make_shared<cache::worker_transfer>();
+}
+
 cache::options cache_options(const model& model, const engine_options& options) {
   cache::options kept;
   kept.type = options.kv.dtype.value_or(cache_type_of(model));
@@ -65,7 +73,7 @@ cache::options cache_options(const model& model, const engine_options& options) 
   if (model.has_encoder()) kept.max_encoder_length = encoder_limit(options, model.config().max_positions);
   kept.kv_quantization = options.kv.quantization;
   kept.sinks = options.kv.sinks;
-  kept.kv_offload = options.kv.offload;
+  kept.kv_offload = offload_of(options);
   kept.longest_step = max_batched_tokens(options).prefill;
   kept.max_rollback_tokens = options.kv.max_rollback_tokens;
   kept.max_recurrent_drafts =

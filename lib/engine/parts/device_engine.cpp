@@ -36,6 +36,11 @@ int step_tokens_of(const engine_options& options) {
 
 constexpr int rounded_up(int number, int to) { return (number + to - 1) / to * to; }
 
+/// Stands for host memory: the device copies by itself.
+std::shared_ptr<cache::transfer> host_memory_of(const engine_options& options) {
+  return options.kv.offload ? std::make_shared<cache::immediate_transfer>() : nullptr;
+}
+
 /// The layout of the cache for slots of `longest` tokens and encoder inputs of `longest_input`.
 cache::device_options layout_of(const nn::device_model& model, const engine_options& options, int longest,
                                 int longest_input) {
@@ -43,7 +48,7 @@ cache::device_options layout_of(const nn::device_model& model, const engine_opti
                                           .max_sequence_length = longest,
                                           .kv_quantization = options.kv.quantization,
                                           .sinks = options.kv.sinks,
-                                          .kv_offload = options.kv.offload,
+                                          .kv_offload = host_memory_of(options),
                                           .longest_step = step_tokens_of(options),
                                           .max_rollback_tokens = options.kv.max_rollback_tokens,
                                           .max_encoder_length = longest_input});
@@ -178,7 +183,7 @@ cache_room room_that_fits(const nn::device_model& model, const cache::device_opt
   const auto length = options.limits.max_sequence_length;
   const auto shape = shape_of(network, layout, runner);
   const auto on_device = model.backend->free_bytes();
-  const auto block = blocks_of(model, layout, options.kv.offload != nullptr);
+  const auto block = blocks_of(model, layout, options.kv.offload);
   const auto fixed = block ? fixed_bytes(network, layout) : 0;
   const auto room = [&](auto context) {
     return room_for(model, options, on_device - runner_bytes(shape, context)) - fixed;
@@ -253,7 +258,7 @@ void put_on(const nn::device_model& place, engine_parts& parts, const model& mod
   if (options.swap.format == swap_format::q8)
     parts.limits.swap_usage = compressed(parts.limits.usage, layout, cache::first_with_keys(shapes).head_dim);
   if (model.has_encoder()) parts.encoder_inputs = {.start = *model.config().decoder_start, .longest = longest_input};
-  if (const auto block = blocks_of(place, layout, options.kv.offload != nullptr)) {
+  if (const auto block = blocks_of(place, layout, options.kv.offload)) {
     if (!parts.limits.swap_usage) parts.limits.swap_usage = parts.limits.usage;
     parts.limits.usage = usage_in(*block);
     parts.limits.memory_bytes = room_of_caches.bytes;

@@ -47,9 +47,11 @@ struct kv_options {
   /// Keeps only the first tokens and a window of the newest ones, so that a sequence can grow without end. Not together
   /// with `quantization`. Empty: keeps all.
   std::optional<cache::sink_window> sinks = {};
-  /// If set, the caches live in host memory behind this, and each layer is prefetched while the previous one computes.
-  /// On a GPU any value selects host memory; the device copies by itself. Empty: caches stay on the device.
-  std::shared_ptr<cache::transfer> offload = {};
+  /// Whether the caches live in host memory, and each layer is prefetched while the previous one computes.
+  bool offload = false;
+  /// Copies what is prefetched; a GPU copies by itself. Its jobs must not depend on the engine thread. Empty: an own
+  /// thread; with external_stepping, the thread that steps.
+  std::shared_ptr<cache::transfer> transfer = {};
   /// Computes equal first tokens of requests once; output does not change. See request::prefix_caching, cache_salt.
   bool prefix_caching = true;
   /// Bytes, besides `bytes`, for checkpoints within prompts: states, and tokens of windows, that a cache which forgets
