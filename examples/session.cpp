@@ -65,7 +65,7 @@ asio::awaitable<void> answer(cogen::sequence& talk, const cogen::model& model, s
 asio::awaitable<void> converse(cogen::engine& engine, const cogen::model& model, std::string file) {
   std::optional<cogen::sequence> talk;
   if (std::filesystem::exists(file))
-    talk.emplace(co_await engine.async_open(std::filesystem::path(file)));
+    talk.emplace(co_await engine.async_load_session(std::filesystem::path(file)));
   else
     talk.emplace(engine.open());
   const auto before = talk->tokens().size();

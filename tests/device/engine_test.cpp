@@ -259,7 +259,7 @@ bool swaps_survive(plain_backend& where, const std::shared_ptr<const model>& mod
     co_await seq.async_save(file.path);
     BOOST_TEST((co_await seq.async_decode({7})).id == next);
     try {
-      auto opened = co_await running.async_open(file.path);
+      auto opened = co_await running.async_load_session(file.path);
       BOOST_TEST((co_await opened.async_decode({7})).id == next);
     } catch (const generation_error& error) {
       BOOST_TEST(error.what() == "it was lost");

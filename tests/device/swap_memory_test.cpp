@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(no_swap_allocates_on_the_thread_that_steps) {
   device.check();
   running = device.start();
   complete([&]() -> net::awaitable<void> {
-    auto opened = co_await running->async_open(file.path);
+    auto opened = co_await running->async_load_session(file.path);
     BOOST_TEST((co_await opened.async_decode({7})).id == next);
   });
   device.check();

@@ -43,7 +43,7 @@ net::awaitable<sequence> leave(engine& running, sequence seq, left how) {
     co_return seq;
   }
   co_await seq.async_save(file.path);
-  co_return co_await running.async_open(file.path);
+  co_return co_await running.async_load_session(file.path);
 }
 
 /// A stream that goes on while others are cut.

@@ -74,7 +74,7 @@ std::vector<token> run_all(const std::shared_ptr<const model>& model, engine_opt
     received.push_back((co_await other.async_decode({3})).id);
     co_await sequence.async_suspend();
     co_await sequence.async_save(file.path);
-    auto opened = co_await running.async_open(file.path);
+    auto opened = co_await running.async_load_session(file.path);
     received.push_back((co_await opened.async_decode({4})).id);
   });
   return received;

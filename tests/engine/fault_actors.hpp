@@ -161,12 +161,13 @@ struct hand : actor {
   void open(net::io_context& context, engine& running, const kept_file& from) {
     if (!from.there) return;
     begin([&] {
-      running.async_open(from.path, {}, net::bind_executor(context, [this, &from](error_code code, sequence opened) {
-                           hear(code);
-                           if (code) return;
-                           held.assign(from.tokens.begin(), from.tokens.end());
-                           handle.emplace(std::move(opened));
-                         }));
+      running.async_load_session(from.path, {},
+                                 net::bind_executor(context, [this, &from](error_code code, sequence opened) {
+                                   hear(code);
+                                   if (code) return;
+                                   held.assign(from.tokens.begin(), from.tokens.end());
+                                   handle.emplace(std::move(opened));
+                                 }));
     });
   }
 

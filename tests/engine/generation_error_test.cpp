@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(an_operation_of_a_sequence_throws_why) {
 BOOST_AUTO_TEST_CASE(opening_a_missing_file_throws_why) {
   toy_engine toy;
   drive(toy.running, [&]() -> net::awaitable<void> {
-    co_await fails(toy.running.async_open("/nonexistent/a.session"),
+    co_await fails(toy.running.async_load_session("/nonexistent/a.session"),
                    make_error_code(boost::system::errc::no_such_file_or_directory),
                    "session /nonexistent/a.session: it cannot be opened: No such file or directory");
   });

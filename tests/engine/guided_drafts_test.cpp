@@ -189,14 +189,14 @@ BOOST_DATA_TEST_CASE(sequences_decode_with_drafts_beside_a_guide, data::make({0,
     co_await parent.async_forward({1, 2});
     parent.constrain(std::make_unique<text_guide>(words));
     const auto right = words[toy_next(std::vector<token>{1, 2, 5, 60, 61, 62}) == 91 ? 1 : 0];
-    auto said = ids(co_await parent.async_decode({}, sampling_params{}, drafts({5, 60, 61}, 0)));
+    auto said = ids(co_await parent.async_decode_drafts({}, sampling_params{}, drafts({5, 60, 61}, 0)));
     BOOST_TEST(said.size() == (wrong_at == 1 || wrong_at == 2 ? static_cast<std::size_t>(wrong_at) + 1 : 4u));
     auto child = parent.fork();
     parent.truncate(3);
-    const auto after_cut = ids(co_await parent.async_decode({}, sampling_params{}, drafts({60, 61, 62}, 0)));
+    const auto after_cut = ids(co_await parent.async_decode_drafts({}, sampling_params{}, drafts({60, 61, 62}, 0)));
     BOOST_TEST(after_cut[0] == 60);
     while (said.size() < 6) {
-      const auto more = ids(co_await child.async_decode({}, sampling_params{}, drafts(right, said.size())));
+      const auto more = ids(co_await child.async_decode_drafts({}, sampling_params{}, drafts(right, said.size())));
       said.insert(said.end(), more.begin(), more.end());
     }
     BOOST_TEST(std::ranges::count(words, said) == 1);

@@ -191,7 +191,7 @@ BOOST_DATA_TEST_CASE(a_session_reopened_after_a_restart_runs_new_tokens_alone, d
   }
   conversations with(golden);
   drive(with.running(), [&]() -> net::awaitable<void> {
-    auto seq = co_await with.running().async_open(file.path);
+    auto seq = co_await with.running().async_load_session(file.path);
     for (int i = 1; i < reply_tokens; ++i) next.push_back((co_await seq.async_decode()).id);
   });
   BOOST_TEST(next == with.reply(said), boost::test_tools::per_element());

@@ -318,7 +318,7 @@ BOOST_AUTO_TEST_CASE(what_is_saved_from_its_slot_is_exact_and_one_that_was_not_s
       options.swap.format = opened_by;
       engine second(m.model, options);
       drive(second, [&]() -> net::awaitable<void> {
-        auto seq = co_await second.async_open(m.file.path);
+        auto seq = co_await second.async_load_session(m.file.path);
         BOOST_TEST(seq.exact() == !preempted);
         BOOST_TEST((co_await fed(seq, {8}) == expected));
         BOOST_TEST(seq.exact() == !preempted);
@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(what_is_saved_out_of_a_swap_out_says_so_and_goes_on_as_it_w
     if (!has_room) options.swap.bytes = 0;
     engine second(m.model, options);
     drive(second, [&]() -> net::awaitable<void> {
-      auto seq = co_await second.async_open(m.file.path);
+      auto seq = co_await second.async_load_session(m.file.path);
       BOOST_TEST(seq.exact());
       BOOST_TEST((co_await fed(seq, {7}) == (has_room ? expected : m.alone(1, {7}))));
       BOOST_TEST(seq.exact() == !has_room);

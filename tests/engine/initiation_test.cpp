@@ -66,9 +66,9 @@ BOOST_AUTO_TEST_CASE(have_the_executor_of_handlers_without_an_own_one) {
        {stream.async_next(token), stream.async_next_for({}, token), stream.async_complete(token),
         stream.async_prompt_progress(token), seq.async_forward({1}, logits_of::last, token),
         seq.async_decode({}, {}, token), seq.async_suspend(token), seq.async_save("never", token),
-        toy.running.async_drain(token), toy.running.async_open("never", {}, token), toy.running.async_embed({}, token),
-        toy.running.async_score({}, token), toy.running.async_compile(json_object(), token),
-        toy.running.async_embed({}, work_options{.tenant = 1}, token),
+        toy.running.async_drain(token), toy.running.async_load_session("never", {}, token),
+        toy.running.async_embed({}, token), toy.running.async_score({}, token),
+        toy.running.async_compile(json_object(), token), toy.running.async_embed({}, work_options{.tenant = 1}, token),
         toy.running.async_score({}, work_options{.tenant = 1}, token),
         toy.running.async_compile(json_object(), work_options{.tenant = 1}, token)})
     BOOST_TEST((each == expected));
@@ -153,17 +153,18 @@ net::awaitable<void> throws_sentence(net::awaitable<sequence> opening) {
 BOOST_AUTO_TEST_CASE(tokens_that_throw_keep_the_sentence) {
   toy_engine toy;
   const std::filesystem::path path = "/nonexistent/a.session";
-  auto future = toy.running.async_open(path, {}, net::use_future);
-  auto on_executor = toy.running.async_open(path, {}, net::bind_executor(toy.running.get_executor(), net::use_future));
+  auto future = toy.running.async_load_session(path, {}, net::use_future);
+  auto on_executor =
+      toy.running.async_load_session(path, {}, net::bind_executor(toy.running.get_executor(), net::use_future));
   for (int i = 0; i < 3; ++i) toy.running.poll_one();
   throws_sentence([&] { std::ignore = future.get(); });
   throws_sentence([&] { std::ignore = on_executor.get(); });
   drive(toy.running, [&]() -> net::awaitable<void> {
-    co_await throws_sentence(toy.running.async_open(path, {}, net::use_awaitable));
+    co_await throws_sentence(toy.running.async_load_session(path, {}, net::use_awaitable));
 #if BOOST_ASIO_VERSION >= 103100
     co_await throws_sentence(
-        toy.running.async_open(path, {}, net::cancel_after(std::chrono::hours(1), net::use_awaitable)));
-    co_await throws_sentence(toy.running.async_open(
+        toy.running.async_load_session(path, {}, net::cancel_after(std::chrono::hours(1), net::use_awaitable)));
+    co_await throws_sentence(toy.running.async_load_session(
         path, {}, net::cancel_at(std::chrono::steady_clock::time_point::max(), net::use_awaitable)));
 #endif
   });
@@ -175,16 +176,18 @@ BOOST_AUTO_TEST_CASE(diagnostics_are_redirected) {
   net::io_context context;
   diagnostics in_handler, in_future, in_coroutine, of_timer;
   bool called = false;
-  toy.running.async_open(path, {},
-                         redirect_diagnostics(net::bind_executor(context,
-                                                                 [&](const sequence&) {
-                                                                   called = true;
-                                                                   BOOST_TEST(in_handler.message() == missing);
-                                                                 }),
-                                              in_handler));
-  std::future<sequence> future = toy.running.async_open(path, {}, redirect_diagnostics(net::use_future, in_future));
+  toy.running.async_load_session(path, {},
+                                 redirect_diagnostics(net::bind_executor(context,
+                                                                         [&](const sequence&) {
+                                                                           called = true;
+                                                                           BOOST_TEST(in_handler.message() == missing);
+                                                                         }),
+                                                      in_handler));
+  std::future<sequence> future =
+      toy.running.async_load_session(path, {}, redirect_diagnostics(net::use_future, in_future));
   drive(toy.running, [&]() -> net::awaitable<void> {
-    std::ignore = co_await toy.running.async_open(path, {}, redirect_diagnostics(net::use_awaitable, in_coroutine));
+    std::ignore =
+        co_await toy.running.async_load_session(path, {}, redirect_diagnostics(net::use_awaitable, in_coroutine));
     BOOST_TEST(in_coroutine.message() == missing);
     auto seq = toy.running.open();
     co_await seq.async_forward({1}, logits_of::last, redirect_diagnostics(net::deferred, in_coroutine));

@@ -185,7 +185,7 @@ void check_file(const kept_history& past, const folder& in) {
   if (!past.file.there) return;
   keeping_engine other;
   drive(other.running, [&]() -> net::awaitable<void> {
-    const auto opened = co_await other.running.async_open(past.file.path);
+    const auto opened = co_await other.running.async_load_session(past.file.path);
     BOOST_TEST(opened.tokens() == past.file.tokens, boost::test_tools::per_element());
   });
 }

@@ -201,7 +201,9 @@ BOOST_DATA_TEST_CASE_F(fixture, a_sequence_is_as_before_a_decode, data::make(eve
 BOOST_DATA_TEST_CASE_F(fixture, a_sequence_is_as_before_drafts, data::make(every_type), how) {
   auto seq = open();
   const auto expected = toy_continuation(prompt, 3);
-  const auto start = [&](auto handler) { seq.async_decode({}, {}, {expected[0], expected[1]}, std::move(handler)); };
+  const auto start = [&](auto handler) {
+    seq.async_decode_drafts({}, {}, {expected[0], expected[1]}, std::move(handler));
+  };
   pending<std::vector<sampled_token>> late(context, start);
   finish_steps(toy);
   late.cancel(static_cast<type>(how));
@@ -286,7 +288,7 @@ BOOST_FIXTURE_TEST_CASE(an_opened_sequence_that_nobody_gets_is_closed, fixture) 
     saved.async_save(file.path, net::bind_executor(saving, [](error_code code) { BOOST_TEST(!code); }));
     toy.settle(saving);
   }
-  const auto start = [&](auto handler) { toy.running.async_open(file.path, {}, std::move(handler)); };
+  const auto start = [&](auto handler) { toy.running.async_load_session(file.path, {}, std::move(handler)); };
   pending<std::optional<sequence>> late(context, start);
   finish_steps(toy);
   BOOST_TEST(toy.running.stats().sequences == 1);

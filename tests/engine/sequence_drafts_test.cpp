@@ -60,7 +60,7 @@ net::awaitable<drafted_run> with_drafts(sequence& seq, std::vector<token> prompt
   drafted_run run;
   for (; run.tokens.size() < drafted_tokens; prompt.clear(), ++run.operations) {
     const auto drafts = some_drafts(expected, run.tokens.size(), 5);
-    for (const auto& each : co_await seq.async_decode(prompt, how, drafts)) {
+    for (const auto& each : co_await seq.async_decode_drafts(prompt, how, drafts)) {
       run.tokens.push_back(each.id);
       BOOST_TEST(each.top.size() == static_cast<std::size_t>(how.logprobs.value_or(0)));
     }
@@ -112,7 +112,7 @@ BOOST_DATA_TEST_CASE(drafts_change_no_token_of_a_hybrid, data::make(hybrids()), 
     BOOST_TEST(run.operations < static_cast<int>(drafted_tokens) * 2 / 3);
     auto again = prompt;
     again.insert(again.end(), expected.begin(), expected.begin() + 9);
-    const auto next = co_await aside.async_decode(again, how, {expected[9], (expected[10] + 1) % 50});
+    const auto next = co_await aside.async_decode_drafts(again, how, {expected[9], (expected[10] + 1) % 50});
     for (std::size_t i = 0; i < next.size(); ++i) BOOST_TEST(next[i].id == expected[9 + i]);
   });
 }

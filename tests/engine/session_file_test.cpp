@@ -64,8 +64,8 @@ struct saved_one {
   std::string refusal(engine& running, std::optional<int> max_sequence_length = {}) {
     std::string what;
     drive(running, [&]() -> net::awaitable<void> {
-      auto result = co_await running.async_open(file.path, {.max_sequence_length = max_sequence_length},
-                                                net::as_tuple(net::use_awaitable));
+      auto result = co_await running.async_load_session(file.path, {.max_sequence_length = max_sequence_length},
+                                                        net::as_tuple(net::use_awaitable));
       code = std::get<0>(result);
       what = std::get<1>(result).error().message();
     });
@@ -77,7 +77,7 @@ struct saved_one {
     std::string what;
     drive(running, [&]() -> net::awaitable<void> {
       memory_stream from(co_await net::this_coro::executor, bytes);
-      auto result = co_await running.async_open(from, {}, net::as_tuple(net::use_awaitable));
+      auto result = co_await running.async_load_session(from, {}, net::as_tuple(net::use_awaitable));
       code = std::get<0>(result);
       what = std::get<1>(result).error().message();
     });
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_forged_head_is_refused_or_harms_nobody) {
       std::memcpy(forged.data(), bytes.data(), bytes.size());
       drive(running, [&]() -> net::awaitable<void> {
         memory_stream from(co_await net::this_coro::executor, forged);
-        auto result = co_await running.async_open(from, {}, net::as_tuple(net::use_awaitable));
+        auto result = co_await running.async_load_session(from, {}, net::as_tuple(net::use_awaitable));
         if (!std::get<0>(result)) std::ignore = co_await std::get<1>(result).async_decode();
       });
     }
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(opening_a_file_of_another_model_throws_the_sentence) {
   engine running(other, s.options);
   drive(running, [&]() -> net::awaitable<void> {
     try {
-      std::ignore = co_await running.async_open(s.file.path);
+      std::ignore = co_await running.async_load_session(s.file.path);
       BOOST_ERROR("it was opened");
     } catch (const generation_error& e) {
       BOOST_TEST(e.what() == sentence);
@@ -285,9 +285,9 @@ BOOST_AUTO_TEST_CASE(a_session_that_is_too_long_is_refused) {
   BOOST_TEST(s.refusal(s.options, s.model, 20).empty());
   BOOST_TEST(!s.code);
   engine running(s.model, s.options);
-  BOOST_CHECK_THROW(
-      std::ignore = running.async_open(s.file.path, {.max_sequence_length = *s.options.limits.max_sequence_length + 1}),
-      std::invalid_argument);
+  BOOST_CHECK_THROW(std::ignore = running.async_load_session(
+                        s.file.path, {.max_sequence_length = *s.options.limits.max_sequence_length + 1}),
+                    std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_read_is_the_systems_error) {
@@ -306,11 +306,11 @@ BOOST_AUTO_TEST_CASE(the_sequence_of_a_failed_operation_has_the_sentence) {
   engine running(s.model, s.options);
   diagnostics why;
   drive(running, [&]() -> net::awaitable<void> {
-    const auto [code, opened] = co_await running.async_open(s.file.path, {}, net::as_tuple(net::deferred));
+    const auto [code, opened] = co_await running.async_load_session(s.file.path, {}, net::as_tuple(net::deferred));
     BOOST_TEST((code == error::bad_session));
     why = opened.error();
     try {
-      std::ignore = co_await running.async_open(s.file.path);
+      std::ignore = co_await running.async_load_session(s.file.path);
       BOOST_ERROR("it was opened");
     } catch (const generation_error& e) {
       BOOST_TEST(e.what() == why.message());

@@ -98,7 +98,7 @@ BOOST_DATA_TEST_CASE(what_is_opened_from_a_stream_goes_on_as_what_was_saved_does
   drive(second, [&]() -> net::awaitable<void> {
     memory_stream from(co_await net::this_coro::executor, bytes);
     from.at_once = 500;
-    auto seq = co_await second.async_open(from);
+    auto seq = co_await second.async_load_session(from);
     const auto found = co_await sampled(seq);
     BOOST_TEST(found == expected, boost::test_tools::per_element());
     BOOST_TEST(second.stats().tokens == 5u);
@@ -108,8 +108,8 @@ BOOST_DATA_TEST_CASE(what_is_opened_from_a_stream_goes_on_as_what_was_saved_does
 BOOST_FIXTURE_TEST_CASE(a_stream_may_go_on_after_a_session, two_engines) {
   drive(second, [&]() -> net::awaitable<void> {
     memory_stream from(co_await net::this_coro::executor, whole + whole + "rest");
-    const auto one = co_await second.async_open(from);
-    const auto other = co_await second.async_open(from);
+    const auto one = co_await second.async_load_session(from);
+    const auto other = co_await second.async_load_session(from);
     BOOST_TEST((one.tokens() == other.tokens()));
     BOOST_TEST(from.bytes == "rest");
   });
@@ -128,7 +128,7 @@ BOOST_FIXTURE_TEST_CASE(a_stream_that_fails_at_any_byte_leaves_everything_as_it_
     drive(second, [&]() -> net::awaitable<void> {
       memory_stream from(co_await net::this_coro::executor, whole);
       from.fails_after = bytes;
-      auto result = co_await second.async_open(from, {}, net::as_tuple(net::use_awaitable));
+      auto result = co_await second.async_load_session(from, {}, net::as_tuple(net::use_awaitable));
       BOOST_TEST((std::get<0>(result) == net::error::connection_reset));
       BOOST_TEST((std::get<1>(result).error().code() == net::error::connection_reset));
     });
@@ -151,8 +151,8 @@ BOOST_FIXTURE_TEST_CASE(a_cancelled_operation_ends_with_that_of_the_stream, two_
     cancel.emit(net::cancellation_type::total);
     settle(first, context);
     BOOST_TEST((saved == error_code(net::error::operation_aborted)));
-    second.async_open(from, {},
-                      net::bind_cancellation_slot(cancel.slot(), [&](error_code code, auto) { opened = code; }));
+    second.async_load_session(
+        from, {}, net::bind_cancellation_slot(cancel.slot(), [&](error_code code, auto) { opened = code; }));
     settle(second, context);
     BOOST_TEST((!opened && from.stalled));
     BOOST_TEST(second.stats().sequences == 1);
@@ -172,8 +172,8 @@ BOOST_FIXTURE_TEST_CASE(an_operation_that_is_cancelled_at_once_does_not_use_the_
   seq.async_save(to, net::bind_cancellation_slot(cancel.slot(), [&](error_code code) { saved = code; }));
   cancel.emit(net::cancellation_type::total);
   settle(first, context);
-  second.async_open(from, {},
-                    net::bind_cancellation_slot(cancel.slot(), [&](error_code code, auto) { opened = code; }));
+  second.async_load_session(from, {},
+                            net::bind_cancellation_slot(cancel.slot(), [&](error_code code, auto) { opened = code; }));
   cancel.emit(net::cancellation_type::total);
   settle(second, context);
   BOOST_TEST((saved == error_code(net::error::operation_aborted)));
@@ -228,7 +228,7 @@ BOOST_FIXTURE_TEST_CASE(the_end_of_an_engine_ends_opening_and_lets_saving_go_on,
   to.at_once = from.at_once = 1000;
   std::optional<error_code> saved, opened;
   seq.async_save(to, [&](error_code code) { saved = code; });
-  second.async_open(from, {}, [&](error_code code, auto) { opened = code; });
+  second.async_load_session(from, {}, [&](error_code code, auto) { opened = code; });
   for (int i = 0; i < 20; ++i) {
     first.poll_one();
     context.poll_one();
@@ -256,14 +256,14 @@ BOOST_FIXTURE_TEST_CASE(an_engine_that_drains_or_is_full_reads_nothing, two_engi
   memory_stream from(context.get_executor(), whole + whole);
   std::optional<sequence> held;
   std::optional<error_code> opened;
-  full.async_open(from, {}, [&](error_code, sequence one) { held.emplace(std::move(one)); });
+  full.async_load_session(from, {}, [&](error_code, sequence one) { held.emplace(std::move(one)); });
   settle(full, context);
   BOOST_TEST_REQUIRE(held.has_value());
-  full.async_open(from, {}, [&](error_code code, auto) { opened = code; });
+  full.async_load_session(from, {}, [&](error_code code, auto) { opened = code; });
   settle(full, context);
   BOOST_TEST((opened == make_error_code(error::queue_full)));
   second.async_drain([](error_code) {});
-  second.async_open(from, {}, [&](error_code code, auto) { opened = code; });
+  second.async_load_session(from, {}, [&](error_code code, auto) { opened = code; });
   settle(second, context);
   BOOST_TEST((opened == make_error_code(error::draining)));
   BOOST_TEST((from.bytes == whole));
@@ -274,7 +274,7 @@ BOOST_FIXTURE_TEST_CASE(draining_waits_for_a_session_that_comes, two_engines) {
   memory_stream from(context.get_executor(), whole);
   from.at_once = 1000;
   std::optional<error_code> opened, drained;
-  second.async_open(from, {}, [&](error_code code, auto) { opened = code; });
+  second.async_load_session(from, {}, [&](error_code code, auto) { opened = code; });
   second.async_drain([&](error_code code) { drained = code; });
   second.poll_one();
   BOOST_TEST(!drained);
@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE(what_has_changed_in_the_file_of_the_swapped_out_is_no_sessi
                  "there");
     }
     memory_stream from(to.get_executor(), to.bytes);
-    const auto result = co_await running.async_open(from, {}, net::as_tuple(net::use_awaitable));
+    const auto result = co_await running.async_load_session(from, {}, net::as_tuple(net::use_awaitable));
     BOOST_TEST(std::get<0>(result) == make_error_code(error::bad_session));
   });
 }
@@ -321,7 +321,7 @@ BOOST_FIXTURE_TEST_CASE(a_context_that_ends_takes_its_operations_along, two_engi
       to.at_once = from.at_once = 1000;
       to.stalls_after = from.stalls_after = operations;
       seq.async_save(to, [&](error_code) { called = true; });
-      second.async_open(from, {}, [&](error_code, auto) { called = true; });
+      second.async_load_session(from, {}, [&](error_code, auto) { called = true; });
       for (int i = 0; i < 12; ++i) {
         first.poll_one();
         second.poll_one();
@@ -361,7 +361,7 @@ BOOST_AUTO_TEST_CASE(a_session_goes_through_a_socket_between_engines_with_thread
   net::co_spawn(
       context,
       [&]() -> net::awaitable<void> {
-        auto opened = co_await second.async_open(in);
+        auto opened = co_await second.async_load_session(in);
         found = co_await sampled(opened);
       },
       rethrow);
@@ -396,7 +396,8 @@ BOOST_AUTO_TEST_CASE(operations_are_cancelled_whatever_the_threads_do) {
                                          out.close();
                                        }));
                       }));
-    running.async_open(in, {}, net::bind_cancellation_slot(cancel_opening.slot(), [&](error_code, auto) { ++ended; }));
+    running.async_load_session(in, {},
+                               net::bind_cancellation_slot(cancel_opening.slot(), [&](error_code, auto) { ++ended; }));
     context.run();
     BOOST_TEST(ended == 2);
     seq.truncate(0);
@@ -409,7 +410,7 @@ BOOST_AUTO_TEST_CASE(a_socket_that_closes_in_the_middle_is_no_session) {
   for (const std::size_t size : {std::size_t{0}, std::size_t{7}, std::size_t{60}, of.whole.size() - 1})
     drive(of.second, [&]() -> net::awaitable<void> {
       memory_stream from(co_await net::this_coro::executor, of.whole.substr(0, size));
-      auto result = co_await of.second.async_open(from, {}, net::as_tuple(net::use_awaitable));
+      auto result = co_await of.second.async_load_session(from, {}, net::as_tuple(net::use_awaitable));
       BOOST_TEST(std::get<0>(result) == make_error_code(error::bad_session));
       BOOST_TEST(std::get<1>(result).error().message() ==
                  (size < 8 ? "the session: it is not a session of cogen"

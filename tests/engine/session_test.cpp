@@ -66,7 +66,7 @@ BOOST_DATA_TEST_CASE(what_is_opened_goes_on_as_what_was_saved_does,
   }
   engine second(model, options);
   drive(second, [&]() -> net::awaitable<void> {
-    auto seq = co_await second.async_open(file.path);
+    auto seq = co_await second.async_load_session(file.path);
     BOOST_TEST(seq.tokens().size() == 25u);
     BOOST_TEST((second.stats().swap_bytes > 0) == (at != place::no_budget));
     auto child = seq.fork();
@@ -98,7 +98,7 @@ BOOST_FIXTURE_TEST_CASE(an_opened_one_can_be_saved_again_before_it_goes_on, one_
     auto seq = running.open();
     co_await sampled(seq, prompt_of(*model));
     co_await seq.async_save(file.path);
-    auto opened = co_await running.async_open(file.path);
+    auto opened = co_await running.async_load_session(file.path);
     co_await opened.async_save(second.path);
   });
   BOOST_TEST(file.bytes() == second.bytes());
@@ -112,7 +112,7 @@ BOOST_FIXTURE_TEST_CASE(one_that_was_cut_is_saved_as_it_is, one_engine) {
     seq.truncate(21);
     co_await seq.async_save(file.path);
     expected = co_await sampled(seq);
-    auto opened = co_await running.async_open(file.path);
+    auto opened = co_await running.async_load_session(file.path);
     const auto found = co_await sampled(opened);
     BOOST_TEST(found == expected, boost::test_tools::per_element());
   });
@@ -122,7 +122,7 @@ BOOST_FIXTURE_TEST_CASE(an_empty_sequence_is_saved_and_opened, one_engine) {
   drive(running, [&]() -> net::awaitable<void> {
     auto seq = running.open();
     co_await seq.async_save(file.path);
-    auto opened = co_await running.async_open(file.path);
+    auto opened = co_await running.async_load_session(file.path);
     BOOST_TEST(opened.tokens().empty());
     const auto expected = co_await sampled(seq, prompt_of(*model));
     const auto found = co_await sampled(opened, prompt_of(*model));
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(a_runner_without_snapshots_saves_tokens_alone) {
     co_await seq.async_save(file.path);
   });
   drive(second.running, [&]() -> net::awaitable<void> {
-    auto seq = co_await second.running.async_open(file.path);
+    auto seq = co_await second.running.async_load_session(file.path);
     const auto chosen = co_await seq.async_decode({}, sampling_params{.temperature = 0});
     BOOST_TEST(chosen.id == toy_next(std::vector<token>{1, 2, 3}));
   });
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(a_copy_that_is_lost_leaves_the_tokens_and_the_sequence) {
   settle(running, context);
   BOOST_TEST(running.stats().tokens == 21u);
   std::optional<std::vector<token>> opened;
-  running.async_open(file.path, {}, [&](error_code, sequence found) { opened = found.tokens(); });
+  running.async_load_session(file.path, {}, [&](error_code, sequence found) { opened = found.tokens(); });
   settle(running, context);
   BOOST_TEST((opened == prompt_of(*model)));
 }
@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(saving_works_while_the_engine_drains_and_opening_does_not) 
   seq.async_save(file.path, [&](error_code code) { saved = code; });
   toy.settle(context);
   BOOST_TEST((saved == error_code()));
-  toy.running.async_open(file.path, {}, [&](error_code code, auto) { opened = code; });
+  toy.running.async_load_session(file.path, {}, [&](error_code code, auto) { opened = code; });
   toy.settle(context);
   BOOST_TEST((opened == make_error_code(error::draining)));
 }
@@ -250,8 +250,8 @@ BOOST_AUTO_TEST_CASE(opened_sequences_count_among_those_that_the_engine_holds) {
     co_await seq.async_save(file.path);
   });
   drive(full.running, [&]() -> net::awaitable<void> {
-    auto seq = co_await full.running.async_open(file.path);
-    auto second = co_await full.running.async_open(file.path, {}, net::as_tuple(net::use_awaitable));
+    auto seq = co_await full.running.async_load_session(file.path);
+    auto second = co_await full.running.async_load_session(file.path, {}, net::as_tuple(net::use_awaitable));
     BOOST_TEST(std::get<0>(second) == make_error_code(error::queue_full));
     BOOST_TEST(full.running.stats().sequences == 1);
   });
@@ -276,7 +276,7 @@ BOOST_AUTO_TEST_CASE(engines_with_threads_save_and_open) {
         co_await seq.async_suspend();
         co_await seq.async_save(file.path);
         expected = co_await sampled(seq);
-        auto opened = co_await running.async_open(file.path);
+        auto opened = co_await running.async_load_session(file.path);
         found = co_await sampled(opened);
       },
       [](std::exception_ptr error) {
@@ -298,7 +298,8 @@ BOOST_AUTO_TEST_CASE(the_end_of_the_engine_ends_opening_and_saving) {
   context.run();
   BOOST_TEST((saved == make_error_code(error::engine_stopped)));
   context.restart();
-  toy.running.async_open(file.path, {}, net::bind_executor(context, [&](error_code code, auto) { opened = code; }));
+  toy.running.async_load_session(file.path, {},
+                                 net::bind_executor(context, [&](error_code code, auto) { opened = code; }));
   context.run();
   BOOST_TEST(bool(opened && *opened));
 }

@@ -293,7 +293,7 @@ BOOST_DATA_TEST_CASE(a_session_goes_on_over_as_many_ranks, data::make(splits), s
   });
   over_ranks("llama_default", split, as_it_is, [&](engine& running, const model&) {
     drive(running, [&]() -> net::awaitable<void> {
-      auto one = co_await running.async_open(file.path);
+      auto one = co_await running.async_load_session(file.path);
       BOOST_TEST((one.tokens() == tokens));
       const auto steps = running.stats().steps;
       const auto logits = co_await one.async_forward({5});
@@ -321,7 +321,7 @@ BOOST_DATA_TEST_CASE(forged_parts_of_sessions_are_not_used, data::make(splits), 
       std::string said;
       file.write(bytes);
       drive(running, [&]() -> net::awaitable<void> {
-        auto [refused, one] = co_await running.async_open(file.path, {}, net::as_tuple(net::use_awaitable));
+        auto [refused, one] = co_await running.async_load_session(file.path, {}, net::as_tuple(net::use_awaitable));
         if (refused) co_return void(said = one.error().message());
         const auto logits = co_await one.async_forward({5});
         BOOST_TEST(std::ranges::equal(logits.last(), right));

@@ -132,7 +132,7 @@ net::awaitable<json::object> restore(call& client, served_model& model, int id, 
   if (missing)
     throw api::invalid("filename", fmt::format("filename is \"{}\", which was not saved", file.filename().string()));
   const auto place = co_await client.app.transfers.async_begin(client.tenant);
-  auto sequence = co_await model.engine->async_open(file, options_of(client));
+  auto sequence = co_await model.engine->async_load_session(file, options_of(client));
   const auto count = co_await bring_back(client, model, id, sequence);
   co_return json::object{{"id_slot", id},
                          {"filename", file.filename().string()},
@@ -189,7 +189,7 @@ class uploaded_body final : public cogen::byte_source {
 };
 
 net::awaitable<cogen::sequence> open(const call& client, served_model& model, uploaded_body& body) try {
-  auto sequence = co_await model.engine->async_open(body, options_of(client));
+  auto sequence = co_await model.engine->async_load_session(body, options_of(client));
   std::byte more{};
   if (co_await body.read_some({&more, 1}) > 0)
     throw api::error(400, "invalid_request_error", "the body goes on after the session");

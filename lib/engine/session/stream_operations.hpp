@@ -66,7 +66,7 @@ class stream_save final : public plain_face, public stream_task {
   std::span<const std::byte> piece_;
 };
 
-/// A pending async_open() of a stream: reads the session, which the engine then takes.
+/// A pending async_load_session() of a stream: reads the session, which the engine then takes.
 class stream_open final : public open_face, public stream_task {
  public:
   stream_open(std::shared_ptr<sequence_state> made, std::shared_ptr<byte_source> from);

@@ -108,7 +108,7 @@ class engine {
   /// outside the vocabulary, an input without an encoder, and an encoder without an input.
   [[nodiscard]] sequence open(std::vector<token> encoder_input, const open_options& options = {});
 
-  /// Opens the sequence that sequence::async_save() wrote to `session`. It continues as the saved one would have, bit
+  /// Loads the sequence that sequence::async_save() wrote to `session`. It continues as the saved one would have, bit
   /// by bit. The file is read on another thread. Its cache counts as swapped out until the sequence continues, and
   /// stays exact whatever engine_options.swap.format says. If engine_options.swap.bytes has no room, the tokens are
   /// computed again. Signature: void(error_code, sequence). Throws std::invalid_argument if max_sequence_length makes
@@ -117,8 +117,8 @@ class engine {
   /// error::queue_full and error::draining. The sequence of a failed operation has nothing but `error()`. Every
   /// cancellation type ends the operation at once with operation_aborted.
   template <net::completion_token_for<void(error_code, sequence)> Token = default_completion_token>
-  [[nodiscard]] auto async_open(std::filesystem::path session, const open_options& options = {},
-                                Token&& completion = default_completion_token()) {
+  [[nodiscard]] auto async_load_session(std::filesystem::path session, const open_options& options = {},
+                                        Token&& completion = default_completion_token()) {
     return async::initiate<Token, sequence>(completion, new_opening(options), &detail::sequence_face::start_open,
                                             &detail::sequence_face::cancel_open, std::move(session));
   }
@@ -130,8 +130,8 @@ class engine {
   /// from the first byte on. Handlers without an executor of their own run on the stream's.
   template <session_source Stream,
             net::completion_token_for<void(error_code, sequence)> Token = default_completion_token>
-  [[nodiscard]] auto async_open(Stream& from, const open_options& options = {},
-                                Token&& completion = default_completion_token()) {
+  [[nodiscard]] auto async_load_session(Stream& from, const open_options& options = {},
+                                        Token&& completion = default_completion_token()) {
     return async::initiate<Token, sequence>(completion, new_opening(options, detail::source_of(from)),
                                             &detail::open_face::start, &detail::open_face::cancel);
   }

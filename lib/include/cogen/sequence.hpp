@@ -121,17 +121,17 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
                                                  std::move(sampling));
   }
 
-  /// The same with draft tokens: guesses at what is sampled next. One step runs them all, samples after each as if it
-  /// had been sampled, and keeps what is sampled up to the first that differs from its draft. Appends and returns at
-  /// least one token, and at most one more than `drafts` has: the first tokens that repeated calls of async_decode()
-  /// would sample, bit for bit. The engine uses the first of the drafts only, or none, where a step has no room for
-  /// all, and where the cache could not drop them again (kv.max_rollback_tokens and kv.max_recurrent_drafts of
-  /// engine_options). Signature: void(error_code, std::vector<sampled_token>). Fails as async_decode() does, with
+  /// As async_decode(), with draft tokens: guesses at what is sampled next. One step runs them all, samples after each
+  /// as if it had been sampled, and keeps what is sampled up to the first that differs from its draft. Appends and
+  /// returns at least one token, and at most one more than `drafts` has: the first tokens that repeated calls of
+  /// async_decode() would sample, bit for bit. The engine uses the first of the drafts only, or none, where a step has
+  /// no room for all, and where the cache could not drop them again (kv.max_rollback_tokens and kv.max_recurrent_drafts
+  /// of engine_options). Signature: void(error_code, std::vector<sampled_token>). Fails as async_decode() does, with
   /// error::invalid_request also for drafts outside the vocabulary; if only a later token cannot be sampled, it returns
   /// those before it.
   template <net::completion_token_for<void(error_code, std::vector<sampled_token>)> Token = default_completion_token>
-  [[nodiscard]] auto async_decode(std::vector<token> tokens, sampling_params sampling, std::vector<token> drafts,
-                                  Token&& completion = default_completion_token()) {
+  [[nodiscard]] auto async_decode_drafts(std::vector<token> tokens, sampling_params sampling, std::vector<token> drafts,
+                                         Token&& completion = default_completion_token()) {
     return async::initiate<Token, std::vector<sampled_token>>(
         completion, this->shared(), &detail::sequence_face::start_draft, &detail::sequence_face::cancel_draft,
         std::move(tokens), std::move(sampling), std::move(drafts));
@@ -148,14 +148,14 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
                                   &detail::sequence_face::cancel_plain);
   }
 
-  /// Writes the sequence to a file that engine::async_open() reads, in this process or another one: tokens, random
-  /// numbers, encoder input and cache. The sequence keeps its slot. The cache is copied while steps go on, in memory
-  /// besides engine_options.swap.bytes; the next operation waits for the copy. If the copy fails, or an own runner has
-  /// no snapshots, the file holds tokens alone, and they are computed again, to the same bits. The cache is written bit
-  /// by bit; one swapped out with swap_format::q8 as it would be restored, and the file says that it is not exact.
-  /// Signature: void(error_code). Fails with the system's error if the file cannot be written. The file replaces `path`
-  /// once it is complete and on the disk; after failure or cancellation the previous file is unchanged. Cancelled when
-  /// that is done, it reports success. Works while the engine drains, which does not wait for it.
+  /// Writes the sequence to a file that engine::async_load_session() reads, in this process or another one: tokens,
+  /// random numbers, encoder input and cache. The sequence keeps its slot. The cache is copied while steps go on, in
+  /// memory besides engine_options.swap.bytes; the next operation waits for the copy. If the copy fails, or an own
+  /// runner has no snapshots, the file holds tokens alone, and they are computed again, to the same bits. The cache is
+  /// written bit by bit; one swapped out with swap_format::q8 as it would be restored, and the file says that it is not
+  /// exact. Signature: void(error_code). Fails with the system's error if the file cannot be written. The file replaces
+  /// `path` once it is complete and on the disk; after failure or cancellation the previous file is unchanged.
+  /// Cancelled when that is done, it reports success. Works while the engine drains, which does not wait for it.
   template <net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_save(std::filesystem::path path, Token&& completion = default_completion_token()) {
     return async::initiate<Token>(completion, this->shared(), &detail::sequence_face::start_save,

@@ -250,7 +250,7 @@ net::awaitable<void> decoder::open() {
   const auto start = [this](auto handler) {
     auto options = opening();
     options.max_sequence_length = saved_.max_sequence_length;
-    stage_.running()->async_open(*file_, options, std::move(handler));
+    stage_.running()->async_load_session(*file_, options, std::move(handler));
   };
   auto heard = co_await wait_for<std::optional<sequence>>(start);
   busy_with_.reset();
@@ -330,8 +330,8 @@ void decoder::open_unseen() {
     if (code && code != error::queue_full && !stage_.is_death(code))
       stage_.blame(std::make_exception_ptr(std::logic_error(name() + ": opening brought " + code.message())));
   };
-  stage_.running()->async_open(*file_, {.tenant = of_.tenant, .cache_salt = of_.cache_salt},
-                               net::bind_executor(executor(), opened));
+  stage_.running()->async_load_session(*file_, {.tenant = of_.tenant, .cache_salt = of_.cache_salt},
+                                       net::bind_executor(executor(), opened));
 }
 
 void decoder::interfere(random& chance) {
