@@ -3,6 +3,7 @@
 #include "engine/chat_encoder.hpp"
 #include "engine/checked_encoder_input.hpp"
 #include "engine/salt.hpp"
+#include "engine/token_filter.hpp"
 #include "formats/text/prompt_checkpoints.hpp"
 
 #include <fmt/format.h>
@@ -50,16 +51,24 @@ void check_no_chat(const request& what) {
     throw std::invalid_argument("tool_choice and reasoning_budget are for a chat, and the prompt is none");
 }
 
-std::size_t longest_prompt(const engine_parts& parts) {
+/// One that is truncated may be longer than a sequence before.
+std::size_t longest_prompt(const request& what, const engine_parts& parts) {
+  if (what.truncate_prompt) return std::numeric_limits<std::size_t>::max();
   return static_cast<std::size_t>(parts.limits.max_sequence_length);
 }
 
-chat_encoder chats_of(const engine_parts& parts, const response::response_syntax& syntax) {
+std::vector<token> truncated(std::vector<token> prompt, const request& what) {
+  const auto kept = what.truncate_prompt.value_or(std::numeric_limits<int>::max());
+  if (std::ssize(prompt) > kept) prompt.erase(prompt.begin(), prompt.end() - kept);
+  return prompt;
+}
+
+chat_encoder chats_of(const request& what, const engine_parts& parts, const response::response_syntax& syntax) {
   return {.tokenizer = parts.tokenizer.get(),
           .chat = parts.chat.get(),
           .chat_error = parts.chat_error,
           .call_id = call_id_of(syntax),
-          .max_tokens = longest_prompt(parts)};
+          .max_tokens = longest_prompt(what, parts)};
 }
 
 text::encoded_chat encode_prompt(const request& what, const engine_parts& parts,
@@ -67,18 +76,19 @@ text::encoded_chat encode_prompt(const request& what, const engine_parts& parts,
   const auto* messages = std::get_if<chat_messages>(&what.prompt);
   if (!messages) check_no_chat(what);
   if (const auto* ids = std::get_if<token_ids>(&what.prompt)) return {.tokens = *ids};
-  if (messages) return chats_of(parts, syntax).encode(*messages, what);
+  if (messages) return chats_of(what, parts, syntax).encode(*messages, what);
   if (!parts.tokenizer) throw std::invalid_argument(no_tokenizer);
   return {.tokens = parts.tokenizer->encode(std::get<std::string>(what.prompt),
-                                            {.add_special = true, .max_tokens = longest_prompt(parts)})};
+                                            {.add_special = true, .max_tokens = longest_prompt(what, parts)})};
 }
 
 /// The decoder's prompt for a model with an encoder. It begins with the start token, once.
 std::vector<token> decoder_tokens(const request& what, const engine_parts& parts,
                                   const response::response_syntax& syntax) {
   const auto* text = std::get_if<std::string>(&what.prompt);
-  auto begun = text && parts.tokenizer ? parts.tokenizer->encode(*text, {.max_tokens = longest_prompt(parts)})
+  auto begun = text && parts.tokenizer ? parts.tokenizer->encode(*text, {.max_tokens = longest_prompt(what, parts)})
                                        : encode_prompt(what, parts, syntax).tokens;
+  begun = truncated(std::move(begun), what);
   if (begun.empty() || begun.front() != parts.encoder_inputs->start)
     begun.insert(begun.begin(), parts.encoder_inputs->start);
   return begun;
@@ -139,6 +149,9 @@ void check_parameters(const request& what, int vocabulary) {
   if (what.speculative.max_draft_tokens < 1)
     throw std::invalid_argument(
         fmt::format("max_draft_tokens is {}; it must be at least 1", what.speculative.max_draft_tokens));
+  if (const auto last = what.truncate_prompt.value_or(1); last < 1)
+    throw std::invalid_argument(fmt::format("truncate_prompt is {}; it must be at least 1", last));
+  check_token_filter(what, vocabulary);
   check_salt(what.cache_salt);
   check_limit("start_within", what.start_within);
   check_limit("finish_within", what.finish_within);
@@ -164,7 +177,7 @@ read_request read(const request& what, const engine_parts& parts, const response
   } else {
     auto prompt = encode_prompt(what, parts, syntax);
     if (std::holds_alternative<chat_messages>(what.prompt)) all.chat_ending = prompt.ending();
-    all.prompt = std::move(prompt.tokens);
+    all.prompt = truncated(std::move(prompt.tokens), what);
   }
   if (all.prompt.empty()) throw std::invalid_argument("the prompt is empty: it must hold at least one token");
   for (const token id : all.prompt)

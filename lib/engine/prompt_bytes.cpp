@@ -56,6 +56,7 @@ class bounded_count {
 std::size_t prompt_bytes(const request& what, std::size_t most) {
   bounded_count count(most);
   if (const auto* text = std::get_if<std::string>(&what.prompt)) count.add(text->size());
+  for (const auto& each : what.bad_words) count.add(each.size());
   const auto* messages = std::get_if<chat_messages>(&what.prompt);
   if (!messages) return count.bytes();
   for (const auto& each : *messages) {

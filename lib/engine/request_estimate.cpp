@@ -3,6 +3,7 @@
 #include "engine/checked_request.hpp"
 #include "engine/engine_loop.hpp"
 #include "engine/runner/diagnostics_of.hpp"
+#include "engine/token_filter.hpp"
 #include "formats/text/stop_matcher.hpp"
 #include "sampling/sampler.hpp"
 
@@ -46,6 +47,7 @@ request_estimate estimate_of(const std::shared_ptr<engine_loop>& loop, const req
     may_hold(result.prompt_tokens + 1);
     may_hold(result.prompt_tokens + new_tokens_after(result.prompt_tokens, what, parts.limits));
     const sampler sampling(what.sampling, loop->vocabulary(), end_tokens_of(what, parts));
+    const token_filter filter(what, parts.tokenizer.get(), loop->vocabulary());
     check_guide(loop, what, inputs);
     const text::stop_matcher cuts(what.stop);
   } catch (...) {

@@ -3,6 +3,7 @@
 #include "engine/engine_loop.hpp"
 #include "engine/loop_view.hpp"
 #include "engine/runner/diagnostics_of.hpp"
+#include "engine/token_filter.hpp"
 
 #include <fmt/format.h>
 
@@ -397,6 +398,8 @@ diagnostics stream_state::reason_of(const diagnostics& failure) const {
   if (std::ranges::none_of(request_->sampling.logit_bias, forbids)) return failure;
   return {error::invalid_request, "logit_bias forbids all tokens that the response format allows"};
 }
+  if (filters_tokens(*request_))
+    return {error::invalid_request, "bad_words or allowed_token_ids forbid all tokens that the response format allows"};
 
 /// The piece of the prompt takes no credit, since no token was sampled for it.
 void stream_state::report_prompt() {

@@ -93,7 +93,7 @@ def check_fields_that_are_not_kept():
     responses = {"/v1/responses": {"input": "a", "max_output_tokens": 1}, "/v1/responses/input_tokens": {"input": "a"}}
     messages = {"/v1/messages": {"messages": [USER], "max_tokens": 1}, "/v1/messages/count_tokens": {"messages": [USER]}}
     texts = {"/v1/completions": {"prompt": "a", "max_tokens": 1}, "/completion": {"prompt": "a", "n_predict": 1}}
-    everywhere = {"verbose": True, "bad_words": ["a"], "samplers": ["top_k"], "stop_regex": ["a"], "reasoning_budget_message": "a"}
+    everywhere = {"verbose": True, "logprob_token_ids": [1], "samplers": ["top_k"], "stop_regex": ["a"], "reasoning_budget_message": "a"}
     own = [(chats, {"chat_template": "x", "functions": [{"name": "f"}], "function_call": {"name": "f"}, "documents": ["a"], "modalities": ["audio"]}),
            (responses, {"truncation": "auto", "background": True, "conversation": "c", "moderation": {}, "context_management": [{"type": "compaction"}],
                         "previous_response_id": "r"} | everywhere),

@@ -58,7 +58,7 @@ GENERATION = {"temperature": 0.7, "top_p": 0.9, "top_k": 40, "min_p": 0.05, "rep
               "min_tokens": 1, "logit_bias": {"5": 1}, "seed": 3, "stop": ["zz"], "stop_token_ids": [7], "ignore_eos": True, "t_max_predict_ms": 60000,
               "priority": 1, "cache_prompt": True, "cache_salt": "s", "speculative.n_max": 0, "n": 2, "stream": False, "repeat_last_n": -1,
               "stream_options": {"include_usage": True, "continuous_usage_stats": True}, "timings_per_token": False, "return_progress": False,
-              "samplers": None, "lora": [], "bad_words": [], "use_beam_search": False, "verbose": False, "reasoning_budget": None}
+              "samplers": None, "lora": [], "bad_words": ["zz"], "allowed_token_ids": [], "truncate_prompt_tokens": 400, "use_beam_search": False, "verbose": False, "reasoning_budget": None}
 FORMATS = {"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": SCHEMA, "strict": True}}, "json_schema": None, "grammar": None,
            "regex": None, "ebnf": None, "structured_outputs": None, "guided_json": None, "guided_regex": None, "guided_choice": None, "output_format": None}
 ITEMS = [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": "u"}]}, {"type": "reasoning", "summary": []},

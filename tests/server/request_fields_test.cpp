@@ -96,7 +96,8 @@ BOOST_AUTO_TEST_CASE(sampling_has_the_names_of_all_servers) {
   const auto read =
       generation_of(R"({"temperature": 0.5, "top_k": -1, "top_p": 0.9, "min_p": 0.1, "repeat_penalty": 1.1,
       "presence_penalty": 1, "frequency_penalty": 2, "seed": 7, "logit_bias": {"5": -1.5}, "stop": "end",
-      "max_tokens": 9, "stop_token_ids": [2], "ignore_eos": true, "min_tokens": 4, "n": 2, "stream": true,
+      "max_tokens": 9, "stop_token_ids": [2], "bad_words": ["x"], "allowed_token_ids": [3],
+      "truncate_prompt_tokens": 5, "ignore_eos": true, "min_tokens": 4, "n": 2, "stream": true,
       "stream_options": {"include_usage": true}, "timings_per_token": true, "return_progress": true})");
   const auto& how = read.request.sampling;
   BOOST_TEST(how.temperature == 0.5);
@@ -108,6 +109,9 @@ BOOST_AUTO_TEST_CASE(sampling_has_the_names_of_all_servers) {
   BOOST_TEST(how.min_tokens == 4);
   BOOST_TEST(read.request.stop == std::vector<std::string>{"end"}, boost::test_tools::per_element());
   BOOST_TEST(read.request.stop_token_ids.at(0) == 2);
+  BOOST_TEST(read.request.bad_words.at(0) == "x");
+  BOOST_TEST(read.request.allowed_token_ids.at(0) == 3);
+  BOOST_TEST(read.request.truncate_prompt.value() == 5);
   BOOST_TEST(read.request.ignore_eos);
   BOOST_TEST(read.request.max_tokens.value() == 9);
   BOOST_TEST(read.request.tenant == 3U);
@@ -158,6 +162,9 @@ BOOST_AUTO_TEST_CASE(wrong_fields_are_named_with_their_values) {
       {R"({"max_tokens": 9223372036854775808})", "max_tokens"},
       {R"({"stop": [1]})", "stop is an array of 1; it must be a string or an array of strings"},
       {R"({"stop_token_ids": [-1]})", "stop_token_ids"},
+      {R"({"bad_words": [1]})", "bad_words"},
+      {R"({"allowed_token_ids": ["a"]})", "allowed_token_ids"},
+      {R"({"truncate_prompt_tokens": 0})", "truncate_prompt_tokens is 0; it must be an integer between 1"},
       {R"({"logit_bias": {"x": 1}})", "logit_bias has the key \"x\""},
       {R"({"logit_bias": {"1": "a"}})", "logit_bias has the value \"a\""},
       {R"({"stream": 1})", "stream is 1; it must be true or false"},
@@ -182,7 +189,7 @@ BOOST_AUTO_TEST_CASE(fields_that_are_not_kept_are_refused_unless_they_ask_for_no
       {set::generation, R"({"typical_p": 0.5})", "typical_p is 0.5; it must be missing or one of 1; others"},
       {set::generation, R"({"samplers": ["top_k"]})",
        "samplers is an array of 1; it must be missing; it is not supported"},
-      {set::generation, R"({"bad_words": ["x"]})", "bad_words"},
+      {set::generation, R"({"stop_regex": ["x"]})", "stop_regex"},
       {set::completions, R"({"add_special_tokens": false})", "add_special_tokens is false"},
       {set::chat, R"({"modalities": ["text", "audio"]})", "modalities"},
       {set::chat, R"({"functions": [{"name": "f"}]})", "functions"},
@@ -579,6 +586,14 @@ BOOST_AUTO_TEST_CASE(stop_strings_hold_many_times_their_bytes) {
   const json::object body{{"prompt", json::array(4, "x")},
                           {"stop", json::array(16, json::value(std::string(4096, 'x')))}};
   BOOST_TEST(api::held_bytes(body) > 4 * 16 * 4096 * 150u);
+}
+
+BOOST_AUTO_TEST_CASE(what_filters_tokens_is_counted) {
+  json::object body{{"prompt", "x"}, {"allowed_token_ids", json::array(1000, 5)}};
+  const auto allowed = api::held_bytes(body);
+  BOOST_TEST(allowed > 1000u * 4 + (1 << 14));
+  body["bad_words"] = json::array(4, json::value(std::string(4096, 'x')));
+  BOOST_TEST(api::held_bytes(body) > allowed + 4 * 4096 * 8u);
 }
 
 BOOST_AUTO_TEST_CASE(log_probabilities_of_prompts_are_bounded) {

@@ -34,10 +34,9 @@ constexpr auto a_prompt = "a string, an array of token ids, an object with a pro
 
 /// Throws api::error for what is too much for the tokenizer or for a sequence.
 cogen::token_ids encoded_text(std::string_view name, std::string_view text, bool is_first, prompt_tokenizer by) try {
-  return encoded(name, [&] {
-    return by.tokens->encode(
-        text, {.add_special = is_first, .parse_special = true, .max_tokens = static_cast<std::size_t>(by.length)});
-  });
+  cogen::text::encode_options how{.add_special = is_first, .parse_special = true};
+  if (!by.truncate) how.max_tokens = static_cast<std::size_t>(by.length);
+  return encoded(name, [&] { return by.tokens->encode(text, how); });
 } catch (const cogen::text::token_limit_exceeded& e) {
   throw too_long(e.least(), true, by.length);
 }
@@ -78,6 +77,12 @@ cogen::prompt one_prompt(const field_reader& body, std::string_view name, const 
   body.refuse(name, a_prompt);
 }
 
+void truncate(std::vector<cogen::prompt>& prompts, int kept) {
+  for (auto& each : prompts)
+    if (auto* ids = std::get_if<cogen::token_ids>(&each); ids && std::ssize(*ids) > kept)
+      ids->erase(ids->begin(), ids->end() - kept);
+}
+
 }  // namespace
 
 std::vector<cogen::prompt> read_prompts(const field_reader& body, std::string_view name, prompt_tokenizer by) {
@@ -91,6 +96,7 @@ std::vector<cogen::prompt> read_prompts(const field_reader& body, std::string_vi
   } else {
     for (const auto& each : *several) result.push_back(one_prompt(body, name, each, by));
   }
+  if (by.truncate) truncate(result, *by.truncate);
   return result;
 }
 

@@ -6,14 +6,16 @@
 #include <cogen/text/tokenizer.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace server::api {
 
-/// What makes tokens of texts, if anything does, and how many tokens a sequence holds.
+/// What makes tokens of texts, if anything does, how many tokens a sequence holds, and how many last ones are kept.
 struct prompt_tokenizer {
   const cogen::text::tokenizer* tokens = nullptr;
   int length = 0;
+  std::optional<int> truncate = {};
 };
 
 /// The prompts of a field: a text, token ids, both in an array, or an array of several prompts; at least one. Control

@@ -102,27 +102,38 @@ void limit_penalties(const field_reader& body, cogen::sampling_params& how) {
   if (last > 0 && penalizes) body.refuse("repeat_last_n", "-1 or 0 with a penalty, which is of all tokens or none");
 }
 
-std::vector<std::string> stop_strings(const field_reader& body) {
-  const auto* value = body.find("stop");
-  if (!value) return {};
-  if (value->is_string()) return {std::string(value->get_string())};
-  const auto* texts = value->if_array();
-  if (!texts) body.refuse("stop", "a string or an array of strings");
+std::vector<std::string> strings(const field_reader& body, std::string_view name, const json::array& values,
+                                 std::string_view expected) {
   std::vector<std::string> result;
-  for (const auto& each : *texts) {
-    if (!each.is_string()) body.refuse("stop", "a string or an array of strings");
+  for (const auto& each : values) {
+    if (!each.is_string()) body.refuse(name, expected);
     result.emplace_back(each.get_string());
   }
   return result;
 }
 
-std::vector<cogen::token> stop_tokens(const field_reader& body) {
+std::vector<std::string> stop_strings(const field_reader& body) {
+  constexpr auto expected = "a string or an array of strings";
+  const auto* value = body.find("stop");
+  if (!value) return {};
+  if (value->is_string()) return {std::string(value->get_string())};
+  const auto* texts = value->if_array();
+  if (!texts) body.refuse("stop", expected);
+  return strings(body, "stop", *texts, expected);
+}
+
+std::vector<std::string> bad_words(const field_reader& body) {
+  const auto* words = body.array("bad_words");
+  return words ? strings(body, "bad_words", *words, "an array of strings") : std::vector<std::string>();
+}
+
+std::vector<cogen::token> token_list(const field_reader& body, std::string_view name) {
   std::vector<cogen::token> result;
-  if (const auto* ids = body.array("stop_token_ids"))
+  if (const auto* ids = body.array(name))
     for (const auto& id : *ids) {
       const auto* number = id.if_int64();
       if (!number || *number < 0 || *number > std::numeric_limits<cogen::token>::max())
-        body.refuse("stop_token_ids", "an array of token ids");
+        body.refuse(name, "an array of token ids");
       result.push_back(static_cast<cogen::token>(*number));
     }
   return result;
@@ -172,7 +183,10 @@ void read_generation(const field_reader& body, const sender& from, const route_d
   limit_penalties(body, request.sampling);
   request.max_tokens = max_tokens(body, otherwise);
   request.stop = stop_strings(body);
-  request.stop_token_ids = stop_tokens(body);
+  request.stop_token_ids = token_list(body, "stop_token_ids");
+  request.bad_words = bad_words(body);
+  request.allowed_token_ids = token_list(body, "allowed_token_ids");
+  request.truncate_prompt = body.count("truncate_prompt_tokens", 1);
   request.ignore_eos = body.flag("ignore_eos").value_or(false);
   for (const auto* name :
        {"reasoning_budget", "reasoning_budget_tokens", "thinking_budget_tokens", "thinking_token_budget"})

@@ -30,8 +30,8 @@ constexpr unsupported_field of_generation[] = {
     {"chat_format", "[0]"}, {"chat_parser", "[\"\"]"}, {"generation_prompt", "[\"\"]"},
     // vLLM's.
     {"use_beam_search", "[false]"}, {"length_penalty", "[1]"}, {"include_stop_str_in_output", "[false]"},
-    {"skip_special_tokens", "[true]"}, {"truncate_prompt_tokens"}, {"allowed_token_ids", "[[]]"}, {"bad_words", "[[]]"},
-    {"return_tokens_as_token_ids", "[false]"}, {"return_token_ids", "[false]"}, {"logits_processors", "[[]]"},
+    {"skip_special_tokens", "[true]"}, {"return_tokens_as_token_ids", "[false]"},
+    {"return_token_ids", "[false]"}, {"logits_processors", "[[]]"},
     {"prompt_embeds"}, {"logprob_token_ids", "[[]]"}, {"repetition_detection"}, {"mm_processor_kwargs", "[{}]"},
     {"kv_transfer_params"}, {"vllm_xargs", "[{}]"},
     // SGLang's and Transformers'.

@@ -35,7 +35,7 @@ completion_request read(const call& client, const api::field_reader& body, const
   wanted.best_of = api::read_completion(body, wanted.each);
   if (wanted.best_of < wanted.n) body.refuse("best_of", "at least n");
   api::check_generations(body, api::count_prompts(body, "prompt"), wanted.best_of);
-  const api::prompt_tokenizer tokenizer{&tokens, model.max_length};
+  const api::prompt_tokenizer tokenizer{&tokens, model.max_length, wanted.each.request.truncate_prompt};
   wanted.prompts = body.text("suffix").value_or("").empty()
                        ? api::read_prompts(body, "prompt", tokenizer)
                        : api::read_suffixed_prompts(body, tokenizer, wanted.each.request);

@@ -53,7 +53,8 @@ wanted_completion read_settings(const call& client, const api::field_reader& bod
 wanted_completion read(const call& client, const api::field_reader& body, const served_model& model) {
   auto wanted = read_settings(client, body, model);
   api::check_generations(body, api::count_prompts(body, "prompt"), wanted.each.n);
-  for (auto& prompt : api::read_prompts(body, "prompt", {&model.tokenizer(), model.max_length}))
+  const api::prompt_tokenizer tokenizer{&model.tokenizer(), model.max_length, wanted.each.request.truncate_prompt};
+  for (auto& prompt : api::read_prompts(body, "prompt", tokenizer))
     wanted.prompts.push_back(std::get<cogen::token_ids>(std::move(prompt)));
   const auto* list = body.find("prompt")->if_array();
   wanted.several = wanted.prompts.size() > 1 || (list && list->size() == 1 && !list->front().is_int64());

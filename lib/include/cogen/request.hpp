@@ -64,8 +64,21 @@ struct request {
   /// Continues the last message of a chat, which is the assistant's, instead of beginning an answer.
   bool continue_final_message = false;
 
+  /// Keeps so many of the prompt's last tokens, at least 1, after a chat template (vLLM's truncate_prompt_tokens). With
+  /// an encoder, the start token is besides. Empty: keeps all.
+  std::optional<int> truncate_prompt = {};
+
   std::optional<int> max_tokens = {};  ///< to generate at most; 0: the prompt is only read; empty: all that fits
   sampling_params sampling = {};       ///< how each token is chosen
+
+  /// Texts that may not be generated (vLLM's): each as tokens, with and without a space in front, whose last one is
+  /// forbidden after the others. At most max_bad_words, of max_bad_word_bytes together; they need a tokenizer.
+  std::vector<std::string> bad_words = {};
+  static constexpr std::size_t max_bad_words = 1024;
+  static constexpr std::size_t max_bad_word_bytes = 16384;
+  /// The tokens that may be generated (vLLM's), at most as many as the vocabulary has. Where no end token is among
+  /// them, the generation ends another way. Not for strategies, as bad_words. Empty: all.
+  std::vector<token> allowed_token_ids = {};
 
   /// What the generated text has to look like. A format is compiled on another thread while the request is prepared.
   /// The generation ends with finish_reason::eos only where its text is complete, at the latest where nothing else may
