@@ -22,9 +22,9 @@ const std::string beginning = "My favourite season is";
 
 //[beams
 asio::awaitable<void> search(cogen::engine& engine) {
-  auto streams = engine.generate({.prompt = beginning, .max_tokens = 12},
-                                 cogen::beam_search({.num_beams = 4, .num_return_sequences = 2}));
-  for (auto& each : streams) {
+  auto group = engine.generate({.prompt = beginning, .max_tokens = 12},
+                               cogen::beam_search({.num_beams = 4, .num_return_sequences = 2}));
+  for (auto& each : group) {
     const auto found = co_await each.async_complete();
     fmt::print("{:.3f}{}\n", *each.score(), found.text);
   }
@@ -33,20 +33,20 @@ asio::awaitable<void> search(cogen::engine& engine) {
 
 //[best_of
 asio::awaitable<void> choose(cogen::engine& engine) {
-  auto streams = engine.generate({.prompt = cogen::chat("Invent a name for a tea shop. Answer with the name only."),
-                                  .max_tokens = 20,
-                                  .sampling = {.temperature = 1.0, .seed = 7}},
-                                 cogen::best_of({.n = 8}));
-  const auto best = co_await streams[0].async_complete();
+  auto stream = engine.generate({.prompt = cogen::chat("Invent a name for a tea shop. Answer with the name only."),
+                                 .max_tokens = 20,
+                                 .sampling = {.temperature = 1.0, .seed = 7}},
+                                cogen::best_of({.n = 8}));
+  const auto best = co_await stream.async_complete();
   fmt::print("the best of 8: {}\n", best.text);
 }
 //]
 
 //[guidance
 asio::awaitable<void> guide(cogen::engine& engine) {
-  auto streams = engine.generate({.prompt = beginning, .max_tokens = 12}, cogen::guidance({.guidance_scale = 1.5}));
+  auto stream = engine.generate({.prompt = beginning, .max_tokens = 12}, cogen::guidance({.guidance_scale = 1.5}));
   fmt::print("guided:");
-  while (auto piece = co_await streams[0].async_next()) fmt::print("{}", piece->text);
+  while (auto piece = co_await stream.async_next()) fmt::print("{}", piece->text);
   fmt::print("\n");
 }
 //]
@@ -54,7 +54,7 @@ asio::awaitable<void> guide(cogen::engine& engine) {
 //[own_strategy
 /// Samples `n` answers, one after the other, and gives the one that comes most often.
 cogen::strategy majority(int n) {
-  return {.run = [n](cogen::strategy_input input, std::span<cogen::strategy_output> outputs) -> asio::awaitable<void> {
+  return {.run = [n](cogen::strategy_input input, cogen::strategy_output& output) -> asio::awaitable<void> {
     std::map<std::vector<cogen::token>, int> votes;
     auto root = input.open(static_cast<int>(input.prompt.size()) + input.max_tokens);
     co_await root.async_forward(input.prompt);
@@ -68,16 +68,16 @@ cogen::strategy majority(int n) {
       ++votes[answer];
     }
     const auto by_votes = [](const auto& each) { return each.second; };
-    for (const auto id : std::ranges::max_element(votes, {}, by_votes)->first) outputs[0].write({.id = id});
-    outputs[0].finish(cogen::finish_reason::eos);
+    for (const auto id : std::ranges::max_element(votes, {}, by_votes)->first) output.write({.id = id});
+    output.finish(cogen::finish_reason::eos);
   }};
 }
 //]
 
 asio::awaitable<void> vote(cogen::engine& engine) {
-  auto streams = engine.generate(
+  auto stream = engine.generate(
       {.prompt = "The capital of France is", .max_tokens = 1, .sampling = {.temperature = 1, .seed = 1}}, majority(9));
-  fmt::print("most often: {}\n", (co_await streams[0].async_complete()).text);
+  fmt::print("most often: {}\n", (co_await stream.async_complete()).text);
 }
 
 asio::awaitable<void> run(cogen::engine& engine) {

@@ -10,19 +10,22 @@
 #include <fmt/core.h>
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 namespace asio = boost::asio;
 
 //[several_answers
 asio::awaitable<void> invent(cogen::engine& engine) {
-  auto streams = engine.generate_n({.prompt = cogen::chat("Invent a name for a tea shop. Answer with the name only."),
-                                    .max_tokens = 20,
-                                    .sampling = {.temperature = 1.0, .top_p = 0.95, .seed = 7}},
-                                   4);
-  for (auto& each : streams) {
-    const auto answer = co_await each.async_complete();
-    fmt::print("{} [{} of {} prompt tokens were shared]\n", answer.text, answer.usage.cached_tokens,
-               answer.usage.prompt_tokens);
+  auto group = engine.generate_n({.prompt = cogen::chat("Invent a name for a tea shop. Answer with the name only."),
+                                  .max_tokens = 20,
+                                  .sampling = {.temperature = 1.0, .top_p = 0.95, .seed = 7}},
+                                 4);
+  std::vector<std::string> names(group.size());
+  while (auto next = co_await group.async_next()) names[next->index] += next->piece.text;
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const auto usage = group[i].usage();
+    fmt::print("{} [{} of {} prompt tokens were shared]\n", names[i], usage.cached_tokens, usage.prompt_tokens);
   }
 }
 //]

@@ -25,7 +25,7 @@ const cogen::text::tokenizer& served_model::tokenizer() const {
   throw api::error(501, "not_supported_error", fmt::format("the model {} has no tokenizer", name), "model");
 }
 
-running_answer::running_answer(served_model& of, std::string id, const api::merged_streams& streams,
+running_answer::running_answer(served_model& of, std::string id, const cogen::stream_group& streams,
                                std::uint64_t tenant)
     : model_(of), id_(std::move(id)), streams_(streams), tenant_(tenant) {
   model_.running.push_back(this);
@@ -34,7 +34,7 @@ running_answer::running_answer(served_model& of, std::string id, const api::merg
 running_answer::~running_answer() { std::erase(model_.running, this); }
 
 const cogen::token_stream* running_answer::stream_of(std::uint64_t sequence) const {
-  for (const auto& stream : streams_.streams())
+  for (const auto& stream : streams_)
     if (stream.id() == sequence) return &stream;
   return nullptr;
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "api/merged_streams.hpp"
 #include "draft_source.hpp"
 #include "kept_slots.hpp"
 #include "metrics/meter.hpp"
@@ -49,7 +48,7 @@ struct served_model {
 /// An answer that is generated, while it lives, as /slots shows it.
 class running_answer {
  public:
-  running_answer(served_model& of, std::string id, const api::merged_streams& streams, std::uint64_t tenant);
+  running_answer(served_model& of, std::string id, const cogen::stream_group& streams, std::uint64_t tenant);
   running_answer(const running_answer&) = delete;
   running_answer& operator=(const running_answer&) = delete;
   ~running_answer();
@@ -62,7 +61,7 @@ class running_answer {
  private:
   served_model& model_;
   std::string id_;
-  const api::merged_streams& streams_;
+  const cogen::stream_group& streams_;
   std::uint64_t tenant_;
 };
 

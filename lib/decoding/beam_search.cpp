@@ -135,7 +135,7 @@ void beam_search_params::validate() const {
         fmt::format("early_stopping is {}; it may be off (0), on (1) or never (2)", static_cast<int>(early_stopping)));
 }
 
-strategy beam_search(beam_search_params params) {
+group_strategy beam_search(beam_search_params params) {
   params.validate();
   return {.streams = params.num_return_sequences,
           .run = [params](strategy_input input, std::span<strategy_output> outputs) -> net::awaitable<void> {

@@ -123,10 +123,10 @@ void best_of_params::validate() const {
 
 strategy best_of(best_of_params params) {
   params.validate();
-  return {.run = [params](strategy_input input, std::span<strategy_output> outputs) -> net::awaitable<void> {
+  return {.run = [params](strategy_input input, strategy_output& output) -> net::awaitable<void> {
     decoding::check_sampled(input.request);
     decoding::sample_ranking samples(params, std::move(input));
-    co_await samples.run(outputs.front());
+    co_await samples.run(output);
   }};
 }
 

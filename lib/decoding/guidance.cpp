@@ -105,10 +105,9 @@ void guidance_params::validate() const {
 
 strategy guidance(guidance_params params) {
   params.validate();
-  return {.run = [params = std::move(params)](strategy_input input,
-                                              std::span<strategy_output> outputs) -> net::awaitable<void> {
+  return {.run = [params = std::move(params)](strategy_input input, strategy_output& output) -> net::awaitable<void> {
     decoding::guided guided(params, std::move(input));
-    co_await guided.run(outputs.front());
+    co_await guided.run(output);
   }};
 }
 

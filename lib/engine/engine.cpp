@@ -39,9 +39,13 @@ reading reading_of(const request& what) {
   return is_slow || bytes > long_prompt ? reading::beside : reading::at_once;
 }
 
-void begin(detail::engine_loop& loop, const std::shared_ptr<request>& what, const std::shared_ptr<stream_state>& first,
-           const std::vector<std::shared_ptr<stream_state>>& others = {}) {
+using states = std::vector<std::shared_ptr<stream_state>>;
+
+/// The first one's prompt is read for all.
+void begin(detail::engine_loop& loop, const std::shared_ptr<request>& what, const states& all) {
   const auto how = reading_of(*what);
+  const auto& first = all.front();
+  const states others(all.begin() + 1, all.end());
   if (!first->admit(others)) return;
   if (how == reading::at_once) return first->prepare(*what, others);
   auto prepare = [what, first, others] { first->prepare(*what, others); };
@@ -49,8 +53,7 @@ void begin(detail::engine_loop& loop, const std::shared_ptr<request>& what, cons
     loop.offload(std::move(prepare));
   else
     loop.huge_prompts().put(what->tenant, std::move(prepare));
-  first->start_deadlines();
-  for (const auto& each : others) each->start_deadlines();
+  for (const auto& each : all) each->start_deadlines();
 }
 
 void check_number(std::string_view name, int of_streams, const detail::engine_loop& of) {
@@ -61,19 +64,36 @@ void check_number(std::string_view name, int of_streams, const detail::engine_lo
                     of_streams, slots + waiting, slots, waiting));
 }
 
-/// Begins `n` generations of one request, each in a state that `make` makes of it and of a branch of random numbers.
+/// `n` generations of one request, each in a state that `make` makes of a branch of random numbers.
 template <class Make>
-std::vector<token_stream> begin_all(detail::engine_loop& loop, request what, int n, const Make& make) {
+states make_states(detail::engine_loop& loop, int n, const Make& make) {
   random_stream random(loop.fresh_seed());
-  const auto shared = std::make_shared<request>(std::move(what));
-  const std::shared_ptr<stream_state> first = make(shared, random);
-  std::vector<std::shared_ptr<stream_state>> others;
-  for (int i = 1; i < n; ++i) others.push_back(make(shared, random.fork()));
-  std::vector<token_stream> streams;
-  streams.emplace_back(first);
-  for (const auto& each : others) streams.emplace_back(each);
-  begin(loop, shared, first, others);
-  return streams;
+  states all{make(random)};
+  while (std::ssize(all) < n) all.push_back(make(random.fork()));
+  return all;
+}
+
+stream_group group_of(const states& all) { return stream_group({all.begin(), all.end()}); }
+
+states strategy_states(const std::shared_ptr<detail::engine_loop>& loop, const std::shared_ptr<request>& what,
+                       group_strategy how) {
+  const int n = how.streams;
+  const auto run = std::make_shared<detail::strategy_run>(std::move(how));
+  return make_states(*loop, n, [&](random_stream random) {
+    auto made = std::make_shared<detail::strategy_stream>(loop, what, random, run);
+    run->add(made);
+    return made;
+  });
+}
+
+void check_runs(bool runs) {
+  if (!runs) throw std::invalid_argument("strategy.run is empty; it makes the coroutine");
+}
+
+group_strategy group_of_one(strategy how) {
+  return {.run = [run = std::move(how.run)](strategy_input input, std::span<strategy_output> outputs) {
+    return run(std::move(input), outputs.front());
+  }};
 }
 
 /// Sets an empty max_sequence_length to the engine's limit.
@@ -163,33 +183,37 @@ engine::~engine() {
 
 token_stream engine::generate(request what) {
   const auto shared = std::make_shared<request>(std::move(what));
-  auto state = std::make_shared<stream_state>(loop_, shared, random_stream(loop_->fresh_seed()));
-  begin(*loop_, shared, state);
-  return token_stream(std::move(state));
+  const auto state = std::make_shared<stream_state>(loop_, shared, random_stream(loop_->fresh_seed()));
+  begin(*loop_, shared, {state});
+  return token_stream(state);
 }
 
-std::vector<token_stream> engine::generate_n(request what, int n) {
+stream_group engine::generate_n(request what, int n) {
   check_number("n", n, *loop_);
-  return begin_all(*loop_, std::move(what), n, [this](const auto& shared, random_stream random) {
-    return std::make_shared<stream_state>(loop_, shared, random);
-  });
+  const auto shared = std::make_shared<request>(std::move(what));
+  const auto all = make_states(
+      *loop_, n, [&](random_stream random) { return std::make_shared<stream_state>(loop_, shared, random); });
+  auto group = group_of(all);
+  begin(*loop_, shared, all);
+  return group;
 }
 
-std::vector<token_stream> engine::generate(request what, strategy how) {
+token_stream engine::generate(request what, strategy how) {
+  check_runs(how.run != nullptr);
+  const auto shared = std::make_shared<request>(std::move(what));
+  const auto all = strategy_states(loop_, shared, group_of_one(std::move(how)));
+  begin(*loop_, shared, all);
+  return token_stream(all.front());
+}
+
+stream_group engine::generate(request what, group_strategy how) {
   check_number("strategy.streams", how.streams, *loop_);
-  if (!how.run) throw std::invalid_argument("strategy.run is empty; it makes the coroutine");
-  if (what.response_format) throw std::invalid_argument("request.response_format is set; strategies take no format");
-  if (what.tool_choice.type != tool_choice::kind::automatic || what.reasoning_budget)
-    throw std::invalid_argument("request.tool_choice or reasoning_budget is set; strategies take neither");
-  if (what.max_tokens == 0)
-    throw std::invalid_argument("request.max_tokens is 0; strategies generate at least 1 token");
-  const int n = how.streams;
-  const auto run = std::make_shared<detail::strategy_run>(std::move(how));
-  return begin_all(*loop_, std::move(what), n, [&](const auto& shared, random_stream random) {
-    auto made = std::make_shared<detail::strategy_stream>(loop_, shared, random, run);
-    run->add(made);
-    return made;
-  });
+  check_runs(how.run != nullptr);
+  const auto shared = std::make_shared<request>(std::move(what));
+  const auto all = strategy_states(loop_, shared, std::move(how));
+  auto group = group_of(all);
+  begin(*loop_, shared, all);
+  return group;
 }
 
 request_estimate engine::estimate(const request& what) const { return detail::estimate_of(loop_, what); }

@@ -135,6 +135,9 @@ class request_state : public std::enable_shared_from_this<request_state> {
       complete(std::exchange(operation, nullptr), why, std::forward<Results>(results)...);
   }
 
+  /// Has a completed operation posted when the lock is released. Under a completion_lock.
+  void keep(std::shared_ptr<async::pending_operation> completed) noexcept;
+
   // Admission. Any thread.
 
   /// Begins a generation or an operation, and those of `others`, which count alike. If it is refused, returns the
@@ -165,7 +168,6 @@ class request_state : public std::enable_shared_from_this<request_state> {
   friend class timers;
   friend class inbox;
 
-  void keep(std::shared_ptr<async::pending_operation> completed) noexcept;  // under the lock
   void post(std::shared_ptr<async::pending_operation> completed) noexcept;
   bool post_all(std::shared_ptr<async::pending_operation> completed) noexcept;  // false: memory is short for some
   void retry() noexcept;

@@ -5,19 +5,9 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/this_coro.hpp>
 
-#include <stdexcept>
 #include <utility>
 
 namespace cogen::detail {
-namespace {
-
-void check_reports(const request& what) {
-  if (what.prompt_logprobs) throw std::invalid_argument("prompt_logprobs is set; a strategy does not report them");
-  if (what.echo) throw std::invalid_argument("echo is set; the streams of a strategy do not begin with the prompt");
-}
-
-}  // namespace
-
 class strategy_run::completion_handler {
  public:
   using cancellation_slot_type = net::cancellation_slot;
@@ -53,7 +43,6 @@ net::awaitable<void> strategy_run::run(std::shared_ptr<strategy_run> self, strat
   if (self->left_ == self->streams_.size()) co_return;
   diagnostics why;
   try {
-    check_reports(input.request);
     co_await self->how_.run(std::move(input), outputs);
   } catch (...) {
     why = diagnostics_of(std::current_exception());

@@ -2,11 +2,27 @@
 
 #include "engine/engine_loop.hpp"
 #include "engine/sequence_state.hpp"
+#include "engine/token_filter.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace cogen::detail {
+namespace {
+
+void check_for_strategy(const request& what) {
+  if (what.prompt_logprobs) throw std::invalid_argument("prompt_logprobs is set; a strategy does not report them");
+  if (what.echo) throw std::invalid_argument("echo is set; the streams of a strategy do not begin with the prompt");
+  if (what.response_format) throw std::invalid_argument("response_format is set; strategies take no format");
+  if (what.tool_choice.type != tool_choice::kind::automatic || what.reasoning_budget)
+    throw std::invalid_argument("tool_choice or reasoning_budget is set; strategies take neither");
+  if (filters_tokens(what))
+    throw std::invalid_argument("bad_words or allowed_token_ids is set; strategies take neither");
+  if (what.max_tokens == 0) throw std::invalid_argument("max_tokens is 0; strategies generate at least 1 token");
+}
+
+}  // namespace
 
 strategy_stream::strategy_stream(std::shared_ptr<engine_loop> engine, std::shared_ptr<const request> what,
                                  random_stream random, std::shared_ptr<strategy_run> run)
@@ -15,6 +31,11 @@ strategy_stream::strategy_stream(std::shared_ptr<engine_loop> engine, std::share
       credits_(request_->max_buffered_tokens) {}
 
 // From request to strategy
+
+void strategy_stream::check_request() const {
+  stream_state::check_request();
+  check_for_strategy(*request_);
+}
 
 void strategy_stream::submit(loop_view&) {
   engine_->admissions().schedule(admission_);

@@ -25,6 +25,7 @@ class strategy_stream final : public stream_state, public output_face {
   void close(const diagnostics& why) noexcept override;
 
  private:
+  void check_request() const override;
   void submit(loop_view& loop) override;
   void grant(int credits, loop_view& loop) override;
   void leave(loop_view& loop) override;

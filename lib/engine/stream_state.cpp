@@ -37,7 +37,7 @@ stream_state::stream_state(std::shared_ptr<engine_loop> engine, std::shared_ptr<
 net::any_io_executor stream_state::default_executor() const { return engine_->default_executor(); }
 
 bool stream_state::admit(siblings others) noexcept try {
-  check_parameters(*request_, engine_->vocabulary());
+  check_request();
   std::vector<admission_state*> with;
   for (const auto& each : others) with.push_back(&each->admission_);
   const auto refused = begin_work(with);
@@ -47,6 +47,8 @@ bool stream_state::admit(siblings others) noexcept try {
   refuse(diagnostics_of(std::current_exception()), others);
   return false;
 }
+
+void stream_state::check_request() const { check_parameters(*request_, engine_->vocabulary()); }
 
 void stream_state::prepare(request& what, siblings others) noexcept try {
   if (is_unwanted_ && std::ranges::all_of(others, [](const auto& each) { return each->is_unwanted_.load(); }))
@@ -104,7 +106,7 @@ std::shared_ptr<stream_state::next_operation> stream_state::last_next() noexcept
 
 void stream_state::start_next(std::shared_ptr<next_operation> wait, std::optional<clock::duration> limit) {
   completion_lock lock(*this);
-  if (busy()) return complete(std::move(wait), conflict(), std::optional<piece>());
+  if (busy() || group_waits()) return complete(std::move(wait), conflict(), std::optional<piece>());
   last_next_ = wait;
   next_ = std::move(wait);
   next_limit_ = limit ? later(engine_->now(), *limit) : std::nullopt;
@@ -119,11 +121,12 @@ void stream_state::cancel_next(const next_operation& wait) noexcept {
   const completion_lock lock(*this);
   if (next_.get() != &wait) return;
   complete(std::exchange(next_, nullptr), net::error::operation_aborted, std::optional<piece>());
+  offer_to_group();
 }
 
 void stream_state::start_complete(std::shared_ptr<complete_operation> wait) {
   completion_lock lock(*this);
-  if (busy()) return complete(wait, conflict(), completion());
+  if (busy() || group_waits()) return complete(wait, conflict(), completion());
   reading_all_ = wait;
   channel_.request_all();
   serve_waiters();
@@ -134,10 +137,9 @@ void stream_state::start_complete(std::shared_ptr<complete_operation> wait) {
 void stream_state::cancel_complete(const complete_operation& wait, net::cancellation_type type) noexcept {
   const completion_lock lock(*this);
   if (reading_all_.get() != &wait) return;
-  if ((type & net::cancellation_type::terminal) != net::cancellation_type::none)
-    complete(std::exchange(reading_all_, nullptr), net::error::operation_aborted, completion());
-  else
-    complete(reading_all_);
+  if ((type & net::cancellation_type::terminal) == net::cancellation_type::none) return complete(reading_all_);
+  complete(std::exchange(reading_all_, nullptr), net::error::operation_aborted, completion());
+  offer_to_group();
 }
 
 void stream_state::start_progress(std::shared_ptr<progress_operation> wait) {
@@ -146,6 +148,7 @@ void stream_state::start_progress(std::shared_ptr<progress_operation> wait) {
     return complete(std::move(wait),
                     {error::operation_in_progress, "an async_prompt_progress() is pending on this stream"},
                     std::optional<prompt_progress>());
+  if (group_waits(true)) return complete(std::move(wait), conflict(), std::optional<prompt_progress>());
   next_progress_ = std::move(wait);
   serve_progress();
   if (!next_progress_->completed()) channel_.request();
@@ -178,6 +181,7 @@ void stream_state::abort() noexcept {
     fail_wait(next_, net::error::operation_aborted, std::optional<piece>());
     fail_wait(reading_all_, net::error::operation_aborted, completion());
     fail_wait(next_progress_, net::error::operation_aborted, std::optional<prompt_progress>());
+    offer_to_group();
   }
   engine_->enqueue(shared_from_this());
 }
@@ -394,12 +398,12 @@ void stream_state::deliver(const scheduler::event& event, row_output& output, lo
 /// Where nothing is left to be sampled since the request says so, that is its own fault.
 diagnostics stream_state::reason_of(const diagnostics& failure) const {
   if (failure.code() != make_error_code(error::bad_logits) || !sampling_.constraint) return failure;
+  if (filters_tokens(*request_))
+    return {error::invalid_request, "bad_words or allowed_token_ids forbid all tokens that the response format allows"};
   const auto forbids = [](const auto& each) { return each.second == -std::numeric_limits<double>::infinity(); };
   if (std::ranges::none_of(request_->sampling.logit_bias, forbids)) return failure;
   return {error::invalid_request, "logit_bias forbids all tokens that the response format allows"};
 }
-  if (filters_tokens(*request_))
-    return {error::invalid_request, "bad_words or allowed_token_ids forbid all tokens that the response format allows"};
 
 /// The piece of the prompt takes no credit, since no token was sampled for it.
 void stream_state::report_prompt() {
@@ -518,8 +522,10 @@ void stream_state::fail(const diagnostics& why) noexcept {
 std::optional<clock::time_point> stream_state::expire(clock::time_point now, loop_view& loop) {
   if (enforce_deadlines(now, loop)) return std::nullopt;
   const completion_lock lock(*this);
-  if (waits_for_time() && *next_limit_ <= now)
+  if (waits_for_time() && *next_limit_ <= now) {
     complete(std::exchange(next_, nullptr), error::timed_out, std::optional<piece>());
+    offer_to_group();
+  }
   return next_timer();
 }
 
@@ -575,6 +581,8 @@ bool stream_state::busy() {
 }
 
 diagnostics stream_state::conflict() const noexcept {
+  const bool is_own = next_ || reading_all_;
+  if (!is_own) return {error::operation_in_progress, "an async_next() is pending on the group of this stream"};
   return {error::operation_in_progress,
           next_ ? "an async_next() is pending on this stream" : "an async_complete() is pending on this stream"};
 }
@@ -616,7 +624,8 @@ bool stream_state::awaits_progress() {
 
 /// Each report is of its own step, also where its handler runs later.
 void stream_state::serve_progress() {
-  if (!awaits_progress() || next_progress_->completed()) return;
+  if (!awaits_progress()) return offer_to_group();
+  if (next_progress_->completed()) return;
   const auto news = reading_.news();
   if (news || reading_.is_over())
     complete(next_progress_, error_code(), news);
@@ -625,7 +634,7 @@ void stream_state::serve_progress() {
 }
 
 void stream_state::serve_waiters() {
-  if (!busy()) return;
+  if (!busy()) return offer_to_group();
   const bool ended = stage_ == stage::ended;
   if (next_ && (ended || !channel_.empty())) complete(next_);
   if (reading_all_ && ended) complete(reading_all_);
@@ -638,9 +647,15 @@ void stream_state::settle(async::pending_operation& called) noexcept {
   if (&called == next_.get()) settle_piece();
   if (&called == reading_all_.get()) settle_completion();
   if (&called == next_progress_.get()) settle_progress();
+  offer_to_group();
   const bool is_urgent = channel_.is_low();
   lock.unlock();
   if (is_urgent) notify_engine();
+}
+
+void stream_state::drop(async::pending_operation&) noexcept {
+  const completion_lock lock(*this);
+  offer_to_group();
 }
 
 void stream_state::settle_piece() {
@@ -664,6 +679,71 @@ void stream_state::settle_completion() {
 void stream_state::settle_progress() {
   next_progress_.reset();
   reading_.take_news();
+}
+
+// Its group
+
+void stream_state::join(std::weak_ptr<group_state> group, std::size_t index) {
+  const completion_lock lock(*this);
+  group_ = std::move(group);
+  index_in_group_ = index;
+}
+
+void stream_state::ask_for_group() {
+  completion_lock lock(*this);
+  if (channel_.empty() && !busy() && !is_over()) channel_.request();
+  offer_to_group();
+  const bool is_urgent = channel_.is_low() || engine_->is_forked();
+  lock.unlock();
+  if (is_urgent) notify_engine();
+}
+
+bool stream_state::give_group(group_state::next_operation& wait, bool events) noexcept {
+  completion_lock lock(*this);
+  stream_event next{.index = index_in_group_};
+  bool is_last = false;
+  if (events && !awaits_progress() && (next.progress = reading_.news())) {
+    reading_.take_news();
+  } else if (!channel_.empty()) {
+    next.piece = channel_.pop();
+  } else {
+    next.finish = reason_;
+    is_last = true;
+  }
+  if (is_last && diagnostics_)
+    wait.set_result(diagnostics_, std::optional<stream_event>());
+  else
+    wait.set_result(error_code(), std::optional(std::move(next)));
+  if (!is_last) offer_to_group();
+  const bool is_urgent = channel_.is_low();
+  lock.unlock();
+  if (is_urgent) notify_engine();
+  return is_last;
+}
+
+void stream_state::post_for_group(std::shared_ptr<async::pending_operation> completed) noexcept {
+  const completion_lock lock(*this);
+  keep(std::move(completed));
+}
+
+bool stream_state::is_over() const noexcept { return stage_ == stage::ended || wanted_end_ == wanted_end::abort; }
+
+/// Unless an operation of its own waits for it.
+void stream_state::offer_to_group() noexcept {
+  const auto group = group_.lock();
+  if (!group || busy()) return;
+  const bool ended = is_over() && channel_.empty();
+  const group_state::offer_of what{.piece = !channel_.empty(),
+                                   .progress = !awaits_progress() && reading_.news().has_value(),
+                                   .ended = ended,
+                                   .failed = ended && diagnostics_};
+  if (!what) return;
+  if (auto completed = group->offer(index_in_group_, what)) keep(std::move(completed));
+}
+
+bool stream_state::group_waits(bool for_progress) const noexcept {
+  const auto group = group_.lock();
+  return group && group->waits(for_progress);
 }
 
 }  // namespace cogen::detail

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "engine/checked_request.hpp"
+#include "engine/group_state.hpp"
 #include "engine/prepared_request.hpp"
 #include "engine/request_state.hpp"
 #include "engine/salt.hpp"
@@ -46,6 +47,7 @@ class stream_state : public request_state, public stream_face {
   void start_progress(std::shared_ptr<progress_operation> wait) override;
   void cancel_progress(const progress_operation& wait) noexcept override;
   void settle(async::pending_operation& called) noexcept override;
+  void drop(async::pending_operation& dropped) noexcept override;
   void stop() noexcept override;
   void abort() noexcept override;
   bool ended() const override;
@@ -58,6 +60,12 @@ class stream_state : public request_state, public stream_face {
   std::vector<sampled_token> prompt_logprobs() const override;
   std::optional<sampled_token> end_token() const override;
   std::vector<loosened_keyword> loosened() const override;
+
+  // For the group that reads it.
+  void join(std::weak_ptr<group_state> group, std::size_t index);  ///< offers it what comes, under this index
+  void ask_for_group();  ///< the group waits: offers what there is, or has the engine make it
+  bool give_group(group_state::next_operation& wait, bool events) noexcept;  ///< what was offered; whether it was last
+  void post_for_group(std::shared_ptr<async::pending_operation> completed) noexcept;
 
   void process(loop_view& loop) override;
   void lose_exactness() noexcept override;
@@ -74,6 +82,7 @@ class stream_state : public request_state, public stream_face {
   /// How far it has come.
   enum class stage : std::uint8_t { preparing, prepared, submitted, ended };
 
+  virtual void check_request() const;  ///< throws std::invalid_argument
   virtual void submit(loop_view& loop);
   virtual void grant(int credits, loop_view& loop);
   void skip_prompt_progress();
@@ -124,6 +133,9 @@ class stream_state : public request_state, public stream_face {
   void serve_progress();
   bool awaits_progress();
   void notify_engine();
+  bool is_over() const noexcept;
+  void offer_to_group() noexcept;
+  bool group_waits(bool for_progress = false) const noexcept;
   bool busy();                            // releases operations whose execution context has shut down
   diagnostics conflict() const noexcept;  // of a new operation with the pending one
 
@@ -158,6 +170,8 @@ class stream_state : public request_state, public stream_face {
   std::optional<sampled_token> end_token_;
   std::vector<loosened_keyword> loosened_;
   prompt_reading reading_;
+  std::weak_ptr<group_state> group_;
+  std::size_t index_in_group_ = 0;
 };
 
 }  // namespace cogen::detail

@@ -23,7 +23,7 @@ request asked() { return {.prompt = token_ids(prompt), .max_tokens = length}; }
 /// Readers of streams, each of which waits for the whole generation.
 class readers {
  public:
-  explicit readers(std::vector<token_stream> streams) : streams_(streams.size()), ended_(streams.size()) {
+  explicit readers(stream_group streams) : streams_(streams.size()), ended_(streams.size()) {
     for (std::size_t i = 0; i < streams.size(); ++i) {
       streams_[i].emplace(std::move(streams[i]));
       streams_[i]->async_complete(net::bind_executor(context, [this, i](error_code code, completion whole) {
@@ -155,7 +155,7 @@ BOOST_AUTO_TEST_CASE(parameters_beyond_their_limits_are_refused_with_name_value_
              "early_stopping is 9; it may be off (0), on (1) or never (2)");
   BOOST_CHECK_THROW(static_cast<void>(cogen::beam_search({.num_beams = 0})), std::invalid_argument);
   toy_engine toy;
-  BOOST_CHECK_THROW(static_cast<void>(toy.running.generate(asked(), strategy{.streams = 0, .run = {}})),
+  BOOST_CHECK_THROW(static_cast<void>(toy.running.generate(asked(), group_strategy{.streams = 0, .run = {}})),
                     std::invalid_argument);
 }
 
@@ -269,11 +269,11 @@ BOOST_DATA_TEST_CASE(a_search_that_has_begun_ends_well_while_the_engine_drains, 
 BOOST_AUTO_TEST_CASE(searches_are_read_and_dropped_on_another_thread_than_the_engines) {
   constexpr int searches = 12;
   toy_engine toy({.slots = 2 * width * searches, .max_batched_tokens = 64}, {});
-  std::vector<std::vector<token_stream>> all;
+  std::vector<std::optional<stream_group>> all;
   for (int i = 0; i < searches; ++i) all.push_back(toy.running.generate(asked(), cogen::beam_search(two_best)));
-  for (int i = 0; i < searches; i += 2) all[static_cast<std::size_t>(i)].clear();
+  for (int i = 0; i < searches; i += 2) all[static_cast<std::size_t>(i)].reset();
   for (int i = 1; i < searches; i += 2) {
-    const auto whole = all[static_cast<std::size_t>(i)][0].async_complete(net::use_future).get();
+    const auto whole = (*all[static_cast<std::size_t>(i)])[0].async_complete(net::use_future).get();
     BOOST_TEST(ids_of(whole.tokens) == toy_continuation(prompt, length), boost::test_tools::per_element());
   }
 }

@@ -99,7 +99,7 @@ struct answer {
   bool operator==(const answer&) const = default;
 };
 
-std::vector<answer> read(engine& running, std::vector<token_stream> streams) {
+std::vector<answer> read(engine& running, stream_group streams) {
   net::io_context context;
   std::vector<answer> answers(streams.size());
   for (std::size_t i = 0; i < streams.size(); ++i)
@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(searches_find_the_same_bits_beside_each_other_and_beside_ot
       for (auto& stream : running.generate(request_of(each), beam_search(each.params)))
         streams.push_back(std::move(stream));
     streams.push_back(running.generate(request_of(searches.front())));
-    together = read(running, std::move(streams));
+    together = read(running, stream_group(std::move(streams)));
     together.pop_back();
     BOOST_CHECK(together == alone);
   }

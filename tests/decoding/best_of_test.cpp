@@ -72,10 +72,9 @@ BOOST_DATA_TEST_CASE(the_sample_with_the_best_score_is_given, data::make({false,
   const auto all = samples(static_cast<std::uint64_t>(seed));
   const auto best = std::ranges::max_element(all, {}, &sample::sum);
   toy_engine toy(wide);
-  auto streams =
+  auto stream =
       toy.running.generate(asked(static_cast<std::uint64_t>(seed)), cogen::best_of({.n = count, .score = score}));
-  BOOST_REQUIRE_EQUAL(streams.size(), 1u);
-  const auto found = read(toy, std::move(streams[0]));
+  const auto found = read(toy, std::move(stream));
   BOOST_TEST(found.tokens == best->tokens, boost::test_tools::per_element());
   const double expected = by_sum ? best->sum : best->sum / length;
   BOOST_TEST(std::abs(found.score - expected) < 1e-5);
@@ -89,8 +88,8 @@ std::pair<sample, int> with_an_early_end(best_of_score score) {
   auto what = asked(1);
   what.sampling.temperature = 1.5;
   what.stop_token_ids = {toy_next(prompt)};
-  auto streams = toy.running.generate(std::move(what), cogen::best_of({.n = count, .score = score}));
-  auto found = read(toy, std::move(streams[0]));
+  auto stream = toy.running.generate(std::move(what), cogen::best_of({.n = count, .score = score}));
+  auto found = read(toy, std::move(stream));
   return {found, toy.control->tokens};
 }
 
@@ -106,10 +105,10 @@ BOOST_AUTO_TEST_CASE(what_it_does_not_do_is_refused_by_name) {
     toy_engine toy(wide);
     auto what = asked(1);
     change(what);
-    auto streams = toy.running.generate(std::move(what), cogen::best_of());
+    auto stream = toy.running.generate(std::move(what), cogen::best_of());
     net::io_context context;
     toy.settle(context);
-    return streams[0].error().message();
+    return stream.error().message();
   };
   BOOST_TEST(why_not([](request& what) { what.sampling.temperature = 0; }) ==
              "temperature is 0; best_of samples, so it must be above 0");

@@ -21,13 +21,13 @@ BOOST_AUTO_TEST_SUITE(decoding_faults)
 constexpr int length = 4;
 const std::vector<token> prompt{3, 1, 4};
 
-strategy searching() { return cogen::beam_search({.num_beams = 3, .num_return_sequences = 2}); }
+group_strategy searching() { return cogen::beam_search({.num_beams = 3, .num_return_sequences = 2}); }
 strategy sampling() { return cogen::best_of({.n = 3}); }
 strategy guiding() { return cogen::guidance({.negative_prompt_ids = {7, 8}}); }
 
 struct named_strategy {
   const char* name;
-  strategy (*make)();
+  std::variant<strategy (*)(), group_strategy (*)()> make;
   double temperature;
 
   friend std::ostream& operator<<(std::ostream& out, const named_strategy& one) { return out << one.name; }
@@ -69,10 +69,18 @@ class history {
  private:
   void ask(const named_strategy& each) {
     std::vector<token_stream> streams;
+    const auto add = [&](auto make) {
+      request what{
+          .prompt = token_ids(prompt), .max_tokens = length, .sampling = {.temperature = each.temperature, .seed = 3}};
+      auto begun = toy_.running.generate(std::move(what), make());
+      if constexpr (std::same_as<decltype(begun), stream_group>)
+        for (auto& one : begun) streams.push_back(std::move(one));
+      else
+        streams.push_back(std::move(begun));
+    };
     try {
-      streams = toy_.running.generate(
-          {.prompt = token_ids(prompt), .max_tokens = length, .sampling = {.temperature = each.temperature, .seed = 3}},
-          each.make());
+      streams.reserve(2);
+      std::visit(add, each.make);
     } catch (const std::bad_alloc&) {
     }
     for (std::size_t i = 0; i < streams.size(); ++i) {

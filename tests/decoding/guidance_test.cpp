@@ -34,7 +34,7 @@ std::vector<token> read(toy_engine& toy, token_stream stream) {
 
 std::vector<token> guided(request what, guidance_params params) {
   toy_engine toy(wide);
-  auto found = read(toy, std::move(toy.running.generate(std::move(what), cogen::guidance(std::move(params)))[0]));
+  auto found = read(toy, toy.running.generate(std::move(what), cogen::guidance(std::move(params))));
   BOOST_TEST(toy.running.stats().free_slots == wide.slots);
   return found;
 }
@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(a_scale_of_1_changes_nothing_at_any_temperature) {
 
 BOOST_AUTO_TEST_CASE(both_sides_run_in_one_batch) {
   toy_engine toy(wide);
-  read(toy, std::move(toy.running.generate(asked(), cogen::guidance({1.5, negative}))[0]));
+  read(toy, toy.running.generate(asked(), cogen::guidance({1.5, negative})));
   BOOST_TEST(toy.control->batches.size() == static_cast<std::size_t>(length));
   BOOST_TEST(toy.control->tokens == std::ssize(prompt) + std::ssize(negative) + 2 * (length - 1));
 }
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(it_runs_no_further_ahead_of_its_reader_than_the_request_all
     toy_engine toy(wide);
     auto what = asked();
     what.max_buffered_tokens = most;
-    auto stream = std::move(toy.running.generate(std::move(what), cogen::guidance({1.5, negative}))[0]);
+    auto stream = toy.running.generate(std::move(what), cogen::guidance({1.5, negative}));
     net::io_context context;
     toy.settle(context);
     BOOST_TEST(stream.usage().generated_tokens == most);
@@ -118,9 +118,9 @@ BOOST_AUTO_TEST_CASE(an_end_token_ends_it) {
 BOOST_AUTO_TEST_CASE(a_reader_that_leaves_frees_both_sides_at_once) {
   for (int rounds = 0; rounds < 6; ++rounds) {
     toy_engine toy(wide);
-    auto streams = toy.running.generate(asked(), cogen::guidance({1.5, negative}));
+    std::optional stream(toy.running.generate(asked(), cogen::guidance({1.5, negative})));
     for (int i = 0; i < rounds; ++i) toy.running.poll_one();
-    streams.clear();
+    stream.reset();
     toy.running.poll_one();
     BOOST_TEST(toy.running.stats().free_slots == wide.slots);
     BOOST_TEST(toy.running.stats().sequences == 0);
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(an_engine_that_ends_while_a_reader_is_slow_fails_the_stream
   toy_engine toy(wide);
   auto what = asked();
   what.max_buffered_tokens = 2;
-  auto stream = std::move(toy.running.generate(std::move(what), cogen::guidance({1.5, negative}))[0]);
+  auto stream = toy.running.generate(std::move(what), cogen::guidance({1.5, negative}));
   toy.settle(context);
   toy.running.stop();
   BOOST_CHECK(stream.error().code() == error::engine_stopped);
@@ -145,10 +145,10 @@ BOOST_AUTO_TEST_CASE(parameters_beyond_their_limits_are_refused_with_name_value_
                           return true;
                         });
   toy_engine toy(wide);
-  auto streams = toy.running.generate(asked(), cogen::guidance({1.5, {97}}));
+  auto stream = toy.running.generate(asked(), cogen::guidance({1.5, {97}}));
   net::io_context context;
   toy.settle(context);
-  BOOST_TEST(streams[0].error().message() == "token 97 does not exist; the vocabulary ends at 96");
+  BOOST_TEST(stream.error().message() == "token 97 does not exist; the vocabulary ends at 96");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -29,7 +29,7 @@ void check(const boost::json::object& recorded, const std::string& device) {
   const auto model = golden_model(name, device);
   engine running(model, tiny_engine(*model));
   const auto ids = ids_in(recorded.at("ids"));
-  auto streams =
+  auto stream =
       running.generate({.prompt = token_ids(golden::read_folder(test_data() + "/golden/" + name).prompts.front().ids),
                         .max_tokens = static_cast<int>(ids.size()),
                         .ignore_eos = true},
@@ -37,8 +37,8 @@ void check(const boost::json::object& recorded, const std::string& device) {
                                         .negative_prompt_ids = ids_in(recorded.at("negative_prompt_ids"))}));
   std::vector<token> found;
   net::io_context context;
-  streams[0].async_complete(net::bind_executor(context, [&](error_code code, const completion& whole) {
-    BOOST_TEST(!code, streams[0].error().message());
+  stream.async_complete(net::bind_executor(context, [&](error_code code, const completion& whole) {
+    BOOST_TEST(!code, stream.error().message());
     for (const auto& each : whole.tokens) found.push_back(each.id);
   }));
   settle(running, context);

@@ -11,7 +11,6 @@
 
 #include <functional>
 #include <optional>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -25,12 +24,11 @@ using namespace net::experimental::awaitable_operators;
 const std::vector<token> prompt{3, 1, 4};
 
 struct fixture {
-  using body = std::function<net::awaitable<void>(strategy_input, std::span<strategy_output>)>;
+  using body = std::function<net::awaitable<void>(strategy_input, strategy_output&)>;
 
   token_stream generate(body run, int max_buffered_tokens = 16) {
-    auto streams = toy.running.generate({.prompt = prompt, .max_tokens = 9, .max_buffered_tokens = max_buffered_tokens},
-                                        strategy{.run = std::move(run)});
-    return std::move(streams.at(0));
+    return toy.running.generate({.prompt = prompt, .max_tokens = 9, .max_buffered_tokens = max_buffered_tokens},
+                                strategy{.run = std::move(run)});
   }
 
   std::vector<token> read(token_stream& stream) {
@@ -56,17 +54,37 @@ BOOST_AUTO_TEST_CASE(one_without_a_coroutine_is_refused) {
                         });
 }
 
+BOOST_AUTO_TEST_CASE(what_strategies_do_not_take_fails_the_stream_at_once) {
+  const auto why_not = [&](auto change) {
+    request what{.prompt = prompt, .max_tokens = 9};
+    change(what);
+    const auto stream = toy.running.generate(
+        std::move(what), strategy{.run = [](strategy_input, strategy_output&) { return net::awaitable<void>(); }});
+    BOOST_TEST(stream.ended());
+    BOOST_CHECK(stream.error().code() == error::invalid_request);
+    return stream.error().message();
+  };
+  BOOST_TEST(why_not([](request& what) { what.max_tokens = 0; }) ==
+             "max_tokens is 0; strategies generate at least 1 token");
+  BOOST_TEST(why_not([](request& what) { what.response_format = json_object(); }) ==
+             "response_format is set; strategies take no format");
+  BOOST_TEST(why_not([](request& what) { what.reasoning_budget = 1; }) ==
+             "tool_choice or reasoning_budget is set; strategies take neither");
+  BOOST_TEST(why_not([](request& what) { what.allowed_token_ids = {1}; }) ==
+             "bad_words or allowed_token_ids is set; strategies take neither");
+}
+
 BOOST_AUTO_TEST_CASE(one_that_never_waits_ends_without_an_error) {
   for (const bool finishes : {false, true}) {
-    auto stream = generate([&](strategy_input, std::span<strategy_output> outputs) -> net::awaitable<void> {
-      outputs[0].write({.id = 7});
-      if (finishes) outputs[0].finish(finish_reason::eos);
+    auto stream = generate([&](strategy_input, strategy_output& output) -> net::awaitable<void> {
+      output.write({.id = 7});
+      if (finishes) output.finish(finish_reason::eos);
       co_return;
     });
     BOOST_TEST(read(stream) == std::vector<token>{7}, boost::test_tools::per_element());
     BOOST_CHECK(stream.finish() == (finishes ? finish_reason::eos : finish_reason::aborted));
   }
-  auto failing = generate([](strategy_input, std::span<strategy_output>) -> net::awaitable<void> {
+  auto failing = generate([](strategy_input, strategy_output&) -> net::awaitable<void> {
     throw std::runtime_error("no idea");
     co_return;
   });
@@ -79,7 +97,7 @@ BOOST_AUTO_TEST_CASE(one_whose_reader_goes_before_it_begins_does_not_begin) {
   bool begun = false;
   std::optional<token_stream> stream;
   net::post(toy.running.get_executor(), [&] {
-    stream = generate([&](strategy_input, std::span<strategy_output>) -> net::awaitable<void> {
+    stream = generate([&](strategy_input, strategy_output&) -> net::awaitable<void> {
       begun = true;
       co_return;
     });
@@ -95,8 +113,7 @@ BOOST_AUTO_TEST_CASE(one_whose_reader_goes_before_it_begins_does_not_begin) {
 BOOST_AUTO_TEST_CASE(a_second_wait_for_the_reader_is_refused_and_the_first_goes_on) {
   std::optional<error_code> second;
   auto stream = generate(
-      [&](strategy_input, std::span<strategy_output> outputs) -> net::awaitable<void> {
-        auto& output = outputs[0];
+      [&](strategy_input, strategy_output& output) -> net::awaitable<void> {
         for (const token id : {5, 6}) output.write({.id = id});
         const auto again = [&]() -> net::awaitable<void> {
           error_code code;

@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(a_full_queue_takes_what_a_tenant_has_a_share_for) {
   std::vector<token_stream> streams;
   const auto accepted = [&](std::uint64_t tenant, int n = 1) {
     auto several = toy.running.generate_n({.prompt = token_ids{1, 2}, .max_tokens = 2, .tenant = tenant}, n);
-    const bool all = !refused(several.front());
+    const bool all = !refused(several[0]);
     for (auto& each : several) streams.push_back(std::move(each));
     return all;
   };

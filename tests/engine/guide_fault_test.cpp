@@ -22,7 +22,7 @@ bool guided_with_memory_refused(long n, const std::shared_ptr<const guide>& by) 
   toy_engine toy({.max_draft_tokens = 8, .end_tokens = {96}});
   failing_memory::refuse(n);
   std::optional<token_stream> one;
-  std::vector<token_stream> two;
+  std::optional<stream_group> two;
   std::optional<sequence> work, forked;
   const auto go = [&] { poll_short_of_memory(toy.running, context); };
   const auto read_all = [&](token_stream& from, account& into) {
@@ -46,9 +46,9 @@ bool guided_with_memory_refused(long n, const std::shared_ptr<const guide>& by) 
   try {
     one.emplace(toy.running.generate({.prompt = token_ids{7}, .max_tokens = 9, .response_format = by}));
     read_all(*one, reader);
-    two = toy.running.generate_n({.prompt = token_ids{3, 1}, .max_tokens = 9, .response_format = by}, 2);
-    read_all(two[0], first);
-    read_all(two[1], second);
+    two.emplace(toy.running.generate_n({.prompt = token_ids{3, 1}, .max_tokens = 9, .response_format = by}, 2));
+    read_all((*two)[0], first);
+    read_all((*two)[1], second);
     work.emplace(toy.running.open());
     work->constrain(by->clone());
     constrained = true;

@@ -76,7 +76,7 @@ struct guided_outcome {
   cogen::usage usage;
 };
 
-inline std::vector<guided_outcome> outcomes(toy_engine& toy, std::vector<token_stream> streams) {
+inline std::vector<guided_outcome> outcomes(toy_engine& toy, stream_group streams) {
   net::io_context context;
   std::vector<guided_outcome> all(streams.size());
   std::size_t received = 0;
@@ -93,7 +93,7 @@ inline std::vector<guided_outcome> outcomes(toy_engine& toy, std::vector<token_s
 inline std::vector<guided_outcome> ask(toy_engine& toy, const std::vector<request>& requests) {
   std::vector<token_stream> streams;
   for (const auto& each : requests) streams.push_back(toy.running.generate(each));
-  return outcomes(toy, std::move(streams));
+  return outcomes(toy, stream_group(std::move(streams)));
 }
 
 inline guided_outcome ask(toy_engine& toy, const request& one) { return ask(toy, std::vector{one}).front(); }

@@ -107,7 +107,7 @@ struct answer {
   friend bool operator==(const answer& a, const answer& b) { return a.tokens == b.tokens && a.error == b.error; }
 };
 
-net::awaitable<void> read_by_turns(std::vector<token_stream>& streams, std::vector<answer>& all) {
+net::awaitable<void> read_by_turns(std::span<token_stream> streams, std::vector<answer>& all) {
   std::size_t open = streams.size();
   std::vector<bool> ended(streams.size());
   while (open > 0)
@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(several_streams_of_a_prompt_draft_with_what_it_left) {
                                        .speculative = {.drafter = std::move(by)}},
                                       3);
     std::vector<answer> all(streams.size());
-    drive(running, [&] { return read_by_turns(streams, all); });
+    drive(running, [&] { return read_by_turns({streams.begin(), streams.end()}, all); });
     return all;
   };
   BOOST_TEST((said(engine.running, mtp()) == said(plain.running, nullptr)));

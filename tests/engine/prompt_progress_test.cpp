@@ -251,8 +251,8 @@ BOOST_AUTO_TEST_CASE(a_strategy_has_no_prompt_of_its_own) {
   toy_engine toy;
   auto what = asked(12);
   what.sampling.temperature = 1;
-  auto streams = toy.running.generate(what, best_of({.n = 2}));
-  const watcher all(streams.front(), context);
+  auto stream = toy.running.generate(what, best_of({.n = 2}));
+  const watcher all(stream, context);
   toy.settle(context);
   check(all, {});
 }

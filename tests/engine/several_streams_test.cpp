@@ -19,7 +19,7 @@ request lively(std::optional<std::uint64_t> seed) {
   return {.prompt = token_ids(prompt), .max_tokens = answer, .sampling = {.temperature = 9, .seed = seed}};
 }
 
-std::vector<std::vector<token>> read(toy_engine& toy, std::vector<token_stream> streams) {
+std::vector<std::vector<token>> read(toy_engine& toy, stream_group streams) {
   net::io_context context;
   std::vector<std::vector<token>> said(streams.size());
   for (std::size_t i = 0; i < streams.size(); ++i)
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(the_first_says_what_a_single_request_says_and_the_others_so
   toy_engine toy(sharing);
   std::vector<token_stream> single;
   single.push_back(toy.running.generate(lively(7)));
-  const auto alone = read(toy, std::move(single));
+  const auto alone = read(toy, stream_group(std::move(single)));
   auto said = ask(sharing, 5);
   BOOST_TEST(said[0] == alone[0], boost::test_tools::per_element());
   std::ranges::sort(said);
@@ -118,8 +118,10 @@ BOOST_AUTO_TEST_CASE(all_end_when_their_handles_go) {
 BOOST_AUTO_TEST_CASE(one_that_is_dropped_does_not_end_the_others) {
   toy_engine toy(sharing);
   auto streams = toy.running.generate_n({.prompt = token_ids(prompt), .max_tokens = answer}, 3);
-  streams.erase(streams.begin());
-  for (const auto& said : read(toy, std::move(streams)))
+  static_cast<void>(token_stream(std::move(streams[0])));
+  std::vector<token_stream> others;
+  for (std::size_t i = 1; i < streams.size(); ++i) others.push_back(std::move(streams[i]));
+  for (const auto& said : read(toy, stream_group(std::move(others))))
     BOOST_TEST(said == toy_continuation(prompt, answer), boost::test_tools::per_element());
 }
 
@@ -138,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_number_beyond_the_limits_throws) {
   BOOST_TEST(toy.running.generate_n(lively(7), 5).size() == 5u);
 }
 
-void check_refused(const std::vector<token_stream>& streams, error code, std::string_view words) {
+void check_refused(const stream_group& streams, error code, std::string_view words) {
   for (const auto& each : streams) {
     BOOST_TEST(each.ended());
     BOOST_CHECK_EQUAL(each.error().code(), make_error_code(code));
@@ -154,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_request_is_refused_for_all_of_them) {
                 "max_tokens");
   auto too_long = toy.running.generate_n({.prompt = token_ids(64, 1)}, 3);
   for (const auto& each : too_long) BOOST_TEST(each.usage().prompt_tokens == 64);
-  check_refused(std::move(too_long), error::does_not_fit, "64");
+  check_refused(too_long, error::does_not_fit, "64");
   toy.running.poll_one();
   BOOST_TEST(toy.running.stats().refused == 9u);
   BOOST_TEST(toy.running.stats().sequences == 0);

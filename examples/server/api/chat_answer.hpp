@@ -1,7 +1,6 @@
 #pragma once
 
 #include "api/answer.hpp"
-#include "api/merged_streams.hpp"
 
 #include <boost/json/object.hpp>
 

@@ -17,17 +17,17 @@ namespace json = boost::json;
 
 class chat_events final : public openai_events {
  public:
-  chat_events(call& client, const api::merged_streams& streams, const api::answer_head& head,
+  chat_events(call& client, const cogen::stream_group& streams, const api::answer_head& head,
               const cogen::text::tokenizer& vocabulary, const api::event_extras& extras, bool logprobs)
       : openai_events(client, streams, head, extras), vocabulary_(vocabulary) {
     for (std::size_t i = 0; i < size(); ++i) choices_.emplace_back(i, logprobs);
   }
 
-  std::vector<event> on(const api::stream_event& what) override {
-    auto& choice = choices_[what.stream];
-    if (what.piece) return events_of(chunks_of(choice.on(*what.piece, vocabulary_)));
-    count(what.stream, what.stream == 0);
-    const auto& ended = stream(what.stream);
+  std::vector<event> on(const cogen::stream_event& what) override {
+    auto& choice = choices_[what.index];
+    if (!what.finish) return events_of(chunks_of(choice.on(what.piece, vocabulary_)));
+    count(what.index, what.index == 0);
+    const auto& ended = stream(what.index);
     auto chunks = chunks_of(choice.on_end(*ended.finish()));
     chunks.back()["timings"] = api::timings_of(ended);
     return events_of(chunks);
@@ -51,7 +51,7 @@ class chat_events final : public openai_events {
   std::vector<api::chat_choice_writer> choices_;
 };
 
-std::string chat_answer(call& client, const api::merged_streams& streams, const std::vector<cogen::completion>& answers,
+std::string chat_answer(call& client, const cogen::stream_group& streams, const std::vector<cogen::completion>& answers,
                         const api::answer_head& head, const cogen::text::tokenizer& vocabulary, bool logprobs) {
   json::array choices;
   for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -60,7 +60,7 @@ std::string chat_answer(call& client, const api::merged_streams& streams, const 
   }
   auto answer = head.with(std::move(choices));
   answer["usage"] = client.usage.json();
-  const auto& first = streams.streams().front();
+  const auto& first = streams[0];
   answer["timings"] = api::timings_of(first);
   if (const auto tokens = first.prompt_logprobs(); !tokens.empty())
     answer["prompt_logprobs"] = api::prompt_logprobs(tokens, vocabulary);
@@ -77,10 +77,10 @@ std::size_t logprobs_of_prompt(const cogen::token_stream& stream, std::size_t to
   return tokens * top;
 }
 
-net::awaitable<void> send_chat(call& client, api::merged_streams& streams, const api::answer_head& head,
+net::awaitable<void> send_chat(call& client, cogen::stream_group& streams, const api::answer_head& head,
                                const cogen::text::tokenizer& vocabulary, bool logprobs, std::size_t top_of_prompt) {
   const auto answers = co_await collect(client, streams);
-  const auto of_prompt = logprobs_of_prompt(streams.streams().front(), top_of_prompt);
+  const auto of_prompt = logprobs_of_prompt(streams[0], top_of_prompt);
   auto text = co_await off_loop(client, weight_of(answers) + 64 * of_prompt,
                                 [&] { return chat_answer(client, streams, answers, head, vocabulary, logprobs); });
   co_await client.client.respond({.body = std::move(text)});
@@ -109,11 +109,11 @@ net::awaitable<void> chat_completions(call& client) {
   const auto extras = wanted.extras;
   const auto top_of_prompt = static_cast<std::size_t>(wanted.request.prompt_logprobs.value_or(0));
   auto begun = co_await on_worker(client, 0, [&] { return begin(model, std::move(wanted)); });
-  api::merged_streams streams(std::move(begun), client.app.context.get_executor(), extras.progress);
+  cogen::stream_group streams(std::move(begun));
   const running_answer shown(model, head.id, streams, client.tenant);
   if (stream) {
     chat_events writer(client, streams, head, vocabulary, extras, logprobs);
-    co_await send_events(client, streams, writer);
+    co_await send_events(client, streams, writer, extras.progress);
   } else {
     co_await send_chat(client, streams, head, vocabulary, logprobs, top_of_prompt);
   }

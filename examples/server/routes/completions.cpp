@@ -66,21 +66,21 @@ json::object choice_of(std::size_t index, std::string text) {
 
 class text_events final : public openai_events {
  public:
-  text_events(call& client, const api::merged_streams& streams, const api::answer_head& head,
+  text_events(call& client, const cogen::stream_group& streams, const api::answer_head& head,
               const cogen::text::tokenizer& vocabulary, const completion_request& wanted)
       : openai_events(client, streams, head, wanted.each.extras), wanted_(wanted) {
     logprobs_.assign(size(), api::text_logprobs(vocabulary));
     begun_.resize(size());
   }
 
-  std::vector<event> on(const api::stream_event& what) override {
-    if (!what.piece) return on_end(what.stream);
-    const auto& piece = *what.piece;
-    const bool first = !std::exchange(begun_[what.stream], char{1});
+  std::vector<event> on(const cogen::stream_event& what) override {
+    if (what.finish) return on_end(what.index);
+    const auto& piece = what.piece;
+    const bool first = !std::exchange(begun_[what.index], char{1});
     if (piece.text.empty() && !wanted_.logprobs) return {};
-    auto choice = choice_of(what.stream, piece.text);
+    auto choice = choice_of(what.index, piece.text);
     if (wanted_.logprobs)
-      choice["logprobs"] = logprobs_[what.stream].of(piece.tokens, first && wanted_.each.request.echo);
+      choice["logprobs"] = logprobs_[what.index].of(piece.tokens, first && wanted_.each.request.echo);
     return {{api::json_text(chunk_of(std::move(choice)))}};
   }
 
@@ -116,7 +116,7 @@ std::vector<std::size_t> chosen(const std::vector<cogen::completion>& answers, c
   return all;
 }
 
-std::string text_answer(call& client, const api::merged_streams& streams, std::vector<cogen::completion>& answers,
+std::string text_answer(call& client, const cogen::stream_group& streams, std::vector<cogen::completion>& answers,
                         const api::answer_head& head, const cogen::text::tokenizer& vocabulary,
                         const completion_request& wanted) {
   for (std::size_t i = 0; i < answers.size(); ++i)
@@ -124,7 +124,7 @@ std::string text_answer(call& client, const api::merged_streams& streams, std::v
                                                       : client.usage.add(answers[i].usage);
   json::array choices;
   for (const auto index : chosen(answers, wanted)) {
-    const auto& stream = streams.streams()[index];
+    const auto& stream = streams[index];
     auto& answer = answers[index];
     auto choice = choice_of(choices.size(), answer.text);
     if (const auto end = stream.end_token()) answer.tokens.push_back(*end);
@@ -140,7 +140,7 @@ std::string text_answer(call& client, const api::merged_streams& streams, std::v
   return api::json_text(body);
 }
 
-net::awaitable<void> send_texts(call& client, api::merged_streams& streams, const api::answer_head& head,
+net::awaitable<void> send_texts(call& client, cogen::stream_group& streams, const api::answer_head& head,
                                 const cogen::text::tokenizer& vocabulary, const completion_request& wanted) {
   auto answers = co_await collect(client, streams);
   auto text = co_await off_loop(client, weight_of(answers),
@@ -158,11 +158,11 @@ net::awaitable<void> completions(call& client) {
       .id = api::new_id("cmpl-"), .object = "text_completion", .created = api::unix_time(), .model = client.model_name};
   auto begun = co_await on_worker(client, copied_bytes(wanted.each.request, wanted.prompts.size()),
                                   [&] { return begin_all(model, wanted); });
-  api::merged_streams streams(std::move(begun), client.app.context.get_executor(), wanted.each.extras.progress);
+  cogen::stream_group streams(std::move(begun));
   const running_answer shown(model, head.id, streams, client.tenant);
   if (wanted.each.stream) {
     text_events writer(client, streams, head, vocabulary, wanted);
-    co_await send_events(client, streams, writer);
+    co_await send_events(client, streams, writer, wanted.each.extras.progress);
   } else {
     co_await send_texts(client, streams, head, vocabulary, wanted);
   }

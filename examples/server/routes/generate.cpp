@@ -5,11 +5,19 @@
 #include "api/loosened_keywords.hpp"
 #include "http/event_stream.hpp"
 
+#include <cogen/redirect_diagnostics.hpp>
+
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/experimental/parallel_group.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <iterator>
 #include <stdexcept>
 
 namespace server {
@@ -20,36 +28,102 @@ net::awaitable<void> send(http::event_stream& events, std::vector<event> several
 }
 
 /// Before the answer has begun.
-void tell_loosened(call& client, const api::merged_streams& streams) {
+void tell_loosened(call& client, const cogen::stream_group& streams) {
   if (!client.loosened.empty()) return;
-  client.loosened = streams.streams().front().loosened();
+  client.loosened = streams[0].loosened();
   if (!client.loosened.empty()) client.client.add_header("X-Loosened-Keywords", api::header_of(client.loosened));
 }
 
 /// About how many bytes the events of what comes next have.
-std::size_t event_bytes(const api::stream_event& next, const event_writer& writer) {
-  const auto own = next.piece ? weight_of(next.piece->tokens) : 0;
-  return own + writer.repeated_bytes(next.piece.has_value());
+std::size_t event_bytes(const cogen::stream_event& next, const event_writer& writer) {
+  const bool is_piece = !next.progress && !next.finish;
+  return weight_of(next.piece.tokens) + writer.repeated_bytes(is_piece);
 }
 
-net::awaitable<void> send_all(call& client, http::event_stream& events, api::merged_streams& streams,
-                              event_writer& writer) {
-  while (!streams.ended()) {
-    const auto next = co_await streams.next(client.app.settings.ping);
+/// Waits for what comes next, unless it is time for a ping.
+class timed_reader {
+ public:
+  timed_reader(call& client, cogen::stream_group& streams)
+      : streams_(streams), limit_(client.app.settings.ping), ping_(client.app.context) {
+    restart();
+  }
+
+  /// Something was sent.
+  void restart() { ping_.expires_after(limit_); }
+
+  /// Whether there is something: `event`, which is empty at the end. Throws generation_error if a stream fails.
+  net::awaitable<bool> wait() {
+    cogen::diagnostics why;
+    const auto here = net::bind_executor(ping_.get_executor(), net::deferred);  // a group's handlers have no executor
+    auto both = net::experimental::make_parallel_group(
+        streams_.async_next_event(cogen::redirect_diagnostics(here, why)), ping_.async_wait(net::deferred));
+    auto [order, next, pinged] = co_await both.async_wait(net::experimental::wait_for_one(), net::use_awaitable);
+    event = std::move(next);
+    const bool is_aborted = why.code() == net::error::operation_aborted;
+    if (why && (!is_aborted || pinged)) throw cogen::generation_error(why);
+    co_return !is_aborted;
+  }
+
+  std::optional<cogen::stream_event> event;
+
+ private:
+  cogen::stream_group& streams_;
+  std::chrono::milliseconds limit_;
+  net::steady_timer ping_;
+};
+
+/// Writes what comes as events.
+class event_sender {
+ public:
+  event_sender(call& client, http::event_stream& events, cogen::stream_group& streams, event_writer& writer)
+      : client_(client), events_(events), writer_(writer), begun_(streams.size()) {}
+
+  net::awaitable<void> send(const cogen::stream_event& next) {
+    if (next.progress) co_await send_cached(next);
+    co_await server::send(events_, co_await off_loop(client_, event_bytes(next, writer_), [&] {
+                            return next.progress ? writer_.on_progress(next) : writer_.on(next);
+                          }));
+  }
+
+ private:
+  /// Clients are told what was cached, also where a step has read more by the time that they can be.
+  net::awaitable<void> send_cached(const cogen::stream_event& next) {
+    const bool is_first = !std::exchange(begun_[next.index], char{1});
+    if (!is_first || next.progress->processed == next.progress->cached) co_return;
+    auto cached = *next.progress;
+    cached.processed = cached.cached;
+    cached.time = {};
+    co_await server::send(events_, writer_.on_progress({.index = next.index, .progress = cached}));
+  }
+
+  call& client_;
+  http::event_stream& events_;
+  event_writer& writer_;
+  std::vector<char> begun_;
+};
+
+net::awaitable<void> send_all(call& client, http::event_stream& events, cogen::stream_group& streams,
+                              event_writer& writer, bool progress) {
+  timed_reader reader(client, streams);
+  event_sender sender(client, events, streams, writer);
+  while (true) {
+    const bool came = co_await reader.wait();
+    if (came && !reader.event) break;
+    if (came && reader.event->progress && !progress) continue;
     if (client.client.status() == 0) tell_loosened(client, streams);
-    if (next)
-      co_await send(events, co_await off_loop(client, event_bytes(*next, writer), [&] {
-                      return next->progress ? writer.on_progress(*next) : writer.on(*next);
-                    }));
+    if (came)
+      co_await sender.send(*reader.event);
     else
       co_await events.ping();
+    reader.restart();
   }
   co_await send(events, co_await off_loop(client, writer.repeated_bytes(false), [&] { return writer.last(); }));
 }
 
 /// Throws api::error for more answers than slots and queue hold.
 std::vector<cogen::token_stream> begin_several(const served_model& model, api::generation what) try {
-  return model.engine->generate_n(std::move(what.request), what.n);
+  auto group = model.engine->generate_n(std::move(what.request), what.n);
+  return {std::move_iterator(group.begin()), std::move_iterator(group.end())};
 } catch (const std::invalid_argument& e) {
   throw api::invalid("n", e.what());
 }
@@ -123,39 +197,30 @@ std::size_t weight_of(const std::vector<cogen::completion>& answers) {
   return weight;
 }
 
-net::awaitable<std::vector<cogen::completion>> collect(call& client, api::merged_streams& streams) {
-  std::vector<cogen::completion> all(streams.streams().size());
-  constexpr auto long_time = std::chrono::hours(1);
+net::awaitable<std::vector<cogen::completion>> collect(call& client, cogen::stream_group& streams) {
+  std::vector<cogen::completion> all(streams.size());
   std::size_t logprobs = 0;
-  while (!streams.ended()) {
-    auto next = co_await streams.next(long_time);
-    if (!next) continue;
-    auto& one = all[next->stream];
-    if (auto& piece = next->piece) {
-      for (const auto& token : piece->tokens) logprobs += token.top.size();
-      if (logprobs > api::max_logprobs_of_answer)
-        throw api::invalid("", fmt::format("the answer has more than {} log-probabilities beside those of its tokens; "
-                                           "ask for fewer, or for a stream",
-                                           api::max_logprobs_of_answer));
-      one.text += piece->text;
-      one.reasoning += piece->reasoning;
-      one.tokens.insert(one.tokens.end(), piece->tokens.begin(), piece->tokens.end());
-      append(one.tool_calls, std::move(piece->tool_calls));
-    } else {
-      const auto& stream = streams.streams()[next->stream];
-      one.reason = *stream.finish();
-      one.usage = stream.usage();
-    }
+  while (auto next = co_await streams.async_next(net::use_awaitable)) {
+    for (const auto& token : next->piece.tokens) logprobs += token.top.size();
+    if (logprobs > api::max_logprobs_of_answer)
+      throw api::invalid("", fmt::format("the answer has more than {} log-probabilities beside those of its tokens; "
+                                         "ask for fewer, or for a stream",
+                                         api::max_logprobs_of_answer));
+    append(all[next->index], std::move(next->piece));
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].reason = *streams[i].finish();
+    all[i].usage = streams[i].usage();
   }
   tell_loosened(client, streams);
   co_return all;
 }
 
-net::awaitable<void> send_events(call& client, api::merged_streams& streams, event_writer& writer) {
+net::awaitable<void> send_events(call& client, cogen::stream_group& streams, event_writer& writer, bool progress) {
   http::event_stream events(client.client);
   std::exception_ptr failed;
   try {
-    co_await send_all(client, events, streams, writer);
+    co_await send_all(client, events, streams, writer, progress);
   } catch (...) {
     failed = std::current_exception();
   }

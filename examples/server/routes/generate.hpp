@@ -3,9 +3,10 @@
 #include "api/field_reader.hpp"
 #include "api/generation.hpp"
 #include "api/held_bytes.hpp"
-#include "api/merged_streams.hpp"
 #include "application.hpp"
 #include "worker_call.hpp"
+
+#include <cogen/stream_group.hpp>
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/json/object.hpp>
@@ -72,7 +73,7 @@ auto read_fields(call& client, Read read)
 std::vector<cogen::token_stream> begin(const served_model& model, api::generation what);
 
 /// Reads streams to their ends, and names in a header what their schemas do not keep.
-net::awaitable<std::vector<cogen::completion>> collect(call& client, api::merged_streams& streams);
+net::awaitable<std::vector<cogen::completion>> collect(call& client, cogen::stream_group& streams);
 
 /// About how many bytes the beginning of so many like requests copies.
 std::size_t copied_bytes(const cogen::request& what, std::size_t times);
@@ -93,13 +94,14 @@ class event_writer {
   virtual ~event_writer() = default;
   /// About how much of the request the next event repeats: that of a piece, or another one.
   virtual std::size_t repeated_bytes(bool) const { return 0; }
-  virtual std::vector<event> on(const api::stream_event& what) = 0;                ///< of a piece, or of a stream's end
-  virtual std::vector<event> on_progress(const api::stream_event&) { return {}; }  ///< of its prompt
-  virtual std::vector<event> last() = 0;                                           ///< when all streams have ended
-  virtual std::vector<event> failed(const api::error& why) = 0;                    ///< instead of what would have come
+  virtual std::vector<event> on(const cogen::stream_event& what) = 0;  ///< of a piece, or of a stream's end
+  virtual std::vector<event> on_progress(const cogen::stream_event&) { return {}; }  ///< of its prompt
+  virtual std::vector<event> last() = 0;                                             ///< when all streams have ended
+  virtual std::vector<event> failed(const api::error& why) = 0;  ///< instead of what would have come
 };
 
-/// Sends streams as events. Until the first one is sent, failures are thrown.
-net::awaitable<void> send_events(call& client, api::merged_streams& streams, event_writer& writer);
+/// Sends streams as events, with `progress` that of their prompts, too. Until the first one is sent, failures are
+/// thrown.
+net::awaitable<void> send_events(call& client, cogen::stream_group& streams, event_writer& writer, bool progress);
 
 }  // namespace server

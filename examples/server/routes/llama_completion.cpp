@@ -139,14 +139,14 @@ json::array ids_of(const Tokens& tokens) {
 class completion_writer final : public event_writer {
  public:
   completion_writer(call& client, served_model& model, const wanted_completion& wanted,
-                    const api::merged_streams& streams)
+                    const cogen::stream_group& streams)
       : call_(client), model_(model), wanted_(wanted), streams_(streams) {}
 
   std::size_t repeated_bytes(bool of_piece) const override { return of_piece ? 0 : repeated_bytes_of(wanted_); }
 
   /// A whole answer, or the last part of a streamed one, whose text came before.
   json::object whole(std::size_t index, const std::string& text, json::array tokens) {
-    const auto& stream = streams_.streams()[index];
+    const auto& stream = streams_[index];
     const auto usage = stream.usage();
     const auto prompt = index / static_cast<std::size_t>(wanted_.each.n);
     index % static_cast<std::size_t>(wanted_.each.n) == 0 ? call_.usage.add_prompt(usage) : call_.usage.add(usage);
@@ -172,8 +172,8 @@ class completion_writer final : public event_writer {
 
   /// Remembers the tokens of the first answer, if its client has named a slot.
   template <class Tokens>
-  void remember(const api::stream_event* what, const Tokens& tokens) {
-    if (wanted_.id_slot < 0 || (what && what->stream != 0)) return;
+  void remember(const cogen::stream_event* what, const Tokens& tokens) {
+    if (wanted_.id_slot < 0 || (what && what->index != 0)) return;
     auto& slots = model_.kept_slots;
     if (!std::exchange(remembers_, true)) slots.keep(call_.tenant, wanted_.id_slot, wanted_.prompts.front());
     cogen::token_ids ids;
@@ -190,18 +190,18 @@ class completion_writer final : public event_writer {
                                                : api::chat_logprobs(tokens, model_.tokenizer());
   }
 
-  std::vector<event> on(const api::stream_event& what) override {
-    if (!what.piece) return {{api::json_text(whole(what.stream, "", {}))}};
-    const auto& piece = *what.piece;
+  std::vector<event> on(const cogen::stream_event& what) override {
+    if (what.finish) return {{api::json_text(whole(what.index, "", {}))}};
+    const auto& piece = what.piece;
     remember(&what, piece.tokens);
     if (piece.text.empty() && !wanted_.each.request.sampling.logprobs && !wanted_.return_tokens) return {};
-    auto part = part_of(what.stream, piece.text, ids_of(piece.tokens));
+    auto part = part_of(what.index, piece.text, ids_of(piece.tokens));
     add_probabilities(part, piece.tokens);
     return {{api::json_text(part)}};
   }
 
-  std::vector<event> on_progress(const api::stream_event& what) override {
-    auto part = part_of(what.stream, "", {});
+  std::vector<event> on_progress(const cogen::stream_event& what) override {
+    auto part = part_of(what.index, "", {});
     part["prompt_progress"] = api::progress_of(*what.progress);
     if (wanted_.each.extras.timings) part["timings"] = api::timings_of(*what.progress);
     return {{api::json_text(part)}};
@@ -213,7 +213,7 @@ class completion_writer final : public event_writer {
 
  private:
   json::object part_of(std::size_t index, const std::string& text, json::array tokens) const {
-    const auto& stream = streams_.streams()[index];
+    const auto& stream = streams_[index];
     const auto usage = stream.usage();
     json::object part{{"index", index},
                       {"content", text},
@@ -229,11 +229,11 @@ class completion_writer final : public event_writer {
   call& call_;
   served_model& model_;
   const wanted_completion& wanted_;
-  const api::merged_streams& streams_;
+  const cogen::stream_group& streams_;
   bool remembers_ = false;
 };
 
-net::awaitable<void> send_whole(call& client, api::merged_streams& streams, completion_writer& writer,
+net::awaitable<void> send_whole(call& client, cogen::stream_group& streams, completion_writer& writer,
                                 const wanted_completion& wanted) {
   const auto answers = co_await collect(client, streams);
   writer.remember(nullptr, answers.front().tokens);
@@ -262,11 +262,11 @@ net::awaitable<void> complete(call& client, reader read) {
   auto& model = *client.model;
   auto begun = co_await on_worker(client, copied_bytes(wanted.each.request, wanted.prompts.size()),
                                   [&] { return begin_all(model, wanted); });
-  api::merged_streams streams(std::move(begun), client.app.context.get_executor(), wanted.each.extras.progress);
+  cogen::stream_group streams(std::move(begun));
   const running_answer shown(model, client.id, streams, client.tenant);
   completion_writer writer(client, model, wanted, streams);
   if (wanted.each.stream)
-    co_await send_events(client, streams, writer);
+    co_await send_events(client, streams, writer, wanted.each.extras.progress);
   else
     co_await send_whole(client, streams, writer, wanted);
 }

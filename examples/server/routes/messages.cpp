@@ -86,7 +86,7 @@ class message_events final : public event_writer {
                  std::vector<std::string> stop)
       : call_(client), stream_(stream), id_(std::move(id)), model_(std::move(model)), stop_(std::move(stop)) {}
 
-  std::vector<event> on(const api::stream_event& what) override {
+  std::vector<event> on(const cogen::stream_event& what) override {
     std::vector<event> events;
     if (!std::exchange(begun_, true)) {
       auto usage = stream_.usage();
@@ -94,7 +94,7 @@ class message_events final : public event_writer {
       const json::object open{{"stop_reason", nullptr}, {"stop_sequence", nullptr}};
       add(events, {{"type", "message_start"}, {"message", message_object(id_, model_, {}, open, usage)}});
     }
-    for (const auto& change : what.piece ? blocks_.on(*what.piece) : blocks_.end()) add(events, object_of(change));
+    for (const auto& change : what.finish ? blocks_.end() : blocks_.on(what.piece)) add(events, object_of(change));
     return events;
   }
 
@@ -141,7 +141,7 @@ class message_events final : public event_writer {
   bool begun_ = false;
 };
 
-net::awaitable<void> send_message(call& client, api::merged_streams& streams, const std::string& id,
+net::awaitable<void> send_message(call& client, cogen::stream_group& streams, const std::string& id,
                                   const std::string& model, const std::vector<std::string>& stop) {
   const auto answers = co_await collect(client, streams);
   const auto& answer = answers.front();
@@ -175,11 +175,11 @@ net::awaitable<void> messages(call& client) {
   const bool stream = wanted.stream;
   const auto stop = wanted.request.stop;
   auto begun = co_await on_worker(client, 0, [&] { return begin(model, std::move(wanted)); });
-  api::merged_streams streams(std::move(begun), client.app.context.get_executor());
+  cogen::stream_group streams(std::move(begun));
   const running_answer shown(model, id, streams, client.tenant);
   if (stream) {
-    message_events writer(client, streams.streams().front(), id, client.model_name, stop);
-    co_await send_events(client, streams, writer);
+    message_events writer(client, streams[0], id, client.model_name, stop);
+    co_await send_events(client, streams, writer, false);
   } else {
     co_await send_message(client, streams, id, client.model_name, stop);
   }

@@ -114,7 +114,7 @@ class response_events final : public event_writer {
 
   std::size_t repeated_bytes(bool of_piece) const override { return of_piece && begun_ ? 0 : head_.asked_bytes; }
 
-  std::vector<event> on_progress(const api::stream_event& what) override {
+  std::vector<event> on_progress(const cogen::stream_event& what) override {
     json::object fields{{"response", head_.object("in_progress")},
                         {"prompt_progress", api::progress_of(*what.progress)}};
     if (timings_) fields["timings"] = api::timings_of(*what.progress);
@@ -123,9 +123,9 @@ class response_events final : public event_writer {
     return std::exchange(events_, {});
   }
 
-  std::vector<event> on(const api::stream_event& what) override {
+  std::vector<event> on(const cogen::stream_event& what) override {
     if (begin()) add("response.in_progress", {{"response", head_.object("in_progress")}});
-    for (const auto& change : what.piece ? blocks_.on(*what.piece) : blocks_.end()) add(change);
+    for (const auto& change : what.finish ? blocks_.end() : blocks_.on(what.piece)) add(change);
     return std::exchange(events_, {});
   }
 
@@ -214,7 +214,7 @@ class response_events final : public event_writer {
   bool begun_ = false;
 };
 
-net::awaitable<void> send_response(call& client, api::merged_streams& streams, const response_head& head) {
+net::awaitable<void> send_response(call& client, cogen::stream_group& streams, const response_head& head) {
   const auto answers = co_await collect(client, streams);
   const auto& answer = answers.front();
   client.usage.add_prompt(answer.usage);
@@ -244,11 +244,11 @@ net::awaitable<void> responses(call& client) {
   const bool stream = wanted.stream;
   const auto extras = wanted.extras;
   auto begun = co_await on_worker(client, 0, [&] { return begin(model, std::move(wanted)); });
-  api::merged_streams streams(std::move(begun), client.app.context.get_executor(), extras.progress);
+  cogen::stream_group streams(std::move(begun));
   const running_answer shown(model, head.id, streams, client.tenant);
   if (stream) {
-    response_events writer(client, streams.streams().front(), head, extras.timings);
-    co_await send_events(client, streams, writer);
+    response_events writer(client, streams[0], head, extras.timings);
+    co_await send_events(client, streams, writer, extras.progress);
   } else {
     co_await send_response(client, streams, head);
   }

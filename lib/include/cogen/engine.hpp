@@ -9,6 +9,7 @@
 #include <cogen/request.hpp>
 #include <cogen/response_format.hpp>
 #include <cogen/sequence.hpp>
+#include <cogen/stream_group.hpp>
 #include <cogen/token.hpp>
 #include <cogen/token_stream.hpp>
 
@@ -88,34 +89,40 @@ class engine {
   /// tokenized once. It is run once, except for its last token, if the request and the engine cache prefixes and it has
   /// no encoder input. Only the first stream reports prompt_logprobs. A request that is refused is refused for all of
   /// them. Throws std::invalid_argument for another number.
-  [[nodiscard]] std::vector<token_stream> generate_n(request request, int n);
+  [[nodiscard]] stream_group generate_n(request request, int n);
 
-  /// The streams of a strategy, such as beam_search(), for one request, which counts as so many generations; so do the
-  /// sequences of the strategy, each as one. Otherwise as `generate()`. `prompt_logprobs` and `echo` are refused with
-  /// error::invalid_request. Throws std::invalid_argument for a wrong number of streams.
-  [[nodiscard]] std::vector<token_stream> generate(request request, strategy how);
+  /// The stream of a strategy, such as guidance(), for one request. It counts as a generation, and so does each
+  /// sequence of the strategy. Otherwise as `generate()`. Refused with error::invalid_request: `prompt_logprobs`,
+  /// `echo`, what constrains or filters tokens (`response_format`, `tool_choice`, `reasoning_budget`, `bad_words`,
+  /// `allowed_token_ids`), and a `max_tokens` of 0. Throws std::invalid_argument for a strategy without `run`.
+  [[nodiscard]] token_stream generate(request request, strategy how);
+
+  /// The same for a strategy of several streams, such as beam_search(), which count as so many generations. Throws
+  /// std::invalid_argument also for a wrong number of them, as generate_n() does.
+  [[nodiscard]] stream_group generate(request request, group_strategy how);
 
   /// What a request would need, and whether this engine could ever run it, whatever other requests there are. Tokenizes
   /// the prompt on the calling thread, which waits until a response format is compiled in the tenant's turn. Never
   /// throws: `why_not` has what the request's stream would report.
   [[nodiscard]] request_estimate estimate(const request& request) const;
 
-  /// An empty sequence. Memory is reserved when it first runs. Throws std::invalid_argument for a wrong length limit.
+  /// An empty sequence. Memory is reserved when it first runs. Throws std::invalid_argument for a wrong length limit or
+  /// cache_salt, and for a model that only embeds, or has an encoder, whose sequences need an input.
   [[nodiscard]] sequence open(const open_options& options = {});
 
   /// A sequence with an encoder input, which the model's encoder reads when the sequence first runs. The first token
   /// fed should be model_config::decoder_start. Throws std::invalid_argument for an empty or too long input, a token
-  /// outside the vocabulary, an input without an encoder, and an encoder without an input.
+  /// outside the vocabulary, an input without an encoder, and wrong options.
   [[nodiscard]] sequence open(std::vector<token> encoder_input, const open_options& options = {});
 
   /// Loads the sequence that sequence::async_save() wrote to `session`. It continues as the saved one would have, bit
   /// by bit. The file is read on another thread. Its cache counts as swapped out until the sequence continues, and
   /// stays exact whatever engine_options.swap.format says. If engine_options.swap.bytes has no room, the tokens are
-  /// computed again. Signature: void(error_code, sequence). Throws std::invalid_argument if max_sequence_length makes
-  /// no sense. Fails with error::bad_session if the file is not a session, damaged, of another version, or of another
-  /// model or kind of cache; error::does_not_fit if it holds too many tokens; the system's error if it cannot be read;
-  /// error::queue_full and error::draining. The sequence of a failed operation has nothing but `error()`. Every
-  /// cancellation type ends the operation at once with operation_aborted.
+  /// computed again. Signature: void(error_code, sequence). Throws std::invalid_argument for wrong options. Fails with
+  /// error::bad_session if the file is not a session, damaged, of another version, or of another model or kind of
+  /// cache; error::does_not_fit if it holds too many tokens; the system's error if it cannot be read; error::queue_full
+  /// and error::draining. The sequence of a failed operation has nothing but `error()`. Every cancellation type ends
+  /// the operation at once with operation_aborted.
   template <net::completion_token_for<void(error_code, sequence)> Token = default_completion_token>
   [[nodiscard]] auto async_load_session(std::filesystem::path session, const open_options& options = {},
                                         Token&& completion = default_completion_token()) {

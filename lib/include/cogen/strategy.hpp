@@ -95,14 +95,21 @@ struct strategy_input {
   std::function<sequence(int max_sequence_length)> open;
 };
 
-/// A way to generate: a coroutine over sequences that writes to streams. See cogen/decoding for those that are built
+/// A way to generate: a coroutine over sequences that writes to a stream. See cogen/decoding for those that are built
 /// in, and engine::generate().
 ///
-/// `run` is called once for each generation, on the engine's thread. An exception that leaves it fails the streams that
-/// have not ended, with its sentence; when it returns, they end with finish_reason::aborted. When all streams have
-/// ended, or their handles are gone, its pending operation is cancelled with net::cancellation_type::terminal. It must
+/// `run` is called once for each generation, on the engine's thread. An exception that leaves it fails the stream, if
+/// it has not ended, with its sentence; when it returns, the stream ends with finish_reason::aborted. When the stream
+/// has ended, or its handle is gone, the pending operation is cancelled with net::cancellation_type::terminal. It must
 /// not block: steps wait for it. If the engine ends while it waits, it may be destroyed without being resumed.
 struct strategy {
+  /// The coroutine; the output outlives it.
+  std::function<net::awaitable<void>(strategy_input input, strategy_output& output)> run;
+};
+
+/// The same for several streams, which are read as a stream_group. Each ends as that of a `strategy` does; the pending
+/// operation is cancelled when all have ended.
+struct group_strategy {
   int streams = 1;  ///< that it writes, at least 1
   /// The coroutine; the outputs outlive it.
   std::function<net::awaitable<void>(strategy_input input, std::span<strategy_output> outputs)> run;

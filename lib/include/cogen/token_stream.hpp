@@ -43,6 +43,9 @@ struct completion {
   cogen::usage usage;
 };
 
+/// Adds what came next to what has come.
+void append(completion& whole, piece next);
+
 /// The answer as a message of the chat that it continues, with its reasoning and its calls.
 text::chat_message assistant(const completion& completion);
 
@@ -81,6 +84,9 @@ class stream_face : public async::result_owner {
 };
 
 }  // namespace detail
+
+template <class Executor>
+class basic_stream_group;
 
 /// One generation, read as pieces of text. Made by engine::generate().
 ///
@@ -164,6 +170,9 @@ class [[nodiscard]] basic_token_stream : public async::handle<detail::stream_fac
   [[nodiscard]] diagnostics error() const { return this->face().error(); }
 
  private:
+  template <class>
+  friend class basic_stream_group;
+
   template <class Token>
   auto initiate_next(std::optional<clock::duration> limit, Token& token) {
     return async::initiate<Token, std::optional<piece>>(token, this->shared(), &detail::stream_face::start_next,

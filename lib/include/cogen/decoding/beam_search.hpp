@@ -40,6 +40,6 @@ struct beam_search_params {
 /// log-probabilities as Transformers does; a temperature, `logprobs` above 0 or processed, and stop strings are refused
 /// with error::invalid_request. Without a continuation that is possible the search fails with error::bad_logits. An
 /// operation of a beam that fails, fails it too. Throws what `params.validate()` throws.
-[[nodiscard]] strategy beam_search(beam_search_params params = {});
+[[nodiscard]] group_strategy beam_search(beam_search_params params = {});
 
 }  // namespace cogen

@@ -26,9 +26,9 @@ struct best_of_params {
 /// is computed from the model's own distribution, with the end token, and is token_stream::score(). A sample that can
 /// no longer become the best one leaves the batch.
 ///
-///     auto streams = engine.generate({.prompt = prompt, .sampling = {.temperature = 0.8}}, cogen::best_of({.n = 8}));
+///     auto stream = engine.generate({.prompt = prompt, .sampling = {.temperature = 0.8}}, cogen::best_of({.n = 8}));
 ///
-/// The one stream gets its text at the end. Greedy sampling, processed log-probabilities and stop strings are refused
+/// The stream gets its text at the end. Greedy sampling, processed log-probabilities and stop strings are refused
 /// with error::invalid_request. Throws what `params.validate()` throws.
 [[nodiscard]] strategy best_of(best_of_params params = {});
 

@@ -19,10 +19,10 @@ struct guidance_params {
 /// sampling parameters. Both prompts are followed by the same tokens, in two sequences whose steps share a batch. The
 /// tokens are those of Transformers' `generate` with `guidance_scale`.
 ///
-///     auto streams = engine.generate({.prompt = prompt, .max_tokens = 64}, cogen::guidance({.guidance_scale = 1.5}));
-///     while (auto piece = co_await streams[0].async_next()) fmt::print("{}", piece->text);
+///     auto stream = engine.generate({.prompt = prompt, .max_tokens = 64}, cogen::guidance({.guidance_scale = 1.5}));
+///     while (auto piece = co_await stream.async_next()) fmt::print("{}", piece->text);
 ///
-/// The one stream gets its text token by token. Its log-probabilities are those of the guided distribution. Throws what
+/// The stream gets its text token by token. Its log-probabilities are those of the guided distribution. Throws what
 /// `params.validate()` throws; a token of the negative prompt that is not in the vocabulary fails the stream with
 /// error::invalid_request.
 [[nodiscard]] strategy guidance(guidance_params params = {});
