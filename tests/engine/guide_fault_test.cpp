@@ -72,7 +72,7 @@ bool guided_with_memory_refused(long n, const std::shared_ptr<const guide>& by) 
     if (each->count > 0) check_prefix(*each, each->tokens[2] == 7 ? allowed[1] : allowed[0]);
   if (constrained && worker.count == 2)
     BOOST_TEST((worker.tokens[0] == 60 && (worker.tokens[1] == 90 || worker.tokens[1] == 7)), "allocation " << n);
-  one.reset(), two.clear(), work.reset(), forked.reset();
+  one.reset(), two.reset(), work.reset(), forked.reset();
   for (int round = 0; round < 3; ++round) go();
   if (!toy.running.error()) BOOST_TEST(toy.running.stats().sequences == 0);
   return met;
